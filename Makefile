@@ -1,0 +1,46 @@
+# The one definition of "green": people, hooks and CI call these targets and nothing else.
+#
+#   make test    lint, then the fast tests      make demo    the demonstration
+#   make lint    ruff and mypy                  make bench   the benchmark
+#   make slow    the paper's experiments        make clean   remove .venv, caches, output
+#
+# Each target makes .venv if it is missing and installs into it when pyproject.toml has changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+# Nothing of another environment leaks in.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
+.PHONY: test lint slow demo bench clean
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+
+slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+bench: $(READY)
+	$(BIN)/python -m cfgd.bench
+
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv --clear .venv
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist report
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,27 @@
+"""Caputo fractional gradient descent."""
+
+from cfgd import theory as theory
+from cfgd.calculus import caputo as caputo, smoothing as smoothing
+from cfgd.gradient import fractional_gradient as fractional_gradient
+from cfgd.method import (
+    AdaptiveOrder as AdaptiveOrder,
+    AdaptiveTerminal as AdaptiveTerminal,
+    GradientDescent as GradientDescent,
+    NonAdaptive as NonAdaptive,
+    Stage as Stage,
+)
+from cfgd.objective import (
+    LeastSquares as LeastSquares,
+    Objective as Objective,
+    Quadratic as Quadratic,
+    Smooth as Smooth,
+)
+from cfgd.quadrature import gauss_jacobi as gauss_jacobi
+from cfgd.solution import NotConverged as NotConverged, Solution as Solution, Status as Status
+from cfgd.solve import minimize as minimize, sweep as sweep
+from cfgd.step import (
+    ArmijoStep as ArmijoStep,
+    ExactStep as ExactStep,
+    FixedStep as FixedStep,
+    GridStep as GridStep,
+)

@@ -1,0 +1,197 @@
+"""A jitted chunk of iterations: the only loop in which methods step.
+
+Its body is a block of a few iterations, so that bookkeeping is done once a block and not once an
+iteration. A run that is over does not leave the loop while others of its sweep go on: its steps
+get length zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd.objective.base import Objective, Point
+
+# iterations between two looks at a point that is otherwise updated by recurrence
+REFRESH = 1024
+# iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
+BLOCK = 8
+
+RUNNING, CONVERGED, NONFINITE, INDEFINITE, STALLED = range(5)
+
+
+class Tally(eqx.Module):
+    """What the host wants to know of a run: numbers only, so that keeping them costs nothing."""
+
+    iterations: Any
+    evaluations: Any
+    resets: Any
+    norm2: Any
+    best_value: Any
+    best_iteration: Any
+    code: Any
+    unsure: Any  # converged by a recurrence that may have drifted: look again
+
+
+class Carry(eqx.Module):
+    state: Any
+    tally: Tally
+
+
+class Loop(eqx.Module):
+    """How a chunk runs: all that is fixed for a run and shared by its chunks."""
+
+    records: Mapping[str, Callable[[Any], Any]]
+    every: int  # iterations between two rows
+    capacity: int  # rows that a chunk may write
+    block: int  # iterations between two bookkeepings; divides `every`
+    batched: bool  # a sweep: method, state and tally have a leading axis
+
+    def row(self, point: Point) -> dict[str, Any]:
+        """What is written down of a point: its value, and the user's functions of it."""
+        return {"value": point.value} | {name: fn(point.x) for name, fn in self.records.items()}
+
+    def over_runs(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.vmap(fn) if self.batched else fn
+
+
+@eqx.filter_jit
+def begin(loop: Loop, objective: Objective, method: Any, x0: Any) -> tuple[Carry, dict[str, Any]]:
+    """The carry and the row of iteration 0."""
+    carry = loop.over_runs(partial(_start, objective))(method, x0)
+    return carry, loop.over_runs(loop.row)(carry.state.point)
+
+
+@eqx.filter_jit
+def look(loop: Loop, objective: Objective, x: Any) -> Point:
+    """The objective at x, computed and not carried along."""
+    return loop.over_runs(objective.at)(x)
+
+
+def _start(objective: Objective, method: Any, x0: Any) -> Carry:
+    state = method.start(objective, x0)
+    norm2 = method.measure(objective, state)
+    zero = jnp.zeros((), jnp.int32)
+    fine = jnp.isfinite(state.point.value) & jnp.isfinite(norm2)
+    tally = Tally(
+        iterations=zero,
+        evaluations=jnp.ones((), norm2.dtype),
+        resets=zero,
+        norm2=norm2,
+        best_value=state.point.value,
+        best_iteration=zero,
+        code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
+        unsure=jnp.zeros((), bool),
+    )
+    return Carry(state, tally)
+
+
+@eqx.filter_jit
+def chunk(
+    loop: Loop, objective: Objective, method: Any, carry: Carry, limit: Any, floor: Any
+) -> tuple[Carry, dict[str, Any], Any]:
+    """Iterate up to iteration `limit`, or until all runs are over or `capacity` rows are written.
+
+    A run is over when its squared norm is at most `floor`. Returns the carry, the rows, and how
+    many were written.
+    """
+    row = loop.over_runs(loop.row)
+    base = jnp.max(carry.tally.iterations)
+
+    def goes_on(carry: Carry, limit: Any) -> Any:
+        return jnp.any((carry.tally.code == RUNNING) & (carry.tally.iterations < limit))
+
+    def one_by_one(carry: Carry) -> tuple[Carry, dict[str, Any]]:
+        return _block(loop, objective, method, carry, limit, floor, row)
+
+    def by_strides(carry: Carry) -> tuple[Carry, dict[str, Any]]:
+        target = jnp.minimum(jnp.max(carry.tally.iterations) + loop.every, limit)
+        carry = jax.lax.while_loop(
+            lambda carry: goes_on(carry, target),
+            lambda carry: _block(loop, objective, method, carry, target, floor, None)[0],
+            carry,
+        )
+        return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state.point))
+
+    advance = one_by_one if loop.every == 1 else by_strides
+
+    def body(at: Any) -> Any:
+        carry, rows, written = at
+        carry, new = advance(carry)
+        rows = jax.tree.map(
+            lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, written, 0), rows, new
+        )
+        written = jnp.max(carry.tally.iterations) - base if loop.every == 1 else written + 1
+        return carry, rows, written
+
+    shapes = jax.eval_shape(row, carry.state.point)
+    size = loop.capacity + (loop.block if loop.every == 1 else 0)
+    rows = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), shapes)
+    return jax.lax.while_loop(
+        lambda at: goes_on(at[0], limit) & (at[2] < loop.capacity),
+        body,
+        (carry, rows, jnp.zeros((), jnp.int32)),
+    )
+
+
+def _block(
+    loop: Loop, objective: Objective, method: Any, carry: Carry, limit: Any, floor: Any, row: Any
+) -> tuple[Carry, Any]:
+    """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
+    state, tally = carry.state, carry.tally
+    fresh = jnp.zeros((), bool)
+    if objective.drifts:
+        k = jnp.max(state.k)
+        fresh = (k % REFRESH < loop.block) | jnp.any(tally.unsure)
+        look = loop.over_runs(lambda point: objective.at(point.x))
+        point = jax.lax.cond(fresh, look, lambda point: point, state.point)
+        state = eqx.tree_at(lambda s: s.point, state, point)
+
+    running = tally.code == RUNNING
+    ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * running.ndim)
+    goes = running & (tally.iterations + ahead < limit)
+    floors = jnp.where(goes, floor, jnp.inf)
+    step = loop.over_runs(lambda method, state, floor: method.step(objective, state, floor))
+
+    def once(state: Any, floor: Any) -> Any:
+        state, info = step(method, state, floor)
+        seen = (state.point.value, info.norm2, info.reset, info.indefinite, info.stuck)
+        cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
+        return state, (*seen, cost, row(state.point) if row else None)
+
+    state, trace = jax.lax.scan(once, state, floors, unroll=True)
+    values, norm2, reset, indefinite, stuck, cost, rows = trace
+    moved = norm2 > floors
+    reached = goes & (norm2 <= floor)
+    if objective.drifts:
+        converged = fresh & reached[0]
+        unsure = jnp.any(reached, 0) & ~converged
+    else:
+        converged, unsure = jnp.any(reached, 0), tally.unsure
+    bad = jnp.any(goes & ~(jnp.isfinite(values) & jnp.isfinite(norm2)), 0)
+    code = jnp.select(
+        [~running, bad, jnp.any(indefinite, 0), converged, jnp.any(stuck, 0)],
+        [tally.code, NONFINITE, INDEFINITE, CONVERGED, STALLED],
+        RUNNING,
+    ).astype(jnp.int32)
+    first = jnp.argmin(jnp.where(jnp.isfinite(values) & moved, values, jnp.inf), 0)
+    least = jnp.min(jnp.where(jnp.isfinite(values) & moved, values, jnp.inf), 0)
+    better = least < tally.best_value
+    tally = Tally(
+        iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
+        evaluations=tally.evaluations + jnp.sum(jnp.where(moved, cost, 0), 0) + fresh,
+        resets=tally.resets + jnp.sum(reset, 0, dtype=jnp.int32),
+        norm2=jnp.where(running, norm2[-1], tally.norm2),
+        best_value=jnp.where(better, least, tally.best_value),
+        best_iteration=jnp.where(
+            better, tally.iterations + first.astype(jnp.int32) + 1, tally.best_iteration
+        ),
+        code=code,
+        unsure=unsure,
+    )
+    return Carry(state, tally), rows

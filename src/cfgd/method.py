@@ -1,0 +1,252 @@
+"""Method = terminal x order x step; and the paper's methods as presets of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check, terminal as terminals
+from cfgd.direction import direction
+from cfgd.objective.base import Objective, Point
+from cfgd.order import Constant, Stages, alpha_and_beta
+from cfgd.step import ExactStep, Line, StepRule
+from cfgd.structure import as_tree
+
+STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()")
+
+
+class State(eqx.Module):
+    """What the next iteration needs."""
+
+    k: Any
+    point: Point
+    past: Any
+    order: Any
+    step: Any
+
+
+class Info(eqx.Module):
+    """What is worth seeing of an iteration."""
+
+    norm2: Any  # |g|^2 at x_k; |d|^2 where the terminal stays
+    eta: Any
+    reset: Any  # c = x was taken because the step would have been zero
+    cost: Any  # in gradients
+    indefinite: Any  # d'Ad < 0 was met on a quadratic
+    stuck: Any  # no step along the gradient itself
+
+
+class Method(eqx.Module):
+    """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step."""
+
+    terminal: Any
+    order: Any
+    step_rule: StepRule
+    nodes: int = eqx.field(static=True)
+
+    @property
+    def seeks_minimiser(self) -> bool:
+        """Whether runs are judged by f and its gradient, and not by the direction alone."""
+        return True
+
+    @property
+    def last_iteration(self) -> int | None:
+        """Where the method ends by itself."""
+        return None
+
+    def _set(self, terminal: Any, order: Any, nodes: int, step: Any) -> None:
+        owner = type(self).__name__
+        self.terminal, self.order = terminal, order
+        self.nodes = _check.integer(owner, "nodes", nodes)
+        self.step_rule = _check.instance(owner, "step", step, StepRule, STEPS)
+
+    def start(self, objective: Objective, x0: Any) -> State:
+        nodes = 1 if objective.is_quadratic else self.nodes
+        return State(
+            k=jnp.zeros((), jnp.int32),
+            point=objective.at(x0),
+            past=self.terminal.init(x0),
+            order=self.order.prepare(nodes),
+            step=self.step_rule.init(x0.dtype),
+        )
+
+    def step(self, objective: Objective, state: State, floor: Any = 0.0) -> tuple[State, Info]:
+        """One iteration; x stays where it is if the squared norm is at most `floor`."""
+        point = state.point
+        g = point.gradient
+        c, past = self.terminal.next(state.past, point.x, state.k)
+        rule, beta = self.order.at(state.order, state.k)
+        if isinstance(self.terminal, terminals.Here):
+            d, cost = g, 0.0
+        else:
+            d = direction(objective, point, c, rule, beta)
+            cost = objective.slopes_cost(len(rule[0]), d.size)
+        reset = jnp.zeros((), bool)
+        if isinstance(self.terminal, terminals.Fixed):
+            slope = norm2 = jnp.sum(d * d)
+        else:
+            norm2 = jnp.sum(g * g)
+            slope = norm2 if d is g else jnp.sum(g * d)
+        if self.terminal.adaptive:
+            reset = self.step_rule.stalls(slope, norm2)
+            d = jnp.where(reset, g, d)
+            slope = jnp.where(reset, norm2, slope)
+        image = objective.image(point, d)
+
+        def curvature() -> Any:
+            along = objective.curvature_along(point, d, image)
+            if not isinstance(self.terminal, terminals.Fixed):
+                return along
+            # gamma, because the mean of U is 1/(2 - alpha)
+            gamma = beta + jnp.sum(rule[0] * rule[1], 0) - 1
+            return along + jnp.sum(gamma * objective.slopes(point, point.x[None])[1][0] * d * d)
+
+        line = Line(objective, point, d, image, slope, curvature, self.seeks_minimiser)
+        chosen = self.step_rule.choose(line, state.step)
+        moves = norm2 > floor
+        eta = jnp.where(moves, chosen.eta, 0)
+        new = State(
+            state.k + 1, objective.move(point, d, image, eta), past, state.order, chosen.memory
+        )
+        stuck = moves & jnp.all(eta == 0) & (slope == norm2)
+        cost = cost + 1.0 + chosen.cost
+        return new, Info(norm2, eta, reset & moves, cost, chosen.indefinite & moves, stuck)
+
+    def measure(self, objective: Objective, state: State) -> Any:
+        """The squared norm that the tolerance is about, without a step."""
+        d = state.point.gradient
+        if isinstance(self.terminal, terminals.Fixed):
+            c, _ = self.terminal.next(state.past, state.point.x, state.k)
+            d = direction(objective, state.point, c, *self.order.at(state.order, state.k))
+        return jnp.sum(d * d)
+
+
+class GradientDescent(Method):
+    """x_{k+1} = x_k - eta_k g_k: alpha = 1 and beta = 0, or c = x, in every method here.
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> print(cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent()).iterations)
+    101
+    """
+
+    def __init__(self, step: StepRule = ExactStep()) -> None:
+        # c = x makes order and smoothing void
+        self._set(terminals.Here(), Constant(np.array(0.5), np.array(0.0)), 1, step)
+
+
+class NonAdaptive(Method):
+    """Fixed terminal, order and smoothing (section 3.1): converges to a Tikhonov solution.
+
+    On a quadratic the limit minimises f + gamma/2 |x - c|^2_D with D = diag(A), and not f. A run
+    is therefore judged by its direction, and its last point is the answer.
+
+    >>> import cfgd, numpy as np
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> end = cfgd.minimize(f, np.zeros(2), cfgd.NonAdaptive([1.0, 1.0], gamma=0.5))
+    >>> print(end.x.round(6))
+    [-0.117647  1.705882]
+    """
+
+    def __init__(
+        self,
+        terminal: Any,
+        alpha: Any = 0.5,
+        *,
+        beta: Any = None,
+        gamma: Any = None,
+        nodes: int = 10,
+        step: StepRule = ExactStep(),
+    ) -> None:
+        order = Constant(*alpha_and_beta("NonAdaptive", alpha, beta, gamma))
+        self._set(terminals.Fixed(as_tree("NonAdaptive", "terminal", terminal)), order, nodes, step)
+
+    @property
+    def seeks_minimiser(self) -> bool:
+        return False
+
+
+class AdaptiveTerminal(Method):
+    """c_k = x_{k - lag} (section 3.2): the terminal follows at a distance of `lag` iterations.
+
+    `past` holds the points before x0, (x_{-1}, ..., x_{-lag}); without it they are x0 itself and
+    the first step is a gradient step.
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> figure1 = cfgd.AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
+    >>> print(cfgd.minimize(f, [1.0, -10.0], figure1).iterations)
+    4
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 0.5,
+        *,
+        beta: Any = None,
+        gamma: Any = None,
+        lag: int = 1,
+        past: Any = None,
+        nodes: int = 10,
+        step: StepRule = ExactStep(),
+    ) -> None:
+        owner = "AdaptiveTerminal"
+        order = Constant(*alpha_and_beta(owner, alpha, beta, gamma))
+        lag = _check.integer(owner, "lag", lag)
+        self._set(terminals.Lagged(past if past is None else as_tree(owner, "past", past), lag), order, nodes, step)
+
+
+class Stage(eqx.Module):
+    """A number of iterations with one order and smoothing, for `AdaptiveOrder`."""
+
+    iterations: int = eqx.field(static=True)
+    alpha: Any
+    beta: Any
+
+    def __init__(
+        self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
+    ) -> None:
+        self.iterations = _check.integer("Stage", "iterations", iterations)
+        self.alpha, self.beta = alpha_and_beta("Stage", alpha, beta, gamma)
+
+
+class AdaptiveOrder(Method):
+    """Fixed terminal, and stages of order and smoothing along which gamma -> 0 (section 3.3).
+
+    Each stage starts where the one before it ended; the run ends with the last stage.
+
+    >>> import cfgd, numpy as np
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> stages = [cfgd.Stage(20, gamma=0.5), cfgd.Stage(20, gamma=0.1), cfgd.Stage(60, gamma=0.0)]
+    >>> print(cfgd.minimize(f, np.zeros(2), cfgd.AdaptiveOrder(stages, [1.0, 1.0])).x.round(6))
+    [-1.2  2.6]
+    """
+
+    iterations: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        terminal: Any,
+        nodes: int = 10,
+        step: StepRule = ExactStep(),
+    ) -> None:
+        stages = list(stages) if isinstance(stages, Sequence) else [stages]
+        if not stages or not all(isinstance(stage, Stage) for stage in stages):
+            _check.fail("AdaptiveOrder", "stages", "be a list of Stage(iterations, ...)", stages)
+        ends = np.cumsum([stage.iterations for stage in stages])
+        order = Stages(
+            ends.astype(np.int32),
+            np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages])),
+            np.stack(np.broadcast_arrays(*[stage.beta for stage in stages])),
+        )
+        self.iterations = int(ends[-1])
+        self._set(terminals.Fixed(as_tree("AdaptiveOrder", "terminal", terminal)), order, nodes, step)
+
+    @property
+    def last_iteration(self) -> int | None:
+        return self.iterations

@@ -1,0 +1,131 @@
+"""What a method needs to know of the function that it minimises."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from cfgd import _check
+from cfgd.precision import numpy_in_numpy_out
+from cfgd.structure import Structure
+
+Scalar = Float[Array, ""]
+Vector = Float[Array, " d"]
+
+
+class Point(eqx.Module):
+    """An objective seen at x: what was computed there and is worth keeping.
+
+    `carried` is what an objective updates along a step instead of computing it anew:
+    residuals, predictions.
+    """
+
+    x: Any
+    value: Any
+    gradient: Any
+    carried: Any = None
+
+
+class Objective(eqx.Module):
+    """f on R^d with its slopes: `value` is all that a subclass must define.
+
+    Public: `value`, `gradient`, `coordinate_slope`, `coordinate_curvature`, `dimension`.
+
+    A method walks by the other functions: `at` looks at a point, `image` is what a direction
+    does to the carried part, `curvature_along` is d'Hd, `values_along` tries many steps as one
+    batch and `move` goes to x - eta d. Their defaults are right for every differentiable
+    `value`; an objective with structure overrides them to do the same for less.
+    """
+
+    # a quadratic's coordinate slopes are linear, so one quadrature node is exact
+    is_quadratic: ClassVar[bool] = False
+    # `move` updates by recurrence, and rounding makes it drift from the truth
+    drifts: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def dimension(self) -> int | None:
+        """The number of coordinates; None where any will do."""
+
+    @abc.abstractmethod
+    def value(self, x: Any) -> Any: ...
+
+    @numpy_in_numpy_out
+    def gradient(self, x: Any) -> Any:
+        return self.at(jnp.asarray(x)).gradient
+
+    @numpy_in_numpy_out
+    def coordinate_slope(self, x: Any, t: Any) -> Any:
+        """f_j'(t_j) for all j: the slope along coordinate j where only x_j is replaced by t_j."""
+        return self.slopes(self.at(jnp.asarray(x)), jnp.asarray(t)[None])[0][0]
+
+    @numpy_in_numpy_out
+    def coordinate_curvature(self, x: Any, t: Any) -> Any:
+        """f_j''(t_j) for all j, as `coordinate_slope`."""
+        return self.slopes(self.at(jnp.asarray(x)), jnp.asarray(t)[None])[1][0]
+
+    def flat(self, structure: Structure) -> Objective:
+        """The same objective of the vector that `structure` makes of a pytree."""
+        if not structure.is_vector:
+            _check.fail("minimize", "x0", f"be a vector for {type(self).__name__}", "a pytree")
+        return self
+
+    def at(self, x: Vector) -> Point:
+        value, gradient = jax.value_and_grad(self.value)(x)
+        return Point(x, value, gradient)
+
+    def slopes(
+        self, point: Point, t: Float[Array, "s d"]
+    ) -> tuple[Float[Array, "s d"], Float[Array, "s d"]]:
+        """Coordinate slopes and curvatures at s vectors t, by moving one coordinate at a time.
+
+        Evaluated in chunks, so that memory does not grow with s d^2.
+        """
+        x = point.x
+
+        def along(j: Any, t_j: Any) -> tuple[Any, Any]:
+            def slope(u: Any) -> Any:
+                return jax.jvp(lambda v: self.value(x.at[j].set(v)), (u,), (jnp.ones_like(u),))[1]
+
+            return jax.jvp(slope, (t_j,), (jnp.ones_like(t_j),))
+
+        s, d = t.shape
+        j = jnp.tile(jnp.arange(d), s)
+        size = max(1, min(s * d, CHUNK_NUMBERS // d))
+        pair = jax.lax.map(lambda a: along(*a), (j, t.reshape(-1)), batch_size=size)
+        return pair[0].reshape(s, d), pair[1].reshape(s, d)
+
+    def image(self, point: Point, d: Vector) -> Any:
+        """What a step along d adds to the carried part, up to its length; None if nothing."""
+        return None
+
+    def curvature_along(self, point: Point, d: Vector, image: Any) -> Scalar:
+        """d'Hd at the point."""
+        gradient = jax.grad(self.value)
+        return jnp.vdot(d, jax.jvp(gradient, (point.x,), (d,))[1])
+
+    def values_along(
+        self, point: Point, d: Vector, image: Any, etas: Float[Array, " n *d"]
+    ) -> Float[Array, " n"]:
+        """f(x - eta d) for every eta, as one batch."""
+        return jax.vmap(lambda eta: self.value(point.x - eta * d))(etas)
+
+    def move(self, point: Point, d: Vector, image: Any, eta: Any) -> Point:
+        """The point x - eta d."""
+        return self.at(point.x - eta * d)
+
+    # what these cost, in gradients (a value and its gradient together count as one)
+    def slopes_cost(self, s: int, d: int) -> float:
+        return s * d
+
+    curvature_cost: ClassVar[float] = 2.0
+    value_cost: ClassVar[float] = 0.5
+
+
+# numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
+CHUNK_NUMBERS = 2**21

@@ -1,0 +1,57 @@
+"""How fractional: the rule for the order alpha_k and the smoothing beta_k."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd import _check
+from cfgd.quadrature import rule
+
+
+def beta_of(alpha: Any, gamma: Any) -> Any:
+    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta."""
+    return gamma + (1 - alpha) / (2 - alpha)
+
+
+def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any]:
+    alpha = _check.order(owner, "alpha", alpha)
+    _check.one_of(owner, beta, gamma)
+    if gamma is None:
+        return alpha, _check.array(owner, "beta", beta, "be a number")
+    return alpha, beta_of(alpha, _check.array(owner, "gamma", gamma, "be a number"))
+
+
+class Constant(eqx.Module):
+    """alpha_k = alpha, beta_k = beta."""
+
+    alpha: Any
+    beta: Any
+    ranks: ClassVar[dict[str, int]] = {"alpha": 0, "beta": 0}
+
+    def prepare(self, nodes: int) -> Any:
+        """The quadrature rule, computed once and not in every iteration."""
+        return rule(self.alpha, nodes), self.beta
+
+    def at(self, prepared: Any, k: Any) -> Any:
+        return prepared
+
+
+class Stages(eqx.Module):
+    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3)."""
+
+    ends: Any
+    alpha: Any
+    beta: Any
+    ranks: ClassVar[dict[str, int]] = {"alpha": 1, "beta": 1}
+    batch_axis: ClassVar[int] = 1  # the first axis is that of the stages
+
+    def prepare(self, nodes: int) -> Any:
+        return jax.vmap(lambda a: rule(a, nodes))(self.alpha), self.beta
+
+    def at(self, prepared: Any, k: Any) -> Any:
+        stage = jnp.clip(jnp.searchsorted(self.ends, k, side="right"), 0, len(self.ends) - 1)
+        return jax.tree.map(lambda table: table[stage], prepared)

@@ -1,0 +1,73 @@
+"""Precision follows the data: NumPy in, NumPy out, in the precision of what came in.
+
+JAX turns float64 into float32 unless told otherwise. The user's own configuration is never
+touched: float64 data is worked on inside `jax.enable_x64(True)` and leaves it as NumPy, since
+outside of it JAX would round a float64 array of its own at the first operation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def is_array(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+def precision_of(*trees: Any) -> np.dtype[Any]:
+    """float32 if every floating leaf is at most that, else float64 (Python numbers: float64)."""
+    dtypes = [
+        leaf.dtype if is_array(leaf) else np.dtype(np.float64)
+        for leaf in jax.tree.leaves(trees)
+        if is_array(leaf) or isinstance(leaf, int | float)
+    ]
+    floating = [t for t in dtypes if jnp.issubdtype(t, jnp.floating)]
+    narrow = bool(floating) and all(jnp.finfo(t).bits <= 32 for t in floating)
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def in_precision(dtype: np.dtype[Any]) -> contextlib.AbstractContextManager[Any]:
+    return jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
+
+
+def cast(tree: Any, dtype: np.dtype[Any]) -> Any:
+    """Every floating array leaf as a JAX array of `dtype`; other leaves as they are."""
+
+    def one(leaf: Any) -> Any:
+        if not is_array(leaf):
+            return leaf
+        return jnp.asarray(leaf, dtype if jnp.issubdtype(leaf.dtype, jnp.floating) else None)
+
+    return jax.tree.map(one, tree)
+
+
+def to_numpy(tree: Any) -> Any:
+    return jax.tree.map(lambda a: np.asarray(a) if isinstance(a, jax.Array) else a, tree)
+
+
+def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
+    """NumPy arrays and numbers are computed on in their precision and come back as NumPy.
+
+    JAX arrays, traced or not, pass untouched: under `jit`, `grad` and `vmap` the function is
+    the plain JAX function it decorates.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves = jax.tree.leaves((args, kwargs))
+        if any(isinstance(leaf, jax.Array) for leaf in leaves):
+            return fn(*args, **kwargs)
+        with in_precision(precision_of(leaves)):
+            return to_numpy(fn(*args, **kwargs))  # type: ignore[no-any-return]
+
+    return wrapper

@@ -1,0 +1,108 @@
+"""What a run gives back, and how it ended."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+
+class Status(enum.Enum):
+    """How a run ended; the value says the cause and the remedy."""
+
+    running = "The run is under way."
+    converged = "Converged: the norm fell to `tolerance` times its start."
+    stages_done = (
+        "All stages of `AdaptiveOrder` were done before `tolerance` was met: "
+        "add stages with a smaller gamma, or more iterations to the last one."
+    )
+    max_iterations = (
+        "Stopped at `max_iterations` before `tolerance` was met: "
+        "raise `max_iterations`, loosen `tolerance`, or change the method's parameters."
+    )
+    time_limit = (
+        "Stopped at `time_limit` before `tolerance` was met: raise `time_limit`, "
+        "or go on from `x`."
+    )
+    callback = "Stopped because `callback` asked for it."
+    interrupted = "Interrupted by the keyboard: `x` is the best point so far; go on from it."
+    nonfinite = (
+        "A value or gradient became non-finite: the steps are too long. Use a smaller `FixedStep`, "
+        "`ArmijoStep` or `ExactStep`, or a gamma nearer to 0; `x` is the best finite point."
+    )
+    indefinite = (
+        "A direction of negative curvature was met: the quadratic is not convex and has no "
+        "minimiser; check that `A` is positive semi-definite."
+    )
+    stalled = (
+        "No step along the gradient decreases the value any further: this is the accuracy that the "
+        "precision or the step's candidates allow. Use float64, rescale the problem, or another step."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """The best point seen, what is known of it, and how the run ended.
+
+    `x` is the best point by value; for `NonAdaptive`, which does not minimise f, the last one.
+    `evaluations` counts gradients and what is worth one. `resets` says how often an adaptive
+    method took c = x because its own step would have had no length. From `sweep` every field has
+    a leading axis of settings; `solution[i]` is the solution of one of them.
+    """
+
+    x: Any
+    value: Any
+    gradient_norm: Any
+    iterations: Any
+    evaluations: Any
+    status: Any
+    history: Mapping[str, Any] = dataclasses.field(repr=False)
+    resets: Any = 0
+    seconds: float = 0.0
+
+    @property
+    def message(self) -> Any:
+        """The cause of the end and its remedy."""
+        if isinstance(self.status, Status):
+            return self.status.value
+        return [status.value for status in self.status]
+
+    @property
+    def success(self) -> Any:
+        if isinstance(self.status, Status):
+            return self.status is Status.converged
+        return np.array([status is Status.converged for status in self.status])
+
+    def __len__(self) -> int:
+        if isinstance(self.status, Status):
+            raise TypeError("A solution of one setting has no length.")
+        return len(self.status)
+
+    def __getitem__(self, i: int) -> Solution:
+        """The solution of setting i of a sweep."""
+        len(self)
+
+        def pick(tree: Any) -> Any:
+            return jax.tree.map(lambda leaf: leaf[i], tree)
+
+        history = {k: v if k == "iteration" else pick(v) for k, v in self.history.items()}
+        changes = {
+            name: pick(getattr(self, name))
+            for name in ("x", "value", "gradient_norm", "iterations", "evaluations", "resets")
+        }
+        return dataclasses.replace(self, **changes, status=self.status[i], history=history)
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[i] for i in range(len(self)))
+
+
+class NotConverged(RuntimeError):
+    """Raised by `minimize(..., throw=True)`; its `solution` is what would have been returned."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.message)
+        self.solution = solution

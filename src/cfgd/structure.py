@@ -1,0 +1,68 @@
+"""Points are vectors inside and whatever the user gave outside: a number, an array, a pytree."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+from cfgd.precision import is_array
+
+
+def as_tree(owner: str, field: str, x: Any) -> Any:
+    """`x` with checked, floating array leaves; a list of numbers is a vector, not a pytree."""
+    if not any(is_array(leaf) for leaf in jax.tree.leaves(x)) and not isinstance(x, dict):
+        x = _check.array(owner, field, x)
+    elif not is_array(x):
+        x = jax.tree_util.tree_map_with_path(
+            lambda path, leaf: _check.array(owner, field + jax.tree_util.keystr(path), leaf), x
+        )
+    else:
+        x = _check.array(owner, field, x)
+    if not jax.tree.leaves(x) or sum(jnp.size(leaf) for leaf in jax.tree.leaves(x)) == 0:
+        _check.fail(owner, field, "hold at least one number", "nothing")
+    return x
+
+
+@dataclasses.dataclass(frozen=True)
+class Structure:
+    """How a pytree of arrays is laid out in one vector. Hashable: equal structures, one trace."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, x: Any) -> Structure:
+        leaves, treedef = jax.tree.flatten(x)
+        return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves))
+
+    @property
+    def is_vector(self) -> bool:
+        return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
+
+    def ravel(self, x: Any) -> Any:
+        return jnp.concatenate([jnp.reshape(leaf, -1) for leaf in jax.tree.leaves(x)])
+
+    def unravel(self, vector: Any) -> Any:
+        """The tree back; leading axes of `vector` before its last one go along."""
+        lead = vector.shape[:-1]
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        parts = jnp.split(vector, ends[:-1], axis=-1)
+        leaves = [p.reshape(lead + shape) for p, shape in zip(parts, self.shapes, strict=True)]
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+def like(tree: Any, x0: Any) -> Any:
+    """`tree` in the kind of array of x0: NumPy for NumPy and numbers, JAX in its dtype for JAX."""
+
+    def one(leaf: Any, start: Any) -> Any:
+        if isinstance(start, jax.Array):
+            return jnp.asarray(leaf, start.dtype)
+        return np.asarray(leaf)
+
+    return jax.tree.map(one, tree, x0)
