@@ -214,6 +214,22 @@ def test_the_papers_rate_is_violated_and_ours_holds():
     assert papers < ratio <= ours == pytest.approx(0.99**40, rel=1e-12)
 
 
+@seeds
+def test_non_adaptive_bound_holds_where_the_papers_fails(seed):
+    """eta near 2 and a small kappa: (1 - eta)^2 > |1 - eta/kappa|."""
+    rng = np.random.default_rng(4000 + seed)
+    sizes = rng.uniform(1, 1.2, 5)
+    A, terminal, x0 = standardised(seed) * np.outer(sizes, sizes), *rng.normal(size=(2, 5))
+    b, gamma, eta = rng.normal(size=5), rng.uniform(4, 8), 1.97
+    x_gamma = theory.tikhonov_solution(A, b, terminal, gamma)
+    values = np.linalg.eigvalsh(theory.tilde_A(A, gamma))
+    errors = norms(non_adaptive(A, b, terminal, gamma, eta / values[-1], x0, 150) - x_gamma)
+    k = np.arange(151)
+    assert_below(errors, errors[0] * theory.non_adaptive_rate(A, gamma, eta) ** k, 1)
+    papers = abs(1 - eta * values[0] / values[-1]) ** k
+    assert ((errors / errors[0]) ** 2 > 10 * papers).any()
+
+
 # Theorem 4: the adaptive terminal.
 
 

@@ -17,7 +17,11 @@ from cfgd.objective import (
     Smooth as Smooth,
 )
 from cfgd.quadrature import gauss_jacobi as gauss_jacobi
-from cfgd.solution import NotConverged as NotConverged, Solution as Solution, Status as Status
+from cfgd.solution import (
+    ConvergenceError as ConvergenceError,
+    Solution as Solution,
+    Status as Status,
+)
 from cfgd.solve import minimize as minimize, sweep as sweep
 from cfgd.step import (
     ArmijoStep as ArmijoStep,

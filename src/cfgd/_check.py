@@ -122,8 +122,8 @@ def symmetric_psd(owner: str, field: str, A: Any) -> None:
     root = np.sqrt(np.maximum(diagonal, 0.0))
     excess = np.abs(A) - np.outer(root, root)
     if excess.max(initial=0.0) > tiny * scale:
-        i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
-        fail(owner, field, wanted, f"a negative minor of rows and columns {i} and {j}")
+        row, column = divmod(int(np.argmax(excess)), len(A))
+        fail(owner, field, wanted, f"a negative minor of rows and columns {row} and {column}")
 
 
 def scalar_function(owner: str, fn: Callable[..., ArrayLike], x: Any) -> None:

@@ -164,7 +164,7 @@ def _block(
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
         return state, (*seen, cost, row(state.point) if row else None)
 
-    state, trace = jax.lax.scan(once, state, floors, unroll=True)
+    state, trace = jax.lax.scan(once, state, floors, unroll=8)
     values, norm2, reset, indefinite, stuck, cost, rows = trace
     moved = norm2 > floors
     reached = goes & (norm2 <= floor)

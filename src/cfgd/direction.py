@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from cfgd.objective.base import Objective, Point, Vector
 
 # nodes and weights of the expectation over U: (s,), or (s, d) for an order per coordinate
-Rule = tuple[Float[Array, "s *d"], Float[Array, "s *d"]]
+Rule = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
 
 
 def direction(objective: Objective, point: Point, c: Vector, rule: Rule, beta: Any) -> Vector:

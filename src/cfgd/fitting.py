@@ -1,17 +1,14 @@
-"""A method's numbers meet a problem's shape: checked, laid out as vectors, split for a sweep.
-
-Every rule says with `ranks` how many axes its fields have for one setting: a number 0, a point 1,
-the points of the past 2.
-"""
+"""A method's numbers meet a problem's shape: checked, laid out as vectors, repeated for a sweep."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from cfgd import _check
 from cfgd.structure import Structure
@@ -19,25 +16,54 @@ from cfgd.structure import Structure
 RULES = ("terminal", "order", "step_rule")
 
 
-def fit(method: Any, structure: Structure, d: int) -> Any:
-    """The method for points of d coordinates laid out by `structure`, or a clear error."""
-    owner = type(method).__name__
+def fit(method: Any, structure: Structure, d: int, rows: int | None = None) -> Any:
+    """The method for points of d coordinates laid out by `structure`, or a clear error.
+
+    With `rows`, fields that have one axis more than a setting needs hold one entry for each row
+    of a sweep; the others are repeated.
+    """
+    for name, field, rank in _fields(method):
+        rule = getattr(method, name)
+        value = getattr(rule, field)
+        owner = type(rule if name == "step_rule" else method).__name__
+
+        def one(value: Any, owner: str = owner, field: str = field, rule: Any = rule) -> Any:
+            return _fit_field(owner, field, rule, value, structure, d)
+
+        if rows is None:
+            value = one(value)
+        else:
+            value = jax.vmap(one)(_rows(rule, value, rank))
+            value = jnp.broadcast_to(value, (rows, *value.shape[1:]))
+        where = operator.attrgetter(f"{name}.{field}")
+        method = eqx.tree_at(where, method, value)
+    return method
+
+
+def _fields(method: Any) -> Iterator[tuple[str, str, int]]:
+    """The numeric fields of a method: rule, field, rank."""
     for name in RULES:
         rule = getattr(method, name)
         for field, rank in rule.ranks.items():
-            value = getattr(rule, field)
-            if value is None:
-                continue
-            if rank == 0:
-                _number(owner if name != "step_rule" else type(rule).__name__, field, value, d)
-            elif rank == 1:
-                value = _point(owner, value, structure, d)
-            elif field == "past":
-                value = _past(owner, value, rule.lag, structure, d)
-            method = eqx.tree_at(
-                lambda m, name=name, field=field: getattr(getattr(m, name), field), method, value
-            )
-    return method
+            if getattr(rule, field) is not None:
+                yield name, field, rank
+
+
+def _rows(rule: Any, value: Any, rank: int) -> Any:
+    """`value` with an axis of rows in front."""
+    if jnp.ndim(value) <= rank:
+        return jnp.asarray(value)[None]
+    return jnp.moveaxis(jnp.asarray(value), rule.batch_axis, 0)
+
+
+def _fit_field(owner: str, field: str, rule: Any, value: Any, structure: Any, d: int) -> Any:
+    if field == "point":
+        return _point(owner, value, structure, d)
+    if field == "past":
+        return _past(owner, value, rule.lag, structure, d)
+    # a table of stages has their axis in front
+    _number(owner, field, value[0] if rule.ranks[field] else value, d)
+    return value
 
 
 def _number(owner: str, field: str, value: Any, d: int) -> None:
@@ -77,41 +103,21 @@ def _shape(value: Any) -> str:
     return f"shape {jnp.shape(value)}" if hasattr(value, "shape") else f"a {type(value).__name__}"
 
 
-def split(methods: Any) -> list[Any]:
-    """The settings of a sweep, one method each: a list, or one method with leading batch axes."""
+def rows_of(methods: Any) -> int:
+    """How many settings a sweep has: methods in a list, or entries of the leading batch axes."""
     if isinstance(methods, list | tuple):
         kinds = {jax.tree.structure(method) for method in methods}
-        if not methods or len(kinds) != 1 or not hasattr(methods[0], "terminal"):
-            _check.fail(
-                "sweep", "methods", "be settings of one and the same method", _kinds(methods)
-            )
-        return list(methods)
+        if len(kinds) != 1 or not hasattr(methods[0], "terminal"):
+            got = ", ".join(sorted({type(m).__name__ for m in methods})) or "an empty list"
+            _check.fail("sweep", "methods", "be settings of one and the same method", got)
+        return len(methods)
     if not hasattr(methods, "terminal"):
-        _check.fail("sweep", "methods", "be a method or a list of them", repr(methods))
-    batched = []
-    for name in RULES:
-        rule = getattr(methods, name)
-        for field, rank in rule.ranks.items():
-            value = getattr(rule, field)
-            if value is not None and jnp.ndim(value) > rank:
-                axis = getattr(rule, "batch_axis", 0)
-                batched.append((name, field, np.moveaxis(np.asarray(value), axis, 0)))
-    sizes = {field: len(value) for _, field, value in batched}
+        _check.fail("sweep", "methods", "be a method or a list of settings", repr(methods))
+    sizes = {
+        field: len(_rows(getattr(methods, name), getattr(getattr(methods, name), field), rank))
+        for name, field, rank in _fields(methods)
+    }
     rows = max(sizes.values(), default=1)
     if any(size not in (1, rows) for size in sizes.values()):
         _check.fail("sweep", "methods", "have fields with one common leading length", sizes)
-    settings = []
-    for i in range(rows):
-        setting = methods
-        for name, field, value in batched:
-            setting = eqx.tree_at(
-                lambda m, name=name, field=field: getattr(getattr(m, name), field),
-                setting,
-                value[i if len(value) > 1 else 0],
-            )
-        settings.append(setting)
-    return settings
-
-
-def _kinds(methods: Any) -> str:
-    return ", ".join(sorted({type(m).__name__ for m in methods})) or "an empty list"
+    return rows

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from cfgd import _check
 from cfgd.quadrature import rule
+from cfgd.rule import Rule
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
@@ -25,7 +25,7 @@ def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, 
     return alpha, beta_of(alpha, _check.array(owner, "gamma", gamma, "be a number"))
 
 
-class Constant(eqx.Module):
+class Constant(Rule):
     """alpha_k = alpha, beta_k = beta."""
 
     alpha: Any
@@ -40,13 +40,13 @@ class Constant(eqx.Module):
         return prepared
 
 
-class Stages(eqx.Module):
+class Stages(Rule):
     """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3)."""
 
     ends: Any
     alpha: Any
     beta: Any
-    ranks: ClassVar[dict[str, int]] = {"alpha": 1, "beta": 1}
+    ranks: ClassVar[dict[str, int]] = {"ends": 1, "alpha": 1, "beta": 1}
     batch_axis: ClassVar[int] = 1  # the first axis is that of the stages
 
     def prepare(self, nodes: int) -> Any:

@@ -68,6 +68,6 @@ def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
         if any(isinstance(leaf, jax.Array) for leaf in leaves):
             return fn(*args, **kwargs)
         with in_precision(precision_of(leaves)):
-            return to_numpy(fn(*args, **kwargs))  # type: ignore[no-any-return]
+            return to_numpy(fn(*args, **kwargs))
 
     return wrapper

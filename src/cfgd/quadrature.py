@@ -13,7 +13,7 @@ from cfgd.precision import numpy_in_numpy_out
 
 def gauss_jacobi(
     alpha: ArrayLike, nodes: int
-) -> tuple[Float[Array, "nodes *rest"], Float[Array, "nodes *rest"]]:
+) -> tuple[Float[Array, " nodes *rest"], Float[Array, " nodes *rest"]]:
     r"""Nodes in [0, 1] and weights that sum to one, for U ~ Beta(1, 1 - alpha).
 
     $$ E[p(U)] = (1-\alpha) \int_0^1 p(u) (1-u)^{-\alpha} du = \sum_l w_l\, p(u_l) $$

@@ -7,27 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd import _check
-from cfgd.chunk import (
-    BLOCK,
-    CONVERGED,
-    INDEFINITE,
-    NONFINITE,
-    RUNNING,
-    STALLED,
-    Carry,
-    Loop,
-    begin,
-    chunk,
-    look,
-)
+from cfgd import _check, chunk as chunks
+from cfgd.chunk import Carry, Loop, begin, chunk, look
 from cfgd.fitting import fit
-from cfgd.objective.base import Objective, Point
+from cfgd.objective.base import Objective
 from cfgd.objective.smooth import Smooth
 from cfgd.options import Options
 from cfgd.precision import cast, in_precision, precision_of
@@ -35,79 +22,75 @@ from cfgd.progress import Progress
 from cfgd.solution import Solution, Status
 from cfgd.structure import Structure, as_tree, like
 
-CODES = {
-    CONVERGED: Status.converged,
-    NONFINITE: Status.nonfinite,
-    INDEFINITE: Status.indefinite,
-    STALLED: Status.stalled,
+STATUS = {
+    chunks.CONVERGED: Status.converged,
+    chunks.NONFINITE: Status.nonfinite,
+    chunks.INDEFINITE: Status.indefinite,
+    chunks.STALLED: Status.stalled,
 }
-# rows of the history that a chunk may write, and the numbers in them
-MOST_ROWS, MOST_NUMBERS = 2**14, 2**23
-# seconds that a chunk should take: time_limit, progress and Ctrl-C are looked at in between
+# rows of the history that a chunk may write, and the numbers in them (8 MiB)
+MOST_ROWS, MOST_NUMBERS = 2**16, 2**20
+# seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
+FIRST_LENGTH = 128
 
 
 class Run:
-    """One call of `minimize` or `sweep`: set up, the host loop, and the solution of it."""
+    """`rows` is the number of settings of a sweep; None for one method."""
 
     def __init__(
-        self, options: Options, objective: Any, x0: Any, methods: list[Any], batched: bool
+        self, options: Options, objective: Any, x0: Any, method: Any, rows: int | None
     ) -> None:
-        self.options, self.batched = options, batched
         self.began = time.perf_counter()
+        self.options, self.rows = options, rows
         x0 = as_tree(options.owner, "x0", x0)
         if not isinstance(objective, Objective):
             if not callable(objective):
                 wanted = "be an objective or a function"
                 _check.fail(options.owner, "objective", wanted, repr(objective))
             objective = Smooth(objective)
-        x0 = self._starts(objective, x0, len(methods))
-        self.x0 = x0[0] if self.batched else x0
+        starts = self._starts(objective, x0)
+        self.x0 = starts[0]
         self.structure = Structure.of(self.x0)
         self.dtype = precision_of(x0, objective)
-        self.methods = methods
         with in_precision(self.dtype):
-            self._set_up(objective, x0)
+            self._set_up(objective, starts, method)
 
-    def _starts(self, objective: Objective, x0: Any, rows: int) -> Any:
-        """x0, or for a sweep the list of one x0 for each setting."""
-        d = objective.dimension
-        given = jnp.shape(x0) if not isinstance(x0, dict | list | tuple) else ()
-        many = self.batched and d is not None and len(given) == 2
-        if d is not None and given != ((rows, d) if many else (d,)):
-            wanted = f"have shape ({d},)" + (f" or ({rows}, {d})" if self.batched else "")
-            _check.fail(self.options.owner, "x0", wanted, given)
-        if not self.batched:
-            return x0
-        return list(x0) if many else [x0] * rows
+    def _starts(self, objective: Objective, x0: Any) -> list[Any]:
+        """x0, or one x0 for each setting of a sweep."""
+        d, rows, shape = objective.dimension, self.rows or 1, getattr(x0, "shape", None)
+        if d is not None and self.rows is not None and shape == (rows, d):
+            return list(x0)
+        if d is not None and shape != (d,):
+            also = f" or ({rows}, {d})" if self.rows is not None else ""
+            got = "a pytree" if shape is None else shape
+            _check.fail(self.options.owner, "x0", f"have shape ({d},){also}", got)
+        return [x0] * rows
 
-    def _set_up(self, objective: Objective, x0: Any) -> None:
-        options, structure = self.options, self.structure
-        starts = [structure.ravel(x) for x in (x0 if self.batched else [x0])]
+    def _set_up(self, objective: Objective, starts: list[Any], method: Any) -> None:
+        options, structure, rows = self.options, self.structure, self.rows
+        vectors = [cast(structure.ravel(x), self.dtype) for x in starts]
         objective = objective.flat(structure)
         if isinstance(objective, Smooth):
-            _check.scalar_function(options.owner, objective.fn, cast(starts[0], self.dtype))
-        d = starts[0].size
-        methods = [fit(method, structure, d) for method in self.methods]
-        self.methods = methods
-        stack = (lambda *leaves: jnp.stack(leaves)) if self.batched else lambda leaf: leaf
-        self.objective = cast(objective, self.dtype)
-        self.method = cast(jax.tree.map(stack, *methods), self.dtype)
-        self.start = cast(jax.tree.map(stack, *starts), self.dtype)
+            _check.scalar_function(options.owner, objective.fn, vectors[0])
+        d = vectors[0].size
+        if isinstance(method, list | tuple):
+            settings = [fit(one, structure, d) for one in method]
+            method = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
+        else:
+            method = fit(method, structure, d, rows)
+        self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
+        self.start = vectors[0] if rows is None else jnp.stack(vectors)
+        self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
-        ends = [m.last_iteration for m in methods if m.last_iteration is not None]
-        self.last = min([options.max_iterations, *ends[:1]])
-        records = {name: _of_vector(fn, structure) for name, fn in options.record.items()}
-        numbers = 1 + sum(
-            leaf.size
-            for fn in records.values()
-            for leaf in jax.tree.leaves(jax.eval_shape(fn, self.start[0] if self.batched else self.start))
-        )
-        rows = max(1, min(MOST_ROWS, MOST_NUMBERS // (numbers * len(methods))))
-        block = BLOCK if self.objective.is_quadratic else 1
+        records = {name: OfVector(fn, structure) for name, fn in options.record.items()}
+        shapes = [jax.eval_shape(fn, vectors[0]) for fn in records.values()]
+        numbers = (1 + sum(shape.size for shape in shapes)) * (rows or 1)
+        block = chunks.BLOCK if objective.is_quadratic else 1
         if options.every > 1 or options.callback is not None:
             block = math.gcd(block, options.every)
-        self.loop = Loop(records, options.every, rows, block, self.batched)
+        capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // numbers))
+        self.loop = Loop(records, options.every, capacity, block, rows is not None)
 
     def go(self) -> Solution:
         with in_precision(self.dtype):
@@ -117,44 +100,42 @@ class Run:
         options = self.options
         meter = Progress(self.last, options.progress)
         carry, row = begin(self.loop, self.objective, self.method, self.start)
-        if np.any(np.asarray(carry.tally.code) != RUNNING):
-            got = np.asarray(carry.state.point.value)
-            wanted = "give a finite value and gradient"
-            _check.fail(options.owner, "x0", wanted, f"the value {got if got.ndim == 0 else got[0]}")
-        floor = (jnp.asarray(options.tolerance, self.dtype) ** 2) * carry.tally.norm2
+        tally = jax.device_get(carry.tally)
+        if np.any(tally.code != chunks.RUNNING):
+            got = f"the value {np.ravel(carry.state.point.value)[0]}"
+            _check.fail(options.owner, "x0", "give a finite value and gradient", got)
+        self.value0 = carry.state.point.value
+        floor = jnp.asarray(options.tolerance, self.dtype) ** 2 * carry.tally.norm2
         history = History(row)
-        best = carry
-        length, status = 64, None
+        best, length, status = carry, FIRST_LENGTH, None
         try:
             while status is None:
-                done = self._done(carry)
-                limit = self._limit(done, length)
-                tick = time.perf_counter()
+                done, tick = int(np.max(tally.iterations)), time.perf_counter()
+                limit = jnp.asarray(self._limit(done, length), jnp.int32)
                 after, rows, written = chunk(
-                    self.loop, self.objective, self.method, carry, jnp.asarray(limit), floor
+                    self.loop, self.objective, self.method, carry, limit, floor
                 )
-                labels = done + self.options.every * np.arange(1, int(written) + 1)
-                history.add(rows, np.minimum(labels, self._done(after)))
-                best = self._better(carry, after, best)
-                carry = after
-                elapsed = time.perf_counter() - tick
-                length = self._length(length, self._done(carry) - done, elapsed)
-                status = self._status(carry)
-                meter.update(*self._seen(carry))
+                tally = jax.device_get(after.tally)
+                now = int(np.max(tally.iterations))
+                labels = done + options.every * np.arange(1, int(written) + 1)
+                history.add(rows, np.minimum(labels, now))
+                best, carry = self._start_of_best(best, carry, after), after
+                length = self._length(length, now - done, time.perf_counter() - tick)
+                status = self._status(tally)
+                meter.update(*self._seen(tally))
                 if options.callback is not None and status is None:
                     so_far = self._solution(carry, best, floor, Status.running, history)
                     status = Status.callback if options.callback(so_far) else None
         except KeyboardInterrupt:
             status = Status.interrupted
-        meter.close(*self._seen(carry))
-        assert status is not None
+        meter.close(*self._seen(tally))
         return self._solution(carry, best, floor, status, history)
 
     def _limit(self, done: int, length: int) -> int:
-        """Where the next chunk ends: not inside a block, unless the run ends there."""
+        """Where the next chunk ends: at the end of a block and of a row, or of the run."""
         if self.options.callback is not None:
             return min(done + self.options.every, self.last)
-        unit = max(self.loop.block, self.options.every)
+        unit = math.lcm(self.loop.block, self.options.every)
         return min(done + max(1, length // unit) * unit, self.last)
 
     def _length(self, length: int, made: int, elapsed: float) -> int:
@@ -162,37 +143,34 @@ class Run:
         if self.options.time_limit is not None:
             left = self.options.time_limit - (time.perf_counter() - self.began)
             seconds = max(1e-3, min(seconds, left))
-        # compilation makes the first chunk slow, so no estimate may shrink it much at once
-        wished = length * seconds / max(elapsed, 1e-6) if made > 0 else length
-        return int(min(max(wished, length / 2, 1), 8 * length))
+        # compilation makes the first chunk slow, so no estimate shrinks the next one much
+        wished = made * seconds / max(elapsed, 1e-6)
+        return int(min(max(wished, length / 2, 1), 16 * length))
 
-    def _status(self, carry: Carry) -> Status | None:
-        """Why the host ends the run: all are over, or no more may be done."""
-        running = np.asarray(carry.tally.code) == RUNNING
+    def _status(self, tally: Any) -> Status | None:
+        """Why the run ends now, if it does."""
+        if not np.any(tally.code == chunks.RUNNING):
+            return STATUS[int(np.max(tally.code))]
+        if np.max(tally.iterations) >= self.last:
+            return (
+                Status.max_iterations
+                if self.last == self.options.max_iterations
+                else Status.stages_done
+            )
         limit = self.options.time_limit
-        if not running.any():
-            return CODES[int(np.max(np.asarray(carry.tally.code)))]
-        if self._done(carry) >= self.last:
-            ended = self.last < self.options.max_iterations
-            return Status.stages_done if ended else Status.max_iterations
-        if limit is not None and time.perf_counter() - self.began >= limit:
-            return Status.time_limit
-        return None
+        late = limit is not None and time.perf_counter() - self.began >= limit
+        return Status.time_limit if late else None
 
-    def _done(self, carry: Carry) -> int:
-        return int(np.max(np.asarray(carry.tally.iterations)))
+    def _seen(self, tally: Any) -> tuple[int, float, float, str]:
+        running = int(np.sum(tally.code == chunks.RUNNING))
+        note = "" if self.rows is None else f"  {running} of {self.rows} running"
+        norm = float(np.sqrt(np.max(tally.norm2)))
+        return int(np.max(tally.iterations)), float(np.min(tally.best_value)), norm, note
 
-    def _seen(self, carry: Carry) -> tuple[int, float, float, str]:
-        tally = carry.tally
-        running = int(np.sum(np.asarray(tally.code) == RUNNING))
-        note = f"  {running} of {len(self.methods)} running" if self.batched else ""
-        value, norm2 = np.min(np.asarray(tally.best_value)), np.max(np.asarray(tally.norm2))
-        return self._done(carry), float(value), float(np.sqrt(norm2)), note
-
-    def _better(self, before: Carry, after: Carry, best: Carry) -> Carry:
+    def _start_of_best(self, best: Carry, before: Carry, after: Carry) -> Carry:
         """The carry from which the best point is reached by going on to its iteration."""
         improved = after.tally.best_iteration > before.tally.best_iteration
-        if not self.batched:
+        if self.rows is None:
             return before if bool(improved) else best
 
         def pick(new: Any, old: Any) -> Any:
@@ -201,28 +179,35 @@ class Run:
         return jax.tree.map(pick, before, best)
 
     def _best_x(self, carry: Carry, best: Carry, floor: Any) -> Any:
-        """The best point: only its iteration was kept, so iterate up to it once more."""
-        target = carry.tally.best_iteration
-        if not self.methods[0].seeks_minimiser:
-            finite = np.asarray(carry.tally.code) != NONFINITE
-            if finite.all():
-                return carry.state.point.x
-        if np.all(np.asarray(target == carry.tally.iterations)):
+        """The best point: its number is known, so iterate up to it once more."""
+        tally = carry.tally
+        over = tally.code == chunks.NONFINITE
+        target = tally.best_iteration
+        if not self.method.seeks_minimiser:  # then the last point, as long as it is finite
+            target = jnp.where(over, target, tally.iterations)
+            best = best if bool(jnp.any(over)) else carry
+        if self.objective.drifts:  # a value known by recurrence is known to rounding of its start
+            last = carry.state.point.value
+            rounding = (
+                8 * jnp.finfo(self.dtype).eps * jnp.maximum(jnp.abs(self.value0), jnp.abs(last))
+            )
+            target = jnp.where(last <= tally.best_value + rounding, tally.iterations, target)
+        if bool(jnp.all(target == tally.iterations)):
             return carry.state.point.x
-        while np.any(np.asarray(best.tally.iterations < target)):
-            again, _, _ = chunk(self.loop, self.objective, self.method, best, target, floor)
-            if np.array_equal(again.tally.iterations, best.tally.iterations):
+        while bool(jnp.any(best.tally.iterations < target)):
+            best, _, written = chunk(self.loop, self.objective, self.method, best, target, floor)
+            if int(written) == 0:
                 break
-            best = again
         return best.state.point.x
 
     def _solution(
         self, carry: Carry, best: Carry, floor: Any, status: Status, history: History
     ) -> Solution:
         point = look(self.loop, self.objective, self._best_x(carry, best, floor))
-        tally = jax.tree.map(np.asarray, carry.tally)
+        tally = jax.device_get(carry.tally)
         norms = np.sqrt(np.sum(np.square(np.asarray(point.gradient)), -1))
-        integer, real = (np.asarray, np.asarray) if self.batched else (int, float)
+        one = self.rows is None
+        real, integer = (float, int) if one else (np.asarray, np.asarray)
         return Solution(
             x=like(self.structure.unravel(point.x), self.x0),
             value=real(point.value),
@@ -230,8 +215,8 @@ class Run:
             iterations=integer(tally.iterations),
             evaluations=real(tally.evaluations),
             resets=integer(tally.resets),
-            status=[CODES.get(int(c), status) for c in tally.code] if self.batched else status,
-            history=history.joined(self.batched),
+            status=status if one else [STATUS.get(int(code), status) for code in tally.code],
+            history=history.joined(batched=not one),
             seconds=time.perf_counter() - self.began,
         )
 
@@ -245,7 +230,9 @@ class History:
 
     def add(self, rows: dict[str, Any], labels: Any) -> None:
         self.labels.append(labels)
-        self.parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[: len(labels)], rows))
+        self.parts.append(
+            jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[: len(labels)]), rows)
+        )
 
     def joined(self, batched: bool) -> dict[str, Any]:
         """The entries over iterations; for a sweep, settings first."""
@@ -255,7 +242,17 @@ class History:
         return {"iteration": np.concatenate(self.labels), **rows}
 
 
-def _of_vector(fn: Callable[[Any], Any], structure: Structure) -> Callable[[Any], Any]:
-    if structure.is_vector:
-        return lambda x: jnp.asarray(fn(x))
-    return lambda x: jnp.asarray(fn(structure.unravel(x)))
+class OfVector:
+    """A function of the user's x, as one of the vector; equal functions are one trace."""
+
+    def __init__(self, fn: Callable[[Any], Any], structure: Structure) -> None:
+        self.fn, self.structure = fn, structure
+
+    def __call__(self, x: Any) -> Any:
+        return jnp.asarray(self.fn(self.structure.unravel(x)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OfVector) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.fn, self.structure))

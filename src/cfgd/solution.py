@@ -25,8 +25,7 @@ class Status(enum.Enum):
         "raise `max_iterations`, loosen `tolerance`, or change the method's parameters."
     )
     time_limit = (
-        "Stopped at `time_limit` before `tolerance` was met: raise `time_limit`, "
-        "or go on from `x`."
+        "Stopped at `time_limit` before `tolerance` was met: raise `time_limit`, or go on from `x`."
     )
     callback = "Stopped because `callback` asked for it."
     interrupted = "Interrupted by the keyboard: `x` is the best point so far; go on from it."
@@ -40,7 +39,7 @@ class Status(enum.Enum):
     )
     stalled = (
         "No step along the gradient decreases the value any further: this is the accuracy that the "
-        "precision or the step's candidates allow. Use float64, rescale the problem, or another step."
+        "precision or the step allows. Use float64, rescale the problem, or another step."
     )
 
 
@@ -100,7 +99,7 @@ class Solution:
         return (self[i] for i in range(len(self)))
 
 
-class NotConverged(RuntimeError):
+class ConvergenceError(RuntimeError):
     """Raised by `minimize(..., throw=True)`; its `solution` is what would have been returned."""
 
     def __init__(self, solution: Solution) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cfgd.fitting import split
+from cfgd.fitting import rows_of
 from cfgd.objective.base import Objective
 from cfgd.options import Options
 from cfgd.run import Run
-from cfgd.solution import NotConverged, Solution
+from cfgd.solution import ConvergenceError, Solution
 
 
 def minimize(
@@ -38,21 +38,22 @@ def minimize(
     0 and then every `every` iterations, the last one included. `progress=True` shows a live line.
     float64 data is solved in float64, whatever JAX is configured to.
 
-    >>> import cfgd, numpy as np
+    >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> method = cfgd.AdaptiveTerminal(gamma=-0.25)
-    >>> solution = cfgd.minimize(f, [1.0, -10.0], method, record={"error": np.linalg.norm})
-    Traceback (most recent call last):
-    ...
-    jax.errors.TracerArrayConversionError: ...
+    >>> solution = cfgd.minimize(f, [1.0, -10.0], method, record={"distance": jnp.linalg.norm})
+    >>> print(solution.iterations, solution.message)
+    28 Converged: the norm fell to `tolerance` times its start.
+    >>> print(solution.history["distance"][:3].round(3))
+    [10.05   8.223  4.1  ]
     """
     options = Options(
         "minimize", max_iterations, tolerance, time_limit, record or {}, every, callback, progress
     )
-    run = Run(options, objective, x0, [method], batched=False)
+    run = Run(options, objective, x0, method, rows=None)
     solution = run.go()
     if throw and not solution.success:
-        raise NotConverged(solution)
+        raise ConvergenceError(solution)
     return solution
 
 
@@ -85,4 +86,4 @@ def sweep(
     options = Options(
         "sweep", max_iterations, tolerance, time_limit, record or {}, every, callback, progress
     )
-    return Run(options, objective, x0, split(methods), batched=True).go()
+    return Run(options, objective, x0, methods, rows=rows_of(methods)).go()

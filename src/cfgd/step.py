@@ -6,13 +6,13 @@ import abc
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
 from cfgd.objective.base import Objective, Point
+from cfgd.rule import Rule
 
 
 class Line(NamedTuple):
@@ -40,10 +40,8 @@ class Chosen(NamedTuple):
     indefinite: Any = False
 
 
-class StepRule(eqx.Module):
+class StepRule(Rule):
     """`choose` a step on a line. `stalls` says which slopes make the rule's step zero."""
-
-    ranks: ClassVar[dict[str, int]] = {}
 
     def init(self, dtype: Any) -> Any:
         return None

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
+from cfgd.rule import Rule
 
-class Here(eqx.Module):
+
+class Here(Rule):
     """c_k = x_k: no memory, the direction is the gradient."""
 
-    ranks: ClassVar[dict[str, int]] = {}
     adaptive: ClassVar[bool] = False
 
     def init(self, x0: Any) -> Any:
@@ -21,7 +22,7 @@ class Here(eqx.Module):
         return x, memory
 
 
-class Fixed(eqx.Module):
+class Fixed(Rule):
     """c_k = c (sections 3.1 and 3.3)."""
 
     point: Any
@@ -35,7 +36,7 @@ class Fixed(eqx.Module):
         return jnp.broadcast_to(self.point, x.shape), memory
 
 
-class Lagged(eqx.Module):
+class Lagged(Rule):
     """c_k = x_{k - lag} (section 3.2), with `past` = (x_{-1}, ..., x_{-lag}).
 
     Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The

@@ -17,6 +17,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+# One number, or one for each coordinate or stage; beartype needs the float, NumPy's type does not.
+Numbers = float | ArrayLike
 Stages = Sequence[tuple[int, float]]
 
 
@@ -25,7 +27,7 @@ def _require(holds: bool | np.bool_, owner: str, field: str, wanted: str, got: o
         raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.")
 
 
-def _array(owner: str, field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
+def _array(owner: str, field: str, value: Numbers, *shapes: tuple[int, ...]) -> Array:
     value = np.asarray(value, dtype=np.float64)
     wanted = f"have shape {' or '.join(map(str, shapes))}"
     _require(value.shape in shapes, owner, field, wanted, value.shape)
@@ -37,16 +39,17 @@ def _symmetric(owner: str, A: ArrayLike) -> Array:
     square = A.ndim == 2 and A.shape[0] == A.shape[1] > 0
     _require(square, owner, "A", "be a square matrix", f"shape {A.shape}")
     gap = np.abs(A - A.T).max()  # nan if an entry is, and then no comparison holds
-    _require(gap <= 1e-12 * np.abs(A).max(), owner, "A", "be symmetric", f"a gap of {gap:.3g}")
+    # 1e-6: A may come from single precision
+    _require(gap <= 1e-6 * np.abs(A).max(), owner, "A", "be symmetric", f"a gap of {gap:.3g}")
     return A
 
 
-def _shift(owner: str, A: Array, gamma: ArrayLike) -> Array:
+def _shift(owner: str, A: Array, gamma: Numbers) -> Array:
     """gamma D as a matrix."""
     return np.diag(_array(owner, "gamma", gamma, (), A.shape[:1]) * np.diag(A))
 
 
-def _extremes(owner: str, A: Array, gamma: ArrayLike) -> tuple[float, float]:
+def _extremes(owner: str, A: Array, gamma: Numbers) -> tuple[float, float]:
     """The smallest and the largest eigenvalue of A + gamma D, which must be positive definite."""
     eigenvalues = np.linalg.eigvalsh(A + _shift(owner, A, gamma))
     low, high = float(eigenvalues[0]), float(eigenvalues[-1])
@@ -56,7 +59,7 @@ def _extremes(owner: str, A: Array, gamma: ArrayLike) -> tuple[float, float]:
     return low, high
 
 
-def tilde_A(A: ArrayLike, gamma: ArrayLike) -> Array:
+def tilde_A(A: ArrayLike, gamma: Numbers) -> Array:
     """A + gamma D, the matrix of Theorem 3 (thm:fLSQ); gamma: a number or one per coordinate.
 
     The theorem writes beta + 1/(2-alpha) on the diagonal, which is 1 + gamma.
@@ -69,7 +72,7 @@ def tilde_A(A: ArrayLike, gamma: ArrayLike) -> Array:
     return A + _shift("tilde_A", A, gamma)
 
 
-def tikhonov_solution(A: ArrayLike, b: ArrayLike, terminal: ArrayLike, gamma: ArrayLike) -> Array:
+def tikhonov_solution(A: ArrayLike, b: ArrayLike, terminal: ArrayLike, gamma: Numbers) -> Array:
     """The limit of the non-adaptive method, x_gamma = c - (A + gamma D)^-1 (A c + b), c = terminal.
 
     Theorem 3 (thm:fLSQ). It minimises f(x) + (gamma/2) |x - c|_D^2 if A + gamma D is positive
@@ -86,7 +89,7 @@ def tikhonov_solution(A: ArrayLike, b: ArrayLike, terminal: ArrayLike, gamma: Ar
     return c - step
 
 
-def non_adaptive_rate(A: ArrayLike, gamma: ArrayLike, eta: float) -> float:
+def non_adaptive_rate(A: ArrayLike, gamma: Numbers, eta: float) -> float:
     """The factor by which |x_k - x_gamma| falls in one iteration of the non-adaptive method.
 
     max(|1 - eta|, |1 - eta/kappa|), kappa being the condition number of A + gamma D, for the
@@ -101,7 +104,7 @@ def non_adaptive_rate(A: ArrayLike, gamma: ArrayLike, eta: float) -> float:
     return float(max(abs(1 - eta), abs(1 - eta * low / high)))
 
 
-def _blocks(owner: str, A: ArrayLike, gamma: ArrayLike, eta: float) -> tuple[Array, Array]:
+def _blocks(owner: str, A: ArrayLike, gamma: Numbers, eta: float) -> tuple[Array, Array]:
     """A_{1,0} and A_{1,L} of Theorem 4; the proof's gamma D without eta is erratum 6."""
     A = _symmetric(owner, A)
     oldest = eta * _shift(owner, A, gamma)
@@ -132,7 +135,7 @@ def _rows(newest: Array, oldest: Array, lag: int) -> Iterator[Array]:
 
 
 def adaptive_terminal_matrices(
-    A: ArrayLike, gamma: ArrayLike, eta: float, lag: int, iterations: int
+    A: ArrayLike, gamma: Numbers, eta: float, lag: int, iterations: int
 ) -> Array:
     """The matrices A_{k,0}, ..., A_{k,L} of Theorem 4 for k = iterations; shape (lag + 1, d, d).
 
@@ -150,7 +153,7 @@ def adaptive_terminal_matrices(
 
 
 def adaptive_terminal_bound(
-    A: ArrayLike, gamma: ArrayLike, eta: float, errors: ArrayLike, iterations: int
+    A: ArrayLike, gamma: Numbers, eta: float, errors: ArrayLike, iterations: int
 ) -> Array:
     """A bound on |x_k - x*| of the adaptive terminal for k = 0, ..., iterations.
 
@@ -184,7 +187,7 @@ def _norm(block: Array) -> float:
     return float(each.max())
 
 
-def spectral_radius(A: ArrayLike, gamma: ArrayLike, eta: float, lag: int) -> float:
+def spectral_radius(A: ArrayLike, gamma: Numbers, eta: float, lag: int) -> float:
     """The factor by which the error of the adaptive terminal falls per iteration in the long run.
 
     The largest |z| for which z^(L+1) I - z^L (I - eta (A + gamma D)) - eta gamma D is singular: an
@@ -225,7 +228,7 @@ def adaptive_order_constant(
 
 
 def adaptive_order_bound(
-    A: ArrayLike, b: ArrayLike, terminal: ArrayLike, x0: ArrayLike, stages: Stages, eta: ArrayLike
+    A: ArrayLike, b: ArrayLike, terminal: ArrayLike, x0: ArrayLike, stages: Stages, eta: Numbers
 ) -> Array:
     """A bound on |x - x*| of the adaptive order after each of the stages (iterations, gamma).
 

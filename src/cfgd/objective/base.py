@@ -18,6 +18,11 @@ Scalar = Float[Array, ""]
 Vector = Float[Array, " d"]
 
 
+def inner(a: Vector, b: Vector) -> Scalar:
+    """<a, b>, in the form that costs least inside a loop on a CPU."""
+    return jnp.dot(a, b)
+
+
 class Point(eqx.Module):
     """An objective seen at x: what was computed there and is worth keeping.
 
@@ -107,7 +112,7 @@ class Objective(eqx.Module):
     def curvature_along(self, point: Point, d: Vector, image: Any) -> Scalar:
         """d'Hd at the point."""
         gradient = jax.grad(self.value)
-        return jnp.vdot(d, jax.jvp(gradient, (point.x,), (d,))[1])
+        return inner(d, jax.jvp(gradient, (point.x,), (d,))[1])
 
     def values_along(
         self, point: Point, d: Vector, image: Any, etas: Float[Array, " n *d"]
@@ -115,8 +120,8 @@ class Objective(eqx.Module):
         """f(x - eta d) for every eta, as one batch."""
         return jax.vmap(lambda eta: self.value(point.x - eta * d))(etas)
 
-    def move(self, point: Point, d: Vector, image: Any, eta: Any) -> Point:
-        """The point x - eta d."""
+    def move(self, point: Point, d: Vector, image: Any, eta: Any, slope: Scalar) -> Point:
+        """The point x - eta d, `slope` being <g, d>."""
         return self.at(point.x - eta * d)
 
     # what these cost, in gradients (a value and its gradient together count as one)

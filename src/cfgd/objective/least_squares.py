@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.objective.base import Point
+from cfgd.objective.base import Point, inner
 from cfgd.objective.quadratic import QuadraticWalk
 from cfgd.precision import numpy_in_numpy_out
 
@@ -51,12 +51,12 @@ class LeastSquares(QuadraticWalk):
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         residual = jnp.asarray(x) @ self.X.T - self.y
-        return residual @ residual / 2
+        return inner(residual, residual) / 2
 
     def at(self, x: Any) -> Point:
         residual = x @ self.X.T - self.y
         carried = residual if self.gram is None else None
-        return Point(x, residual @ residual / 2, residual @ self.X, carried)
+        return Point(x, inner(residual, residual) / 2, residual @ self.X, carried)
 
     def diagonal(self) -> Any:
         return self.squares
@@ -66,13 +66,11 @@ class LeastSquares(QuadraticWalk):
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         if self.gram is None:
-            return jnp.sum(image * image)
+            return inner(image, image)
         return super().curvature_along(point, d, image)
 
-    def move(self, point: Point, d: Any, image: Any, eta: Any) -> Point:
+    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
         if self.gram is not None or jnp.ndim(eta) != 0:
-            return super().move(point, d, image, eta)
+            return super().move(point, d, image, eta, slope)
         residual = point.carried - eta * image
-        return Point(
-            point.x - eta * d, jnp.sum(residual * residual) / 2, residual @ self.X, residual
-        )
+        return Point(point.x - eta * d, inner(residual, residual) / 2, residual @ self.X, residual)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.objective.base import Objective, Point
+from cfgd.objective.base import Objective, Point, inner
 from cfgd.precision import numpy_in_numpy_out
 
 
@@ -32,18 +32,18 @@ class QuadraticWalk(Objective):
         return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        return jnp.sum(d * image)
+        return inner(d, image)
 
     def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
         if etas.ndim == 1:
-            slope, curvature = jnp.sum(point.gradient * d), jnp.sum(d * image)
+            slope, curvature = inner(point.gradient, d), inner(d, image)
             return point.value - etas * slope + etas**2 / 2 * curvature
         return super().values_along(point, d, image, etas)
 
-    def move(self, point: Point, d: Any, image: Any, eta: Any) -> Point:
+    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
         if jnp.ndim(eta) != 0:  # a step for each coordinate: A (eta d) is not eta A d
             return self.at(point.x - eta * d)
-        slope, curvature = jnp.sum(point.gradient * d), jnp.sum(d * image)
+        curvature = inner(d, image)
         return Point(
             x=point.x - eta * d,
             value=point.value - eta * (slope - eta / 2 * curvature),
