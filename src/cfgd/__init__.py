@@ -12,8 +12,11 @@ from cfgd.method import (
 )
 from cfgd.objective import (
     LeastSquares as LeastSquares,
+    LinearModel as LinearModel,
+    Local as Local,
     Objective as Objective,
     Quadratic as Quadratic,
+    ShallowNetwork as ShallowNetwork,
     Smooth as Smooth,
 )
 from cfgd.quadrature import gauss_jacobi as gauss_jacobi
@@ -28,4 +31,5 @@ from cfgd.step import (
     ExactStep as ExactStep,
     FixedStep as FixedStep,
     GridStep as GridStep,
+    NetworkStep as NetworkStep,
 )

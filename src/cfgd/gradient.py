@@ -56,7 +56,7 @@ def fractional_gradient(
         c = jnp.broadcast_to(
             terminal if jnp.ndim(terminal) == 0 else structure.ravel(terminal), vector.shape
         )
-        s = 1 if flat.is_quadratic else nodes
+        s = 1 if flat.linear_slopes else nodes
         d = direction(flat, flat.at(vector), c, rule(alpha, s), beta)
         return structure.unravel(d)
 

@@ -17,7 +17,7 @@ from cfgd.step import ExactStep, Line, StepRule
 from cfgd.structure import as_tree
 
 EXACT = ExactStep()
-STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()")
+STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()", "NetworkStep()")
 
 
 class State(eqx.Module):
@@ -66,7 +66,7 @@ class Method(eqx.Module):
         self.step_rule = _check.instance(owner, "step", step, StepRule, STEPS)
 
     def start(self, objective: Objective, x0: Any) -> State:
-        nodes = 1 if objective.is_quadratic else self.nodes
+        nodes = 1 if objective.linear_slopes else self.nodes
         return State(
             k=jnp.zeros((), jnp.int32),
             point=objective.at(x0),
@@ -93,7 +93,8 @@ class Method(eqx.Module):
             norm2, slope = jnp.stack([g, d]) @ g
         reset = jnp.zeros((), bool)
         if self.terminal.adaptive:
-            reset = self.step_rule.stalls(slope, norm2)
+            line = Line(objective, point, d, None, slope, lambda: None, True)
+            reset = self.step_rule.stalls(line, norm2)
             d = jnp.where(reset, g, d)
             slope = jnp.where(reset, norm2, slope)
         image = objective.image(point, d)
@@ -104,7 +105,7 @@ class Method(eqx.Module):
                 return along
             # gamma, because the mean of U is 1/(2 - alpha)
             gamma = beta + jnp.sum(rule[0] * rule[1], 0) - 1
-            return along + inner(gamma * objective.slopes(point, point.x[None])[1][0] * d, d)
+            return along + inner(gamma * objective.diagonal_at(point) * d, d)
 
         descent = norm2 if fixed else slope
         line = Line(objective, point, d, image, descent, curvature, not fixed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from cfgd.precision import cast, in_precision, precision_of
 from cfgd.progress import Progress
 from cfgd.solution import Solution, Status
 from cfgd.structure import Structure, as_tree, like
+from cfgd.terminal import Here
 
 STATUS = {
     chunks.CONVERGED: Status.converged,
@@ -33,6 +35,8 @@ MOST_ROWS, MOST_NUMBERS = 2**16, 2**20
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
 FIRST_LENGTH = 128
+# gradients that a direction may cost before the user is told
+COSTLY = 10_000
 
 
 class Run:
@@ -79,6 +83,8 @@ class Run:
             method = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
         else:
             method = fit(method, structure, d, rows)
+        method.step_rule.check(objective)
+        self._say_cost(objective, method, d)
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
         self.start = vectors[0] if rows is None else jnp.stack(vectors)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
@@ -91,6 +97,18 @@ class Run:
             block = math.gcd(block, options.every)
         capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // numbers))
         self.loop = Loop(records, options.every, capacity, block, rows is not None)
+
+    def _say_cost(self, objective: Objective, method: Any, d: int) -> None:
+        """Warn before a direction that costs many gradients."""
+        nodes = 1 if objective.linear_slopes else method.nodes
+        cost = 0 if isinstance(method.terminal, Here) else objective.slopes_cost(nodes, d)
+        if cost >= COSTLY:
+            warnings.warn(
+                f"An exact direction moves one coordinate at a time and costs about {cost:.0f} "
+                f"gradients here ({nodes} nodes x {d} coordinates); "
+                "cfgd.Local(objective, ...) costs a few.",
+                stacklevel=5,
+            )
 
     def go(self) -> Solution:
         with in_precision(self.dtype):

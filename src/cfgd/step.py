@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.objective.base import Objective, Point
+from cfgd.objective.base import Objective, Point, inner
+from cfgd.objective.network import ShallowNetwork
 from cfgd.rule import Rule
 
 
@@ -46,10 +47,13 @@ class StepRule(Rule):
     def init(self, dtype: Any) -> Any:
         return None
 
-    def stalls(self, slope: Any, square: Any) -> Any:
-        """Whether <g, d> leaves the rule no step, |g|^2 being `square`."""
+    def check(self, objective: Objective) -> None:
+        """Refuse an objective that the rule is not for."""
+
+    def stalls(self, line: Line, square: Any) -> Any:
+        """Whether the line leaves the rule no step, |g|^2 being `square`."""
         # <g, d> = |g|^2 + ..., so it is known to rounding of |g|^2 and no better
-        return slope <= 4 * jnp.finfo(slope.dtype).eps * square
+        return line.slope <= 4 * jnp.finfo(line.slope.dtype).eps * square
 
     @abc.abstractmethod
     def choose(self, line: Line, memory: Any) -> Chosen: ...
@@ -69,8 +73,8 @@ class FixedStep(StepRule):
     def __init__(self, eta: Any) -> None:
         self.eta = _check.positive("FixedStep", "eta", eta)
 
-    def stalls(self, slope: Any, square: Any) -> Any:
-        return jnp.zeros_like(slope, dtype=bool)
+    def stalls(self, line: Line, square: Any) -> Any:
+        return jnp.zeros((), bool)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
         return Chosen(self.eta)
@@ -87,8 +91,8 @@ class ExactStep(StepRule):
     descend on f and pass by the Tikhonov solution.
     """
 
-    def stalls(self, slope: Any, square: Any) -> Any:
-        return jnp.abs(slope) <= 4 * jnp.finfo(slope.dtype).eps * square
+    def stalls(self, line: Line, square: Any) -> Any:
+        return jnp.abs(line.slope) <= 4 * jnp.finfo(line.slope.dtype).eps * square
 
     def choose(self, line: Line, memory: Any) -> Chosen:
         curvature = line.curvature()
@@ -123,6 +127,41 @@ def candidates(dtype: Any) -> Any:
     """The 32 candidates of section 4.3, from 1/10 down."""
     t, scale = np.array([1.0, 0.75, 0.5, 0.25]), 10.0 ** -np.arange(1, 9)
     return jnp.asarray(np.outer(scale, t).ravel(), dtype)
+
+
+class NetworkStep(StepRule):
+    """For `ShallowNetwork`: the exact step for its output layer, 32 candidates for the hidden one.
+
+    The output weights enter f quadratically, so their own line has an exact step; the candidates
+    are tried with it, and the one with the least value is taken (section 4.3 and erratum 8).
+    """
+
+    def check(self, objective: Objective) -> None:
+        if not isinstance(_network(objective), ShallowNetwork):
+            got = type(objective).__name__
+            _check.fail("NetworkStep", "objective", "be a ShallowNetwork", f"a {got}")
+
+    def stalls(self, line: Line, square: Any) -> Any:
+        hidden = _network(line.objective).hidden
+        slope = inner(line.point.gradient[:hidden], line.d[:hidden])
+        return slope <= 4 * jnp.finfo(slope.dtype).eps * square
+
+    def choose(self, line: Line, memory: Any) -> Chosen:
+        hidden, d = _network(line.objective).hidden, line.d
+        change = line.point.carried.phi @ d[hidden:]
+        curvature = inner(change, change)
+        slope = inner(line.point.gradient[hidden:], d[hidden:])
+        output = jnp.where(curvature > 0, slope / curvature, 0)
+        etas = jnp.where(jnp.arange(d.size) < hidden, candidates(d.dtype)[:, None], output)
+        values = line.objective.values_along(line.point, d, line.image, etas)
+        values = jnp.where(jnp.isfinite(values), values, jnp.inf)
+        eta = jnp.where(jnp.isfinite(jnp.min(values)), etas[jnp.argmin(values)], 0)
+        return Chosen(eta, cost=len(etas) * line.objective.value_cost)
+
+
+def _network(objective: Any) -> Any:
+    """The network itself, or the one inside a local model."""
+    return getattr(objective, "objective", objective)
 
 
 class ArmijoStep(StepRule):

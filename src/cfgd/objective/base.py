@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.structure import Structure
+from cfgd.structure import Structure, as_tree
 
 Scalar = Float[Array, ""]
 Vector = Float[Array, " d"]
@@ -47,10 +47,20 @@ class Objective(eqx.Module):
     `value`; an objective with structure overrides them to do the same for less.
     """
 
-    # a quadratic's coordinate slopes are linear, so one quadrature node is exact
-    is_quadratic: ClassVar[bool] = False
-    # `move` updates by recurrence, and rounding makes it drift from the truth
-    drifts: ClassVar[bool] = False
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether `ExactStep` is exact without a search."""
+        return False
+
+    @property
+    def linear_slopes(self) -> bool:
+        """Whether coordinate slopes are linear, so that one quadrature node is exact."""
+        return self.is_quadratic
+
+    @property
+    def drifts(self) -> bool:
+        """Whether `move` updates by recurrence, so that rounding makes it drift from the truth."""
+        return False
 
     @property
     @abc.abstractmethod
@@ -62,22 +72,33 @@ class Objective(eqx.Module):
 
     @numpy_in_numpy_out
     def gradient(self, x: Any) -> Any:
-        return self.at(jnp.asarray(x)).gradient
+        flat, structure, (vector,) = self._on_vectors(x)
+        return structure.unravel(flat.at(vector).gradient)
 
     @numpy_in_numpy_out
     def coordinate_slope(self, x: Any, t: Any) -> Any:
         """f_j'(t_j) for all j: the slope along coordinate j where only x_j is replaced by t_j."""
-        return self.slopes(self.at(jnp.asarray(x)), jnp.asarray(t)[None])[0][0]
+        flat, structure, (vector, at) = self._on_vectors(x, t)
+        return structure.unravel(flat.slopes(flat.at(vector), at[None])[0][0])
 
     @numpy_in_numpy_out
     def coordinate_curvature(self, x: Any, t: Any) -> Any:
         """f_j''(t_j) for all j, as `coordinate_slope`."""
-        return self.slopes(self.at(jnp.asarray(x)), jnp.asarray(t)[None])[1][0]
+        flat, structure, (vector, at) = self._on_vectors(x, t)
+        return structure.unravel(flat.slopes(flat.at(vector), at[None])[1][0])
+
+    def _on_vectors(self, *points: Any) -> tuple[Objective, Structure, list[Any]]:
+        owner = type(self).__name__
+        trees = [jax.tree.map(jnp.asarray, as_tree(owner, "x", x)) for x in points]
+        structure = Structure.of(trees[0])
+        if any(Structure.of(tree) != structure for tree in trees):
+            _check.fail(owner, "t", "have the structure of x", trees[-1])
+        return self.flat(structure), structure, [structure.ravel(tree) for tree in trees]
 
     def flat(self, structure: Structure) -> Objective:
         """The same objective of the vector that `structure` makes of a pytree."""
         if not structure.is_vector:
-            _check.fail("minimize", "x0", f"be a vector for {type(self).__name__}", "a pytree")
+            _check.fail(type(self).__name__, "x", "be a vector", "a pytree")
         return self
 
     def at(self, x: Vector) -> Point:
@@ -105,6 +126,14 @@ class Objective(eqx.Module):
         pair = jax.lax.map(lambda a: along(*a), (j, t.reshape(-1)), batch_size=size)
         return pair[0].reshape(s, d), pair[1].reshape(s, d)
 
+    def diagonal_at(self, point: Point) -> Vector:
+        """The curvatures f_j''(x_j) at the point: the diagonal of the Hessian."""
+        return self.slopes(point, point.x[None])[1][0]
+
+    def gauss_newton_diagonal(self, point: Point) -> Vector | None:
+        """The diagonal of Gauss-Newton's matrix; None where there is no model in the objective."""
+        return None
+
     def image(self, point: Point, d: Vector) -> Any:
         """What a step along d adds to the carried part, up to its length; None if nothing."""
         return None
@@ -128,8 +157,13 @@ class Objective(eqx.Module):
     def slopes_cost(self, s: int, d: int) -> float:
         return s * d
 
-    curvature_cost: ClassVar[float] = 2.0
-    value_cost: ClassVar[float] = 0.5
+    @property
+    def curvature_cost(self) -> float:
+        return 2.0
+
+    @property
+    def value_cost(self) -> float:
+        return 0.5
 
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from cfgd import _check
 from cfgd.objective.base import Point, inner
+from cfgd.objective.design import Dense, design, penalty, weights
 from cfgd.objective.quadratic import QuadraticWalk
 from cfgd.precision import numpy_in_numpy_out
 
@@ -19,9 +19,12 @@ GRAM_DIMENSION = 2048
 class LeastSquares(QuadraticWalk):
     r"""f(w) = |Xw - y|^2 / 2: the rows of X are the samples (equation 3.2).
 
+    X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
+    f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2.
+
     A point is always looked at through its residual, X'(Xw - y), so accuracy is that of X and
     not of X'X. Only the product of a step, X'X d, takes the Gram matrix, and only if it is
-    cheaper: never when there are fewer samples than coefficients.
+    cheaper: X is dense and has at least as many samples as coefficients.
 
     >>> import cfgd
     >>> f = cfgd.LeastSquares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
@@ -31,46 +34,67 @@ class LeastSquares(QuadraticWalk):
 
     X: Any
     y: Any
+    l2: Any
+    sample_weight: Any
     gram: Any
-    squares: Any
 
-    def __init__(self, X: Any, y: Any) -> None:
-        X = _check.matrix("LeastSquares", "X", X)
-        y = _check.array("LeastSquares", "y", y, "be a vector of numbers")
-        m, d = X.shape
-        _check.shape("LeastSquares", "y", y, (m,))
-        self.X, self.y = X, y
-        cheaper = d <= m and d <= GRAM_DIMENSION
-        self.gram = X.T @ X if cheaper else None
-        self.squares = (jnp if _check.traced(X) else np).sum(X * X, axis=0)
+    def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
+        owner = "LeastSquares"
+        self.X = design(owner, X)
+        self.y = _check.array(owner, "y", y, "be a vector of numbers")
+        m, d = self.X.shape
+        _check.shape(owner, "y", self.y, (m,))
+        self.l2 = penalty(owner, l2, self.y)
+        self.sample_weight = weights(owner, sample_weight, m, self.y)
+        cheaper = isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION
+        self.gram = self.X.gram(self.sample_weight) if cheaper else None
 
     @property
     def dimension(self) -> int:
-        return int(self.X.shape[1])
+        return self.X.shape[1]
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        residual = jnp.asarray(x) @ self.X.T - self.y
-        return inner(residual, residual) / 2
+        x = jnp.asarray(x)
+        residual = self.X.times(x) - self.y
+        return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
 
     def at(self, x: Any) -> Point:
-        residual = x @ self.X.T - self.y
-        carried = residual if self.gram is None else None
-        return Point(x, inner(residual, residual) / 2, residual @ self.X, carried)
+        return self._point(x, self.X.times(x) - self.y)
+
+    def _point(self, x: Any, residual: Any) -> Point:
+        weighted = self.sample_weight * residual
+        return Point(
+            x,
+            inner(weighted, residual) / 2 + self.l2 * inner(x, x) / 2,
+            self.X.back(weighted) + self.l2 * x,
+            residual if self.gram is None else None,
+        )
 
     def diagonal(self) -> Any:
-        return self.squares
+        if self.gram is not None:
+            return jnp.diagonal(self.gram) + self.l2
+        return self.X.squares(self.sample_weight) + self.l2
+
+    def gauss_newton_diagonal(self, point: Point) -> Any:
+        return self.diagonal()
 
     def image(self, point: Point, d: Any) -> Any:
-        return d @ self.X.T if self.gram is None else d @ self.gram
+        return self.X.times(d) if self.gram is None else d @ self.gram + self.l2 * d
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         if self.gram is None:
-            return inner(image, image)
+            return inner(self.sample_weight * image, image) + self.l2 * inner(d, d)
         return super().curvature_along(point, d, image)
+
+    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
+        if self.gram is None and etas.ndim == 1:
+            slope = inner(point.gradient, d)
+            curvature = self.curvature_along(point, d, image)
+            return point.value - etas * slope + etas**2 / 2 * curvature
+        return super().values_along(point, d, image, etas)
 
     def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
         if self.gram is not None or jnp.ndim(eta) != 0:
             return super().move(point, d, image, eta, slope)
-        residual = point.carried - eta * image
-        return Point(point.x - eta * d, inner(residual, residual) / 2, residual @ self.X, residual)
+        return self._point(point.x - eta * d, point.carried - eta * image)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import abc
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,13 +20,28 @@ class QuadraticWalk(Objective):
     makes them drift from the truth, so the solver looks anew (`at`) every REFRESH iterations.
     """
 
-    is_quadratic: ClassVar[bool] = True
-    drifts: ClassVar[bool] = True
-    curvature_cost: ClassVar[float] = 0.0
+    @property
+    def is_quadratic(self) -> bool:
+        return True
 
+    @property
+    def drifts(self) -> bool:
+        return True
+
+    @property
+    def curvature_cost(self) -> float:
+        return 0.0
+
+    @property
+    def value_cost(self) -> float:
+        return 0.0
+
+    @abc.abstractmethod
     def diagonal(self) -> Any:
         """D = diag(A)."""
-        raise NotImplementedError
+
+    def diagonal_at(self, point: Point) -> Any:
+        return self.diagonal()
 
     def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
         D = self.diagonal()

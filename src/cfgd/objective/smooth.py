@@ -40,25 +40,7 @@ class Smooth(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        return jnp.asarray(self.fn(_leaves_as_arrays(x)))
-
-    @numpy_in_numpy_out
-    def gradient(self, x: Any) -> Any:
-        return jax.grad(self.value)(_leaves_as_arrays(x))
-
-    @numpy_in_numpy_out
-    def coordinate_slope(self, x: Any, t: Any) -> Any:
-        return self._on_vector(Objective.coordinate_slope, x, t)
-
-    @numpy_in_numpy_out
-    def coordinate_curvature(self, x: Any, t: Any) -> Any:
-        return self._on_vector(Objective.coordinate_curvature, x, t)
-
-    def _on_vector(self, ask: Callable[..., Any], x: Any, t: Any) -> Any:
-        x = _leaves_as_arrays(x)
-        structure = Structure.of(x)
-        answer = ask(self.flat(structure), structure.ravel(x), structure.ravel(t))
-        return structure.unravel(answer)
+        return jnp.asarray(self.fn(jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))))
 
     def flat(self, structure: Structure) -> Smooth:
         """The same function of the vector that `structure` makes of a pytree."""
@@ -73,7 +55,3 @@ class OfVector(eqx.Module):
 
     def __call__(self, vector: Any) -> Any:
         return self.fn(self.structure.unravel(vector))
-
-
-def _leaves_as_arrays(x: Any) -> Any:
-    return jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))

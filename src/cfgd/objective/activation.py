@@ -1,0 +1,78 @@
+"""Activations with their first two derivatives, which share the costly part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from cfgd import _check
+
+# u -> (phi(u), phi'(u), phi''(u))
+Activation = Callable[[Any], tuple[Any, Any, Any]]
+
+
+def tanh(u: Any) -> tuple[Any, Any, Any]:
+    phi = jnp.tanh(u)
+    slope = 1 - phi * phi
+    return phi, slope, -2 * phi * slope
+
+
+def sigmoid(u: Any) -> tuple[Any, Any, Any]:
+    phi = jax.nn.sigmoid(u)
+    slope = phi * (1 - phi)
+    return phi, slope, slope * (1 - 2 * phi)
+
+
+def softplus(u: Any) -> tuple[Any, Any, Any]:
+    slope = jax.nn.sigmoid(u)
+    return jax.nn.softplus(u), slope, slope * (1 - slope)
+
+
+def sin(u: Any) -> tuple[Any, Any, Any]:
+    phi = jnp.sin(u)
+    return phi, jnp.cos(u), -phi
+
+
+class Custom:
+    """Any JAX function of one number; equal functions are one trace."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self.fn = fn
+
+    def __call__(self, u: Any) -> tuple[Any, Any, Any]:
+        flat = jax.vmap(self._one)(u.reshape(-1))
+        phi, slope, curvature = (part.reshape(u.shape) for part in flat)
+        return phi, slope, curvature
+
+    def _one(self, u: Any) -> tuple[Any, Any, Any]:
+        def value_and_slope(u: Any) -> tuple[Any, Any]:
+            return jax.jvp(self.fn, (u,), (jnp.ones_like(u),))
+
+        (phi, slope), (_, curvature) = jax.jvp(value_and_slope, (u,), (jnp.ones_like(u),))
+        return phi, slope, curvature
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Custom) and self.fn == other.fn
+
+    def __hash__(self) -> int:
+        return hash(self.fn)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "tanh": tanh,
+    "sigmoid": sigmoid,
+    "softplus": softplus,
+    "sin": sin,
+}
+
+
+def activation_of(owner: str, activation: Any) -> Activation:
+    if isinstance(activation, str) and activation in ACTIVATIONS:
+        return ACTIVATIONS[activation]
+    if not callable(activation):
+        wanted = f"be one of {', '.join(ACTIVATIONS)}, or a function of one number"
+        _check.fail(owner, "activation", wanted, repr(activation))
+    return Custom(activation)

@@ -1,0 +1,149 @@
+"""The design matrix X, dense or sparse: its products, and sums over its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import sparse
+
+from cfgd import _check
+
+# numbers of one array in a chunk of column sums: 16 MiB of float64
+CHUNK_NUMBERS = 2**21
+
+# first and second derivative of a loss: (prediction, target) -> (slope, curvature)
+Derivatives = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def design(owner: str, X: Any) -> Dense | Sparse:
+    """A checked design matrix; a scipy.sparse matrix stays sparse."""
+    if not hasattr(X, "tocoo"):
+        return Dense(_check.matrix(owner, "X", X))
+    coo = X.tocsr().sorted_indices().tocoo()  # sums duplicates, rows in order
+    if 0 in coo.shape:
+        _check.fail(owner, "X", "be a matrix", f"shape {tuple(coo.shape)}")
+    data = _check.array(owner, "X", coo.data) if coo.nnz else np.zeros(0)
+    return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
+
+
+class Dense(eqx.Module):
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    def times(self, v: Any) -> Any:
+        """X v. The vector on the left, so that a batch of them is one matrix product."""
+        return v @ self.X.T
+
+    def back(self, r: Any) -> Any:
+        """X'r."""
+        return r @ self.X
+
+    def squares(self, weight: Any) -> Any:
+        """sum_i weight_i X_ij^2."""
+        return weight @ (self.X * self.X)
+
+    def gram(self, weight: Any) -> Any:
+        return (self.X.T * weight) @ self.X
+
+    def column_sums(
+        self, derivatives: Derivatives, p: Any, y: Any, weight: Any, shift: Any
+    ) -> tuple[Any, Any]:
+        """sum_i weight_i l'(p_i + shift_j X_ij) X_ij and sum_i weight_i l''(...) X_ij^2.
+
+        For every row of `shift` (s, d), by chunks of samples whose memory is bounded.
+        """
+        (m, d), s = self.shape, len(shift)
+        size = max(1, min(m, CHUNK_NUMBERS // (s * d)))
+
+        def part(k: Any, sums: Any) -> Any:
+            # the last chunk is moved back to fit: samples that were counted get no weight
+            start = jnp.minimum(k * size, m - size)
+            rows = jax.lax.dynamic_slice_in_dim(self.X, start, size)
+            p_k, y_k, weight_k = (
+                jax.lax.dynamic_slice_in_dim(a, start, size)[:, None] for a in (p, y, weight)
+            )
+            counted = (start + jnp.arange(size))[:, None] < k * size
+            weight_k = jnp.where(counted, 0, weight_k)
+
+            def at_node(shift: Any) -> Any:
+                slope, curvature = derivatives(p_k + rows * shift, y_k)
+                by = weight_k * rows
+                return jnp.sum(slope * by, 0), jnp.sum(curvature * by * rows, 0)
+
+            return jax.tree.map(jnp.add, sums, jax.vmap(at_node)(shift))
+
+        zeros = jnp.zeros((s, d), shift.dtype)
+        return jax.lax.fori_loop(0, -(-m // size), part, (zeros, zeros))
+
+
+class Sparse(eqx.Module):
+    """The entries of X in order of rows."""
+
+    data: Any
+    row: Any
+    column: Any
+    shape: tuple[int, int] = eqx.field(static=True)
+
+    def _matrix(self) -> Any:
+        indices = jnp.stack([self.row, self.column], 1)
+        return sparse.BCOO(
+            (jnp.asarray(self.data), indices),
+            shape=self.shape,
+            indices_sorted=True,
+            unique_indices=True,
+        )
+
+    def times(self, v: Any) -> Any:
+        return self._matrix() @ v
+
+    def back(self, r: Any) -> Any:
+        return r @ self._matrix()
+
+    def squares(self, weight: Any) -> Any:
+        return self._by_column(self.data**2 * weight[self.row])
+
+    def column_sums(
+        self, derivatives: Derivatives, p: Any, y: Any, weight: Any, shift: Any
+    ) -> tuple[Any, Any]:
+        """As `Dense.column_sums`: only the entries of X matter."""
+        p, y, by = p[self.row], y[self.row], weight[self.row] * self.data
+
+        def at_node(shift: Any) -> Any:
+            slope, curvature = derivatives(p + self.data * shift[self.column], y)
+            return self._by_column(slope * by), self._by_column(curvature * by * self.data)
+
+        return jax.lax.map(at_node, shift)
+
+    def _by_column(self, entries: Any) -> Any:
+        return jax.ops.segment_sum(entries, self.column, self.shape[1])
+
+
+def weights(owner: str, sample_weight: Any, m: int, like: Any) -> Any:
+    """One weight for each sample, ones by default, in the precision of the data."""
+    if sample_weight is None:
+        return np.ones(m, getattr(like, "dtype", np.float64))
+    weight = _check.array(owner, "sample_weight", sample_weight)
+    _check.shape(owner, "sample_weight", weight, (m,))
+    if not _check.traced(weight):
+        if np.any(np.asarray(weight) < 0):
+            first = int(np.argmax(np.asarray(weight) < 0))
+            got = f"{np.asarray(weight)[first]} at index {first}"
+            _check.fail(owner, "sample_weight", "not be negative", got)
+        if not np.any(np.asarray(weight)):
+            _check.fail(owner, "sample_weight", "have a positive entry", "only zeros")
+    return weight
+
+
+def penalty(owner: str, l2: Any, like: Any) -> Any:
+    l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
+    if l2.ndim != 0:
+        _check.fail(owner, "l2", "be one number", f"shape {l2.shape}")
+    return l2 if _check.traced(l2) else np.asarray(l2, getattr(like, "dtype", np.float64))

@@ -1,0 +1,125 @@
+"""Losses of a prediction and a target, with their first two derivatives."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+
+
+class Loss(eqx.Module):
+    """`value(prediction, target)`, entry by entry, and what targets it takes."""
+
+    is_quadratic: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def value(self, p: Any, y: Any) -> Any: ...
+
+    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+        """The first and second derivative in the prediction."""
+
+        def slope(p: Any) -> Any:
+            return jax.jvp(lambda p: self.value(p, y), (p,), (jnp.ones_like(p),))[1]
+
+        return jax.jvp(slope, (p,), (jnp.ones_like(p),))
+
+    def targets(self, owner: str, y: Any) -> Any:
+        """The targets as the loss wants them, checked."""
+        return y
+
+
+class Squared(Loss):
+    """(p - y)^2 / 2."""
+
+    is_quadratic: ClassVar[bool] = True
+
+    def value(self, p: Any, y: Any) -> Any:
+        return (p - y) ** 2 / 2
+
+    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+        return p - y, jnp.ones_like(p)
+
+
+class Logistic(Loss):
+    """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
+
+    def value(self, p: Any, y: Any) -> Any:
+        return jax.nn.softplus(-y * p)
+
+    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+        wrong = jax.nn.sigmoid(-y * p)
+        return -y * wrong, wrong * (1 - wrong)
+
+    def targets(self, owner: str, y: Any) -> Any:
+        if _check.traced(y):
+            return y
+        for labels in ({0.0, 1.0}, {-1.0, 1.0}):
+            bad = ~np.isin(np.asarray(y), list(labels))
+            if not bad.any():
+                return np.where(np.asarray(y) > 0, 1, -1).astype(y.dtype)
+        bad = ~np.isin(np.asarray(y), [-1.0, 0.0, 1.0])
+        got = _first(y, bad) if bad.any() else "labels -1, 0 and 1"
+        _check.fail(owner, "y", "be 0/1 or -1/1 for the loss logistic", got)
+
+
+class Poisson(Loss):
+    """exp(p) - y p: counts y with rate exp(p)."""
+
+    def value(self, p: Any, y: Any) -> Any:
+        return jnp.exp(p) - y * p
+
+    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+        rate = jnp.exp(p)
+        return rate - y, rate
+
+    def targets(self, owner: str, y: Any) -> Any:
+        if not _check.traced(y) and np.any(np.asarray(y) < 0):
+            got = _first(y, np.asarray(y) < 0)
+            _check.fail(owner, "y", "not be negative for the loss poisson", got)
+        return y
+
+
+class Huber(Loss):
+    """(p - y)^2 / 2 within a distance of 1, |p - y| - 1/2 beyond."""
+
+    def value(self, p: Any, y: Any) -> Any:
+        far = jnp.abs(p - y)
+        return jnp.where(far <= 1, far**2 / 2, far - 0.5)
+
+    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+        return jnp.clip(p - y, -1, 1), (jnp.abs(p - y) <= 1).astype(p.dtype)
+
+
+class Custom(Loss):
+    """Any JAX function of one prediction and one target."""
+
+    fn: Callable[[Any, Any], Any]
+
+    def value(self, p: Any, y: Any) -> Any:
+        p, y = jnp.broadcast_arrays(p, y)
+        return jax.vmap(self.fn)(p.reshape(-1), y.reshape(-1)).reshape(p.shape)
+
+
+LOSSES = {"squared": Squared(), "logistic": Logistic(), "poisson": Poisson(), "huber": Huber()}
+
+
+def loss_of(owner: str, loss: Any) -> Loss:
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    if not callable(loss):
+        known = ", ".join(LOSSES)
+        wanted = f"be one of {known}, or a function of (prediction, target)"
+        _check.fail(owner, "loss", wanted, repr(loss))
+    return Custom(loss)
+
+
+def _first(y: Any, bad: Any) -> str:
+    first = int(np.argmax(bad))
+    return f"{np.asarray(y)[first]} at index {first}"

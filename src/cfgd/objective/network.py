@@ -1,0 +1,201 @@
+"""The paper's two-layer network and its misfit."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+from cfgd.objective.activation import Activation, activation_of
+from cfgd.objective.base import CHUNK_NUMBERS, Objective, Point, inner
+from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of
+
+
+class Parameters(NamedTuple):
+    """x, readable: a_1 (p, width), a_2 (width,) and a_3 (width,) of the paper."""
+
+    hidden_weights: Any
+    biases: Any
+    output_weights: Any
+
+
+class Seen(NamedTuple):
+    """What a point of a network keeps: a_1 z + a_2, phi of it, and N(z) - y."""
+
+    inside: Any
+    phi: Any
+    misfit: Any
+
+
+class ShallowNetwork(Objective):
+    r"""f(x) = sum_i (N(z_i; x) - y_i)^2 / 2 for a network with one hidden layer (section 4.3).
+
+    $$ N(z; x) = \sum_{j=1}^{n} a_{3,j}\, \phi(a_{1,j} \cdot z + a_{2,j}) $$
+
+    `z` are m inputs, (m,) or (m, p); `width` is n. x holds a_1 (for p inputs, p blocks of n), then
+    a_2, then a_3. `activation` is "tanh", "sigmoid", "softplus", "sin" or any JAX function.
+
+    A coordinate of unit j changes N by a_3j times the change of phi alone (the paper's Appendix
+    on complexity), so all slopes at s nodes cost about s gradients.
+
+    >>> import cfgd, numpy as np
+    >>> z = np.linspace(-1, 1, 5)
+    >>> network = cfgd.ShallowNetwork(z, np.sin(z), width=3)
+    >>> x = network.init(0)
+    >>> print(network.dimension, network.predict(x, z).shape)
+    9 (5,)
+    """
+
+    z: Any  # (m, p + 1): the inputs and a one, whose weight is the bias
+    y: Any
+    width: int = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
+
+    def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
+        owner = "ShallowNetwork"
+        z = _check.array(owner, "z", z)
+        if z.ndim not in (1, 2) or z.size == 0:
+            _check.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
+        self.y = _check.array(owner, "y", y, "be a vector of numbers")
+        _check.shape(owner, "y", self.y, (len(z),))
+        self.z = _with_one(z)
+        self.width = _check.integer(owner, "width", width)
+        self.activation = activation_of(owner, activation)
+
+    @property
+    def dimension(self) -> int:
+        return (self.z.shape[1] + 1) * self.width
+
+    @property
+    def hidden(self) -> int:
+        """How many coordinates lie in the hidden layer; the output layer's come after them."""
+        return self.z.shape[1] * self.width
+
+    def init(self, key: Any, scale: Any = 1.0) -> Any:
+        """A normal start of the given deviation, or of (hidden, output) deviations.
+
+        The paper does not say how it starts and the start decides the outcome. Documented starts:
+        `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
+        layer and N(0, 0.02) for the output layer. `key` is a JAX key or an integer.
+        """
+        hidden, output = np.broadcast_to(_check.positive("init", "scale", scale), (2,))
+        dtype = precision_of(self.z, self.y)
+        with in_precision(dtype):
+            key = jax.random.key(key) if isinstance(key, int) else key
+            draw = np.asarray(jax.random.normal(key, (self.dimension,), dtype))
+        return draw * np.where(np.arange(self.dimension) < self.hidden, hidden, output).astype(
+            dtype
+        )
+
+    def parameters(self, x: Any) -> Parameters:
+        """The vector x as hidden weights, biases and output weights."""
+        weights, output = self._layers(x)
+        return Parameters(weights[:-1], weights[-1], output)
+
+    @numpy_in_numpy_out
+    def predict(self, x: Any, z: Any) -> Any:
+        """N(z; x) for inputs (m,) or (m, p)."""
+        weights, output = self._layers(jnp.asarray(x))
+        return self.activation(_with_one(jnp.asarray(z)) @ weights)[0] @ output
+
+    def _layers(self, x: Any) -> tuple[Any, Any]:
+        return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
+
+    @numpy_in_numpy_out
+    def value(self, x: Any) -> Any:
+        weights, output = self._layers(jnp.asarray(x))
+        misfit = self.activation(self.z @ weights)[0] @ output - self.y
+        return inner(misfit, misfit) / 2
+
+    def at(self, x: Any) -> Point:
+        weights, output = self._layers(x)
+        inside = self.z @ weights
+        phi, slope, _ = self.activation(inside)
+        misfit = phi @ output - self.y
+        back = misfit[:, None] * slope
+        gradient = jnp.concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
+        return Point(x, inner(misfit, misfit) / 2, gradient, Seen(inside, phi, misfit))
+
+    def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
+        """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
+        _, output = self._layers(point.x)
+        s, (m, q) = len(t), self.z.shape
+        shift = (t - point.x)[:, : self.hidden].reshape(s, 1, q, self.width)
+        size = max(1, min(m, CHUNK_NUMBERS // (s * self.hidden)))
+
+        def part(k: Any, sums: Any) -> Any:
+            # the last chunk is moved back to fit: samples that were counted get no weight
+            start = jnp.minimum(k * size, m - size)
+            z, inside, phi, misfit = (
+                jax.lax.dynamic_slice_in_dim(a, start, size) for a in (self.z, *point.carried)
+            )
+            new = (start + jnp.arange(size) >= k * size).astype(z.dtype)
+            z = z[:, :, None]
+            phi_t, slope, curvature = self.activation(inside[:, None] + z * shift)
+            misfit_t = misfit[:, None, None] + output * (phi_t - phi[:, None])
+            change = z * slope  # of N, up to a_3
+            first = jnp.einsum("i,silj,silj->slj", new, misfit_t, change)
+            second = jnp.einsum("i,silj,silj->slj", new, misfit_t, z * z * curvature)
+            square = jnp.einsum("i,silj,silj->slj", new, change, change)
+            here = output * first, output * (second + output * square)
+            return jax.tree.map(jnp.add, sums, here)
+
+        zeros = jnp.zeros((s, q, self.width), t.dtype)
+        first, second = jax.lax.fori_loop(0, -(-m // size), part, (zeros, zeros))
+        phi = point.carried.phi
+        squares = jnp.sum(phi * phi, 0)
+        out_slope = point.gradient[self.hidden :] + squares * (t - point.x)[:, self.hidden :]
+        out_curvature = jnp.broadcast_to(squares, (s, self.width))
+        return (
+            jnp.concatenate([first.reshape(s, -1), out_slope], 1),
+            jnp.concatenate([second.reshape(s, -1), out_curvature], 1),
+        )
+
+    def gauss_newton_diagonal(self, point: Point) -> Any:
+        _, output = self._layers(point.x)
+        _, slope, _ = self.activation(point.carried.inside)
+        hidden = (self.z**2).T @ slope**2 * output**2
+        return jnp.concatenate([hidden.reshape(-1), jnp.sum(point.carried.phi**2, 0)])
+
+    def image(self, point: Point, d: Any) -> Any:
+        """What a step does inside the units: linear, unlike what comes out of them."""
+        return self.z @ self._layers(d)[0]
+
+    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
+        (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
+        seen = point.carried
+        _, slope, curvature = self.activation(seen.inside)
+        change = slope * image
+        first = change @ output + seen.phi @ out_d
+        second = (curvature * image * image) @ output + 2 * (change @ out_d)
+        return inner(first, first) + inner(seen.misfit, second)
+
+    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
+        (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
+
+        def value(eta: Any) -> Any:
+            # a step for each coordinate has one length in the hidden layer, one in the other
+            hidden, out = (eta, eta) if eta.ndim == 0 else (eta[0], eta[-1])
+            phi, _, _ = self.activation(point.carried.inside - hidden * image)
+            misfit = phi @ (output - out * out_d) - self.y
+            return inner(misfit, misfit) / 2
+
+        size = max(1, min(len(etas), CHUNK_NUMBERS // image.size))
+        return jax.lax.map(value, etas, batch_size=size)
+
+    def slopes_cost(self, s: int, d: int) -> float:
+        return float(s)
+
+    @property
+    def curvature_cost(self) -> float:
+        return 1.0
+
+
+def _with_one(z: Any) -> Any:
+    kit = jnp if isinstance(z, jax.Array) else np
+    z = z[:, None] if z.ndim == 1 else z
+    return kit.concatenate([z, kit.ones((len(z), 1), z.dtype)], 1)
