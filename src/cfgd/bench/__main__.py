@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from cfgd.bench import core
+from cfgd.bench import core, objectives
 
-SUITES = {"core": core.rows}
+SUITES = {"core": core.rows, "objectives": objectives.rows}
 
 
 def main(names: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -164,6 +165,26 @@ class Objective(eqx.Module):
     @property
     def value_cost(self) -> float:
         return 0.5
+
+
+def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: Any) -> Any:
+    """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
+
+    The last chunk is moved back to fit: samples that were counted before get the weight 0.
+    """
+    ones = jnp.ones(size, jax.tree.leaves(arrays)[0].dtype)
+    if size >= m:
+        return part(ones, *arrays)
+
+    def chunk(k: Any) -> Any:
+        start = jnp.minimum(k * size, m - size)
+        new = jnp.where(start + jnp.arange(size) < k * size, 0, ones)
+        cut = (jax.lax.dynamic_slice_in_dim(a, start, size, -1) for a in arrays)
+        return part(new, *cut)
+
+    return jax.lax.fori_loop(
+        1, -(-m // size), lambda k, sums: jax.tree.map(jnp.add, sums, chunk(k)), chunk(0)
+    )
 
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64

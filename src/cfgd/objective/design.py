@@ -12,9 +12,10 @@ import numpy as np
 from jax.experimental import sparse
 
 from cfgd import _check
+from cfgd.objective.base import sum_of_parts
 
-# numbers of one array in a chunk of column sums: 16 MiB of float64
-CHUNK_NUMBERS = 2**21
+# numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
+CACHE_NUMBERS = 2**15
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
 Derivatives = Callable[[Any, Any], tuple[Any, Any]]
@@ -60,28 +61,20 @@ class Dense(eqx.Module):
 
         For every row of `shift` (s, d), by chunks of samples whose memory is bounded.
         """
-        (m, d), s = self.shape, len(shift)
-        size = max(1, min(m, CHUNK_NUMBERS // (s * d)))
+        m, d = self.shape
 
-        def part(k: Any, sums: Any) -> Any:
-            # the last chunk is moved back to fit: samples that were counted get no weight
-            start = jnp.minimum(k * size, m - size)
-            rows = jax.lax.dynamic_slice_in_dim(self.X, start, size)
-            p_k, y_k, weight_k = (
-                jax.lax.dynamic_slice_in_dim(a, start, size)[:, None] for a in (p, y, weight)
-            )
-            counted = (start + jnp.arange(size))[:, None] < k * size
-            weight_k = jnp.where(counted, 0, weight_k)
+        def part(new: Any, rows: Any, p: Any, y: Any, weight: Any) -> Any:
+            weight = new * weight
+            rows = rows.T
 
-            def at_node(shift: Any) -> Any:
-                slope, curvature = derivatives(p_k + rows * shift, y_k)
-                by = weight_k * rows
-                return jnp.sum(slope * by, 0), jnp.sum(curvature * by * rows, 0)
+            def at_node(shift: Any) -> tuple[Any, Any]:
+                slope, curvature = derivatives(p[:, None] + rows * shift, y[:, None])
+                return weight @ (slope * rows), weight @ (curvature * rows * rows)
 
-            return jax.tree.map(jnp.add, sums, jax.vmap(at_node)(shift))
+            return jax.lax.map(at_node, shift)
 
-        zeros = jnp.zeros((s, d), shift.dtype)
-        return jax.lax.fori_loop(0, -(-m // size), part, (zeros, zeros))
+        size = max(1, min(m, CACHE_NUMBERS // d))
+        return sum_of_parts(part, m, size, (self.X.T, p, y, weight))
 
 
 class Sparse(eqx.Module):

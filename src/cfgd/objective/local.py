@@ -67,8 +67,13 @@ class Local(Objective):
         return True
 
     @property
+    def _walks_inside(self) -> bool:
+        """Whether the objective's own way of walking is used; probing goes with the gradient."""
+        return self.curvature != "hutchinson"
+
+    @property
     def drifts(self) -> bool:
-        return self.objective.drifts
+        return self._walks_inside and self.objective.drifts
 
     @property
     def dimension(self) -> int | None:
@@ -82,23 +87,26 @@ class Local(Objective):
         return eqx.tree_at(lambda f: f.objective, self, self.objective.flat(structure))
 
     def at(self, x: Any) -> Point:
-        return self.objective.at(x)
+        if self._walks_inside:
+            return self.objective.at(x)
+        # x's bits make the draw another one at every point, without a state to carry
+        bits = jax.lax.bitcast_convert_type(jnp.sum(x).astype(jnp.float32), jnp.uint32)
+        key = jax.random.fold_in(jax.random.wrap_key_data(self.key), bits)
+        signs = jax.random.rademacher(key, (self.probes, x.size), x.dtype)
+        both = jax.value_and_grad(self.objective.value)
+        if self.probes == 1:  # a gradient and its derivative along v share most of their work
+            (value, gradient), (_, Hv) = jax.jvp(both, (x,), (signs[0],))
+            return Point(x, value, gradient, signs[0] * Hv)
+        (value, gradient), along = jax.linearize(both, x)
+        products = jax.lax.map(lambda v: v * along(v)[1], signs)
+        return Point(x, value, gradient, jnp.mean(products, 0))
 
     def diagonal_at(self, point: Point) -> Any:
         if self.curvature == "exact":
             return self.objective.diagonal_at(point)
         if self.curvature == "gauss_newton":
             return self.objective.gauss_newton_diagonal(point)
-        # the value's bits make the draw another one at every point, without a state to carry
-        bits = jax.lax.bitcast_convert_type(point.value.astype(jnp.float32), jnp.uint32)
-        key = jax.random.fold_in(jax.random.wrap_key_data(self.key), bits)
-        signs = jax.random.rademacher(key, (self.probes, point.x.size), point.x.dtype)
-        gradient = jax.grad(self.objective.value)
-
-        def probe(v: Any) -> Any:
-            return v * jax.jvp(gradient, (point.x,), (v,))[1]
-
-        return jnp.mean(jax.lax.map(probe, signs), 0)
+        return point.carried
 
     def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
         D = self.diagonal_at(point)
@@ -108,16 +116,19 @@ class Local(Objective):
         return self.objective.gauss_newton_diagonal(point)
 
     def image(self, point: Point, d: Any) -> Any:
-        return self.objective.image(point, d)
+        return self.objective.image(point, d) if self._walks_inside else None
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        return self.objective.curvature_along(point, d, image)
+        walker: Any = self.objective if self._walks_inside else super()
+        return walker.curvature_along(point, d, image)
 
     def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        return self.objective.values_along(point, d, image, etas)
+        walker: Any = self.objective if self._walks_inside else super()
+        return walker.values_along(point, d, image, etas)
 
     def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
-        return self.objective.move(point, d, image, eta, slope)
+        walker: Any = self.objective if self._walks_inside else super()
+        return walker.move(point, d, image, eta, slope)
 
     def slopes_cost(self, s: int, d: int) -> float:
         if self.curvature == "hutchinson":
@@ -126,8 +137,8 @@ class Local(Objective):
 
     @property
     def curvature_cost(self) -> float:
-        return self.objective.curvature_cost
+        return self.objective.curvature_cost if self._walks_inside else super().curvature_cost
 
     @property
     def value_cost(self) -> float:
-        return self.objective.value_cost
+        return self.objective.value_cost if self._walks_inside else super().value_cost

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.objective.activation import Activation, activation_of
-from cfgd.objective.base import CHUNK_NUMBERS, Objective, Point, inner
+from cfgd.objective.base import CHUNK_NUMBERS, Objective, Point, inner, sum_of_parts
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of
 
 
@@ -123,36 +123,32 @@ class ShallowNetwork(Objective):
     def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
         """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
         _, output = self._layers(point.x)
-        s, (m, q) = len(t), self.z.shape
-        shift = (t - point.x)[:, : self.hidden].reshape(s, 1, q, self.width)
-        size = max(1, min(m, CHUNK_NUMBERS // (s * self.hidden)))
+        (m, q), n = self.z.shape, self.width
+        shift = (t - point.x)[:, : self.hidden].reshape(-1, q, n, 1)
+        a = output[:, None]
+        # samples last and a node at a time: contiguous sums over arrays that stay in the cache
+        z, inside, phi = self.z.T[:, None], point.carried.inside.T, point.carried.phi.T
+        misfit = point.carried.misfit
 
-        def part(k: Any, sums: Any) -> Any:
-            # the last chunk is moved back to fit: samples that were counted get no weight
-            start = jnp.minimum(k * size, m - size)
-            z, inside, phi, misfit = (
-                jax.lax.dynamic_slice_in_dim(a, start, size) for a in (self.z, *point.carried)
-            )
-            new = (start + jnp.arange(size) >= k * size).astype(z.dtype)
-            z = z[:, :, None]
-            phi_t, slope, curvature = self.activation(inside[:, None] + z * shift)
-            misfit_t = misfit[:, None, None] + output * (phi_t - phi[:, None])
-            change = z * slope  # of N, up to a_3
-            first = jnp.einsum("i,silj,silj->slj", new, misfit_t, change)
-            second = jnp.einsum("i,silj,silj->slj", new, misfit_t, z * z * curvature)
-            square = jnp.einsum("i,silj,silj->slj", new, change, change)
-            here = output * first, output * (second + output * square)
-            return jax.tree.map(jnp.add, sums, here)
+        def part(new: Any, z: Any, inside: Any, phi: Any, misfit: Any) -> Any:
+            def at_node(shift: Any) -> tuple[Any, Any]:
+                phi_t, slope, curvature = self.activation(inside + z * shift)
+                misfit_t = misfit + a * (phi_t - phi)
+                change = z * slope  # of N, up to a_3
+                bend = misfit_t * z * z * curvature + a * change * change
+                return output * ((misfit_t * change) @ new), output * (bend @ new)
 
-        zeros = jnp.zeros((s, q, self.width), t.dtype)
-        first, second = jax.lax.fori_loop(0, -(-m // size), part, (zeros, zeros))
+            return jax.lax.map(at_node, shift)
+
+        size = max(1, min(m, CHUNK_NUMBERS // (8 * self.hidden)))
+        first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit))
         phi = point.carried.phi
         squares = jnp.sum(phi * phi, 0)
         out_slope = point.gradient[self.hidden :] + squares * (t - point.x)[:, self.hidden :]
-        out_curvature = jnp.broadcast_to(squares, (s, self.width))
+        out_curvature = jnp.broadcast_to(squares, (len(t), n))
         return (
-            jnp.concatenate([first.reshape(s, -1), out_slope], 1),
-            jnp.concatenate([second.reshape(s, -1), out_curvature], 1),
+            jnp.concatenate([first.reshape(len(t), -1), out_slope], 1),
+            jnp.concatenate([second.reshape(len(t), -1), out_curvature], 1),
         )
 
     def gauss_newton_diagonal(self, point: Point) -> Any:
