@@ -52,9 +52,9 @@ class Loop(eqx.Module):
     block: int  # iterations between two bookkeepings; divides `every`
     batched: bool  # a sweep: method, state and tally have a leading axis
 
-    def row(self, point: Point) -> dict[str, Any]:
-        """What is written down of a point: its value, and the user's functions of it."""
-        return {"value": point.value} | {name: fn(point.x) for name, fn in self.records.items()}
+    def row(self, state: Any) -> dict[str, Any]:
+        """What is written down of an iteration: the value, and what the user asked for."""
+        return {"value": state.point.value} | {k: of(state) for k, of in self.records.items()}
 
     def over_runs(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         return jax.vmap(fn) if self.batched else fn
@@ -64,7 +64,7 @@ class Loop(eqx.Module):
 def begin(loop: Loop, objective: Objective, method: Any, x0: Any) -> tuple[Carry, dict[str, Any]]:
     """The carry and the row of iteration 0."""
     carry = loop.over_runs(partial(_start, objective))(method, x0)
-    return carry, loop.over_runs(loop.row)(carry.state.point)
+    return carry, loop.over_runs(loop.row)(carry.state)
 
 
 @eqx.filter_jit
@@ -116,7 +116,7 @@ def chunk(
             lambda carry: _block(loop, objective, method, carry, target, floor, None)[0],
             carry,
         )
-        return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state.point))
+        return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
 
     advance = one_by_one if loop.every == 1 else by_strides
 
@@ -129,7 +129,7 @@ def chunk(
         written = jnp.max(carry.tally.iterations) - base if loop.every == 1 else written + 1
         return carry, rows, written
 
-    shapes = jax.eval_shape(row, carry.state.point)
+    shapes = jax.eval_shape(row, carry.state)
     size = loop.capacity + (loop.block if loop.every == 1 else 0)
     rows = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), shapes)
     return jax.lax.while_loop(
@@ -162,7 +162,7 @@ def _block(
         state, info = step(method, state, floor)
         seen = (state.point.value, info.norm2, info.reset, info.indefinite, info.stuck)
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
-        return state, (*seen, cost, row(state.point) if row else None)
+        return state, (*seen, cost, row(state) if row else None)
 
     state, trace = jax.lax.scan(once, state, floors, unroll=8)
     values, norm2, reset, indefinite, stuck, cost, rows = trace

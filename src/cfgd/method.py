@@ -11,10 +11,12 @@ import numpy as np
 
 from cfgd import _check, terminal as terminals
 from cfgd.direction import direction
+from cfgd.fitting import fit
+from cfgd.iteration import Info, Iteration
 from cfgd.objective.base import Objective, Point, inner
 from cfgd.order import Constant, Stages, alpha_and_beta
 from cfgd.step import ExactStep, Line, StepRule
-from cfgd.structure import as_tree
+from cfgd.structure import Structure, as_tree
 
 EXACT = ExactStep()
 STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()", "NetworkStep()")
@@ -28,20 +30,10 @@ class State(eqx.Module):
     past: Any
     order: Any
     step: Any
-
-
-class Info(eqx.Module):
-    """What is worth seeing of an iteration."""
-
-    norm2: Any  # |g|^2 at x_k; |d|^2 where the terminal stays
     eta: Any
-    reset: Any  # c = x was taken because the step would have been zero
-    cost: Any  # in gradients
-    indefinite: Any  # d'Ad < 0 was met on a quadratic
-    stuck: Any  # no step along the gradient itself
 
 
-class Method(eqx.Module):
+class Method(Iteration):
     """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step."""
 
     terminal: Any
@@ -49,46 +41,56 @@ class Method(eqx.Module):
     step_rule: StepRule
     nodes: int = eqx.field(static=True)
 
-    @property
-    def seeks_minimiser(self) -> bool:
-        """Whether runs are judged by f and its gradient, and not by the direction alone."""
-        return True
-
-    @property
-    def last_iteration(self) -> int | None:
-        """Where the method ends by itself."""
-        return None
-
     def _set(self, terminal: Any, order: Any, nodes: int, step: Any) -> None:
         owner = type(self).__name__
         self.terminal, self.order = terminal, order
         self.nodes = _check.integer(owner, "nodes", nodes)
         self.step_rule = _check.instance(owner, "step", step, StepRule, STEPS)
 
+    def fit(self, structure: Structure, d: int, rows: int | None = None) -> Method:
+        return fit(self, structure, d, rows)
+
+    def view(self, objective: Objective) -> Objective:
+        self.step_rule.check(objective)
+        return objective
+
+    def nodes_on(self, objective: Objective) -> int:
+        return 1 if objective.linear_slopes else self.nodes
+
+    def direction_cost(self, objective: Objective, d: int) -> float:
+        if isinstance(self.terminal, terminals.Here):
+            return 0.0
+        return objective.slopes_cost(self.nodes_on(objective), d)
+
+    def describe(self, objective: Objective) -> str:
+        nodes = self.nodes_on(objective)
+        rule = "" if isinstance(self.terminal, terminals.Here) else f", {nodes} nodes"
+        return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
+
     def start(self, objective: Objective, x0: Any) -> State:
-        nodes = 1 if objective.linear_slopes else self.nodes
+        nodes = self.nodes_on(objective)
         return State(
             k=jnp.zeros((), jnp.int32),
             point=objective.at(x0),
             past=self.terminal.init(x0),
             order=self.order.prepare(nodes),
             step=self.step_rule.init(x0.dtype),
+            eta=jnp.full((), jnp.nan, x0.dtype),
         )
 
     def step(self, objective: Objective, state: State, floor: Any = 0.0) -> tuple[State, Info]:
-        """One iteration; x stays where it is if the squared norm is at most `floor`."""
         point = state.point
         g = point.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
         rule, beta = self.order.at(state.order, state.k)
         if isinstance(self.terminal, terminals.Here):
-            d, cost = g, 0.0
+            d = g
         else:
             d = direction(objective, point, c, rule, beta)
-            cost = objective.slopes_cost(len(rule[0]), d.size)
         fixed = isinstance(self.terminal, terminals.Fixed)
         if fixed:
-            norm2, slope = jnp.stack([d, g]) @ d
+            square, slope = jnp.stack([d, g]) @ d
+            norm2 = inner(g, g) if self.seeks_minimiser else square
         else:  # one product of two rows is cheaper than two inner products
             norm2, slope = jnp.stack([g, d]) @ g
         reset = jnp.zeros((), bool)
@@ -107,26 +109,28 @@ class Method(eqx.Module):
             gamma = beta + jnp.sum(rule[0] * rule[1], 0) - 1
             return along + inner(gamma * objective.diagonal_at(point) * d, d)
 
-        descent = norm2 if fixed else slope
+        descent = square if fixed else slope
         line = Line(objective, point, d, image, descent, curvature, not fixed)
         chosen = self.step_rule.choose(line, state.step)
         moves = norm2 > floor
         eta = jnp.where(moves, chosen.eta, 0)
         new = State(
-            state.k + 1,
-            objective.move(point, d, image, eta, slope),
-            past,
-            state.order,
-            chosen.memory,
+            k=state.k + 1,
+            point=objective.move(point, d, image, eta, slope),
+            past=past,
+            order=state.order,
+            step=chosen.memory,
+            eta=eta if jnp.ndim(eta) == 0 else jnp.max(eta),
         )
-        stuck = moves & jnp.all(eta == 0) & (descent == norm2)
-        cost = cost + 1.0 + chosen.cost
-        return new, Info(norm2, eta, reset & moves, cost, chosen.indefinite & moves, stuck)
+        # a stage whose direction has vanished waits for the next one
+        waits = fixed and self.seeks_minimiser
+        stuck = moves & jnp.all(eta == 0) & (descent == norm2) & (not waits)
+        cost = 1.0 + self.direction_cost(objective, d.size) + chosen.cost
+        return new, Info(norm2, reset & moves, cost, chosen.indefinite & moves, stuck)
 
     def measure(self, objective: Objective, state: State) -> Any:
-        """The squared norm that the tolerance is about, without a step."""
         d = state.point.gradient
-        if isinstance(self.terminal, terminals.Fixed):
+        if not self.seeks_minimiser:
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
             d = direction(objective, state.point, c, *self.order.at(state.order, state.k))
         return inner(d, d)

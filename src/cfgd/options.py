@@ -37,8 +37,9 @@ class Options:
             wanted = "be a mapping of names to functions of x"
             _check.fail(self.owner, "record", wanted, repr(self.record))
         for name, fn in self.record.items():
-            if not callable(fn):
-                _check.fail(self.owner, f"record[{name!r}]", "be a function of x", repr(fn))
+            if not callable(fn) and not isinstance(fn, str):
+                wanted = "be a function of x or the name of a number that the method keeps"
+                _check.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
             if name in ("iteration", "value"):
                 _check.fail(self.owner, "record", f"not take the name {name!r}", "it")
         if self.callback is not None and not callable(self.callback):

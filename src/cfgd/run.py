@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 
 from cfgd import _check, chunk as chunks
 from cfgd.chunk import Carry, Loop, begin, chunk, look
-from cfgd.fitting import fit
+from cfgd.iteration import Iteration
 from cfgd.objective.base import Objective
 from cfgd.objective.smooth import Smooth
 from cfgd.options import Options
@@ -22,7 +23,6 @@ from cfgd.precision import cast, in_precision, precision_of
 from cfgd.progress import Progress
 from cfgd.solution import Solution, Status
 from cfgd.structure import Structure, as_tree, like
-from cfgd.terminal import Here
 
 STATUS = {
     chunks.CONVERGED: Status.converged,
@@ -47,6 +47,8 @@ class Run:
     ) -> None:
         self.began = time.perf_counter()
         self.options, self.rows = options, rows
+        if rows is None and not isinstance(method, Iteration):
+            _check.fail(options.owner, "method", "be a method", repr(method))
         x0 = as_tree(options.owner, "x0", x0)
         if not isinstance(objective, Objective):
             if not callable(objective):
@@ -79,18 +81,25 @@ class Run:
             _check.scalar_function(options.owner, objective.fn, vectors[0])
         d = vectors[0].size
         if isinstance(method, list | tuple):
-            settings = [fit(one, structure, d) for one in method]
+            settings = [one.fit(structure, d) for one in method]
             method = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
         else:
-            method = fit(method, structure, d, rows)
-        method.step_rule.check(objective)
-        self._say_cost(objective, method, d)
+            method = method.fit(structure, d, rows)
+        objective = method.view(objective)
+        self._say_cost(method.direction_cost(objective, d))
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
+        method_of_one = (
+            self.method if rows is None else jax.tree.map(lambda leaf: leaf[0], self.method)
+        )
         self.start = vectors[0] if rows is None else jnp.stack(vectors)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
-        records = {name: OfVector(fn, structure) for name, fn in options.record.items()}
-        shapes = [jax.eval_shape(fn, vectors[0]) for fn in records.values()]
+        records = {
+            name: OfVector(entry, structure) if callable(entry) else OfState(entry)
+            for name, entry in options.record.items()
+        }
+        state = jax.eval_shape(lambda x: method_of_one.start(self.objective, x), vectors[0])
+        shapes = [jax.eval_shape(entry, state) for entry in records.values()]
         numbers = (1 + sum(shape.size for shape in shapes)) * (rows or 1)
         block = chunks.BLOCK if objective.is_quadratic else 1
         if options.every > 1 or options.callback is not None:
@@ -98,15 +107,12 @@ class Run:
         capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // numbers))
         self.loop = Loop(records, options.every, capacity, block, rows is not None)
 
-    def _say_cost(self, objective: Objective, method: Any, d: int) -> None:
+    def _say_cost(self, cost: float) -> None:
         """Warn before a direction that costs many gradients."""
-        nodes = 1 if objective.linear_slopes else method.nodes
-        cost = 0 if isinstance(method.terminal, Here) else objective.slopes_cost(nodes, d)
         if cost >= COSTLY:
             warnings.warn(
-                f"An exact direction moves one coordinate at a time and costs about {cost:.0f} "
-                f"gradients here ({nodes} nodes x {d} coordinates); "
-                "cfgd.Local(objective, ...) costs a few.",
+                "An exact direction moves one coordinate at a time and costs about "
+                f"{cost:.0f} gradients here; cfgd.Local(objective, ...) costs a few.",
                 stacklevel=5,
             )
 
@@ -260,17 +266,26 @@ class History:
         return {"iteration": np.concatenate(self.labels), **rows}
 
 
+@dataclasses.dataclass(frozen=True)
 class OfVector:
-    """A function of the user's x, as one of the vector; equal functions are one trace."""
+    """A function of the user's x, as one of the state; equal functions are one trace."""
 
-    def __init__(self, fn: Callable[[Any], Any], structure: Structure) -> None:
-        self.fn, self.structure = fn, structure
+    fn: Callable[[Any], Any]
+    structure: Structure
 
-    def __call__(self, x: Any) -> Any:
-        return jnp.asarray(self.fn(self.structure.unravel(x)))
+    def __call__(self, state: Any) -> Any:
+        return jnp.asarray(self.fn(self.structure.unravel(state.point.x)))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OfVector) and vars(self) == vars(other)
 
-    def __hash__(self) -> int:
-        return hash((self.fn, self.structure))
+@dataclasses.dataclass(frozen=True)
+class OfState:
+    """A number that the method keeps: eta, gamma."""
+
+    name: str
+
+    def __call__(self, state: Any) -> Any:
+        if not hasattr(state, self.name):
+            known = ", ".join(n for n in ("eta", "gamma") if hasattr(state, n))
+            wanted = f"name a number that the method keeps ({known})"
+            _check.fail("minimize", "record", wanted, repr(self.name))
+        return getattr(state, self.name)

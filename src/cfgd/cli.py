@@ -1,0 +1,118 @@
+"""The command line: `cfgd reproduce` and what comes after it, one function each."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    name="cfgd",
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"cfgd {importlib.metadata.version('cfgd')}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Caputo fractional gradient descent: gradient descent with a memory.
+
+    cfgd is a Python library (import cfgd; cfgd.minimize(f, x0)). This command runs the paper's
+    experiments with it and shows what holds.
+
+    [bold]Start here[/bold]
+
+    cfgd reproduce --list      what can be reproduced
+
+    cfgd reproduce             everything, in about two minutes
+
+    cfgd reproduce fig1        one figure, in a few seconds
+    """
+
+
+def _fail(message: str) -> typer.Exit:
+    Console(stderr=True).print(f"[bold red]cfgd:[/] {message}", highlight=False, soft_wrap=True)
+    return typer.Exit(2)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]...",
+            help="Which experiments, e.g. fig1 uci networks; all if none is named.",
+            show_default=False,
+        ),
+    ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="The paper's iteration counts and all its parameter values."),
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many seeds (0, 1, ...) each experiment is repeated with.",
+            show_default="each experiment's own",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the report.")] = Path(
+        "report"
+    ),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The gas data of uci: CSV (or .csv.gz), or UCI's batch*.dat files as a folder or"
+            " zip. Without it: a cached copy, a download, or a synthetic stand-in.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Do not repeat what an interrupted run finished.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+) -> None:
+    """Run the paper's experiments and hold its claims against them.
+
+    Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
+    what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
+    """
+    from cfgd.reproduce import terminal
+    from cfgd.reproduce.catalogue import chosen
+
+    console = Console()
+    try:
+        experiments = chosen(names or [])
+        if listing:
+            terminal.show_list(console, experiments)
+            return
+        code = terminal.show_run(
+            console,
+            experiments,
+            size="full" if full else "quick",
+            seeds=seeds,
+            folder=out,
+            data=data,
+            resume=resume,
+        )
+    except ValueError as error:
+        raise _fail(str(error)) from None
+    raise typer.Exit(code)
