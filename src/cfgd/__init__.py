@@ -1,6 +1,7 @@
 """Caputo fractional gradient descent."""
 
 from cfgd import theory as theory
+from cfgd.auto import Auto as Auto
 from cfgd.calculus import caputo as caputo, smoothing as smoothing
 from cfgd.gradient import fractional_gradient as fractional_gradient
 from cfgd.method import (

@@ -80,7 +80,7 @@ def _start(objective: Objective, method: Any, x0: Any) -> Carry:
     fine = jnp.isfinite(state.point.value) & jnp.isfinite(norm2)
     tally = Tally(
         iterations=zero,
-        evaluations=jnp.ones((), norm2.dtype),
+        evaluations=jnp.asarray(method.start_cost(objective, x0.size), norm2.dtype),
         resets=zero,
         norm2=norm2,
         best_value=state.point.value,

@@ -54,6 +54,10 @@ class Iteration(eqx.Module):
         """What a direction costs beyond the gradient, in gradients."""
         return 0.0
 
+    def start_cost(self, objective: Objective, d: int) -> float:
+        """What a start costs, in gradients."""
+        return 1.0
+
     @property
     def seeks_minimiser(self) -> bool:
         """Whether runs are judged by f and its gradient, and not by the direction alone."""

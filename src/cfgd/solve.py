@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cfgd.auto import Auto
 from cfgd.fitting import rows_of
 from cfgd.objective.base import Objective
 from cfgd.options import Options
@@ -50,7 +51,7 @@ def minimize(
     options = Options(
         "minimize", max_iterations, tolerance, time_limit, record or {}, every, callback, progress
     )
-    run = Run(options, objective, x0, method, rows=None)
+    run = Run(options, objective, x0, Auto() if method is None else method, rows=None)
     solution = run.go()
     if throw and not solution.success:
         raise ConvergenceError(solution)

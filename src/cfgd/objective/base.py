@@ -139,10 +139,13 @@ class Objective(eqx.Module):
         """What a step along d adds to the carried part, up to its length; None if nothing."""
         return None
 
+    def hessian_times(self, point: Point, v: Vector) -> Vector:
+        """Hv at the point."""
+        return jax.jvp(jax.grad(self.value), (point.x,), (v,))[1]
+
     def curvature_along(self, point: Point, d: Vector, image: Any) -> Scalar:
         """d'Hd at the point."""
-        gradient = jax.grad(self.value)
-        return inner(d, jax.jvp(gradient, (point.x,), (d,))[1])
+        return inner(d, self.hessian_times(point, d))
 
     def values_along(
         self, point: Point, d: Vector, image: Any, etas: Float[Array, " n *d"]
@@ -159,7 +162,13 @@ class Objective(eqx.Module):
         return s * d
 
     @property
+    def product_cost(self) -> float:
+        """Of `hessian_times`."""
+        return 2.0
+
+    @property
     def curvature_cost(self) -> float:
+        """Of `curvature_along`, the image being there."""
         return 2.0
 
     @property

@@ -68,6 +68,10 @@ class LinearModel(Objective):
         return 0.0
 
     @property
+    def product_cost(self) -> float:
+        return 1.0
+
+    @property
     def value_cost(self) -> float:
         return 0.0  # O(m), once the image is there
 
@@ -111,6 +115,10 @@ class LinearModel(Objective):
 
     def image(self, point: Point, d: Any) -> Any:
         return self.X.times(d)
+
+    def hessian_times(self, point: Point, v: Any) -> Any:
+        _, curvature = self.loss.derivatives(point.carried, self.y)
+        return self.X.back(self.sample_weight * curvature * self.X.times(v)) + self.l2 * v
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         _, curvature = self.loss.derivatives(point.carried, self.y)

@@ -118,6 +118,10 @@ class Local(Objective):
     def image(self, point: Point, d: Any) -> Any:
         return self.objective.image(point, d) if self._walks_inside else None
 
+    def hessian_times(self, point: Point, v: Any) -> Any:
+        walker: Any = self.objective if self._walks_inside else super()
+        return walker.hessian_times(point, v)
+
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         walker: Any = self.objective if self._walks_inside else super()
         return walker.curvature_along(point, d, image)
@@ -138,6 +142,10 @@ class Local(Objective):
     @property
     def curvature_cost(self) -> float:
         return self.objective.curvature_cost if self._walks_inside else super().curvature_cost
+
+    @property
+    def product_cost(self) -> float:
+        return self.objective.product_cost if self._walks_inside else super().product_cost
 
     @property
     def value_cost(self) -> float:
