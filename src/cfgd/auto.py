@@ -19,7 +19,7 @@ from cfgd.objective.least_squares import LeastSquares
 from cfgd.objective.local import Local
 
 # terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
-TERMINALS = 6
+TERMINALS = 12
 # up to this dimension the first scaling is the exact diagonal, beyond it the mean of probes
 EXACT_DIMENSION, PROBES = 32, 8
 MOST_TRIES = 60
@@ -44,6 +44,7 @@ class SpanState(eqx.Module):
     steps: Any
     changes: Any
     scaling: Any
+    damping: Any
     eta: Any
     gamma: Any
 
@@ -61,7 +62,8 @@ class Auto(Iteration):
     to dimension 32, hutchinson beyond) kept up to date by the gradients seen. The quadratic model
     on the span takes one Hessian-vector product; the rest follows from the last gradients.
     Negative curvature is walked along by its size, directions that have become dependent are
-    dropped, and a search makes every step a decrease.
+    dropped, the model is damped after a step that was too long, and a search makes every step a
+    decrease.
 
     It is for deterministic objectives: with a minibatch another function is seen at every step
     and neither the model nor the search means anything.
@@ -95,7 +97,8 @@ class Auto(Iteration):
             empty = jnp.zeros_like(x0)
             return QuadraticState(zero, point, empty, jnp.ones((), x0.dtype), nothing, nothing)
         past = jnp.zeros((TERMINALS, x0.size), x0.dtype)
-        return SpanState(zero, point, past, past, _first(objective, point), nothing, nothing)
+        scaling, none = _first(objective, point), jnp.zeros((), x0.dtype)
+        return SpanState(zero, point, past, past, scaling, none, nothing, nothing)
 
     def start_cost(self, objective: Objective, d: int) -> float:
         if objective.is_quadratic or isinstance(objective, Local) or _has_gauss_newton(objective):
@@ -145,7 +148,7 @@ def _span_step(objective: Objective, state: SpanState, floor: Any) -> tuple[Span
     moves = norm2 > floor
     P = _positive(_diagonal(objective, point, state.scaling))
     u = g / P
-    p, eta, gamma, alone = _best_of_span(objective, state, P, u)
+    p, eta, gamma, alone, largest = _best_of_span(objective, state, P, u)
     slope = inner(g, p)
     # a model that rounding or overflow has spoilt is not followed
     bad = ~(slope > 0) | ~jnp.isfinite(slope)
@@ -167,6 +170,10 @@ def _span_step(objective: Objective, state: SpanState, floor: Any) -> tuple[Span
         steps=jnp.where(moves, steps, state.steps),
         changes=jnp.where(moves, changes, state.changes),
         scaling=_secant_diagonal(state.scaling, step, change, went),
+        # a step that had to be shortened shows a model trusted too far
+        damping=jnp.where(
+            t == 1, state.damping / 4, jnp.maximum(4 * state.damping, 1e-3 * largest)
+        ),
         eta=t * eta,
         gamma=gamma,
     )
@@ -178,7 +185,7 @@ def _span_step(objective: Objective, state: SpanState, floor: Any) -> tuple[Span
 def _best_of_span(objective: Objective, state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
     """Minimise the quadratic model over P^-1 g and the last steps.
 
-    In the norm of P, directions that depend on others are dropped; eigenvalues count by size.
+    In the norm of P, directions that depend on others are dropped; curvatures count by size.
     """
     g = state.point.gradient
     Hu = objective.hessian_times(state.point, u)
@@ -196,13 +203,13 @@ def _best_of_span(objective: Objective, state: SpanState, P: Any, u: Any) -> tup
     model = jnp.where(kept[:, None] & kept, model, jnp.eye(len(model), dtype=model.dtype))
     curvatures, axes = jnp.linalg.eigh(model)
     largest = jnp.max(jnp.abs(curvatures))
-    curvatures = jnp.maximum(jnp.abs(curvatures), CURVATURE_TOLERANCE * largest)
+    curvatures = jnp.maximum(jnp.abs(curvatures), CURVATURE_TOLERANCE * largest) + state.damping
     slopes = to_span @ (basis @ g)
     best = axes @ ((axes.T @ slopes) / jnp.where(curvatures > 0, curvatures, 1))
     weights = scale * (best @ to_span)
     p = weights[0] * u + weights[1:] @ state.steps
     gamma = jnp.where(weights[0] != 0, weights[1] / weights[0], 0)
-    return p, weights[0], gamma, ~jnp.any(there[1:])
+    return p, weights[0], gamma, ~jnp.any(there[1:]), largest
 
 
 def _orthonormal(gram: Any) -> tuple[Any, Any]:

@@ -161,6 +161,18 @@ class ShallowNetwork(Objective):
         """What a step does inside the units: linear, unlike what comes out of them."""
         return self.z @ self._layers(d)[0]
 
+    def hessian_times(self, point: Point, v: Any) -> Any:
+        """The derivative of the gradient along v; it takes no new activation's worth of work."""
+        (_, output), (weights_v, output_v) = self._layers(point.x), self._layers(v)
+        inside, phi, misfit = point.carried
+        _, slope, curvature = self.activation(inside)
+        inside_v = self.z @ weights_v
+        phi_v = slope * inside_v
+        misfit_v = phi_v @ output + phi @ output_v
+        bend = (misfit_v[:, None] * slope + misfit[:, None] * curvature * inside_v) * output
+        hidden = self.z.T @ (bend + misfit[:, None] * slope * output_v)
+        return jnp.concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
+
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
         seen = point.carried
@@ -187,8 +199,12 @@ class ShallowNetwork(Objective):
         return float(s)
 
     @property
-    def curvature_cost(self) -> float:
+    def product_cost(self) -> float:
         return 1.0
+
+    @property
+    def curvature_cost(self) -> float:
+        return 0.5
 
 
 def _with_one(z: Any) -> Any:
