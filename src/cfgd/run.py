@@ -92,6 +92,7 @@ class Run:
             self.method if rows is None else jax.tree.map(lambda leaf: leaf[0], self.method)
         )
         self.start = vectors[0] if rows is None else jnp.stack(vectors)
+        self.how = method_of_one.describe(objective)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
         records = {
@@ -242,6 +243,7 @@ class Run:
             status=status if one else [STATUS.get(int(code), status) for code in tally.code],
             history=history.joined(batched=not one),
             seconds=time.perf_counter() - self.began,
+            how=self.how,
         )
 
 

@@ -62,6 +62,7 @@ class Solution:
     history: Mapping[str, Any] = dataclasses.field(repr=False)
     resets: Any = 0
     seconds: float = 0.0
+    how: str = ""
 
     @property
     def message(self) -> Any:
@@ -69,6 +70,16 @@ class Solution:
         if isinstance(self.status, Status):
             return self.status.value
         return [status.value for status in self.status]
+
+    @property
+    def summary(self) -> Any:
+        """What was done, in one line."""
+        if not isinstance(self.status, Status):
+            return [one.summary for one in self]
+        return (
+            f"{self.how}: {self.iterations} iterations, {self.resets} resets, "
+            f"{self.evaluations:g} gradients in {self.seconds:.3g} s; {self.status.name}"
+        )
 
     @property
     def success(self) -> Any:

@@ -1,0 +1,224 @@
+"""The best step of a span: the scaled gradient and the way from the last few terminals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd.iteration import Info
+from cfgd.objective.base import Objective, Point, inner
+from cfgd.objective.local import Local
+
+# terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
+TERMINALS = 12
+# up to this dimension the first scaling is the exact diagonal, beyond it the mean of probes
+EXACT_DIMENSION, PROBES = 32, 8
+MOST_TRIES = 60
+# squared part of a unit direction that must be new, and curvatures that count as zero
+SPAN_TOLERANCE = 1e-10
+CURVATURE_TOLERANCE = 1e-10
+
+
+class SpanState(eqx.Module):
+    """Steps between the last points, latest first, with the changes of the gradient along them."""
+
+    k: Any
+    point: Point
+    steps: Any
+    changes: Any
+    scaling: Any
+    damping: Any
+    eta: Any
+    gamma: Any
+
+
+def start(objective: Objective, x0: Any) -> SpanState:
+    none = jnp.full((), jnp.nan, x0.dtype)
+    point = objective.at(x0)
+    past = jnp.zeros((TERMINALS, x0.size), x0.dtype)
+    return SpanState(
+        k=jnp.zeros((), jnp.int32),
+        point=point,
+        steps=past,
+        changes=past,
+        scaling=_first(objective, point),
+        damping=jnp.zeros((), x0.dtype),
+        eta=none,
+        gamma=none,
+    )
+
+
+def start_cost(objective: Objective, d: int) -> float:
+    if isinstance(objective, Local) or _has_gauss_newton(objective):
+        return 1.0
+    return 1.0 + (d if d <= EXACT_DIMENSION else PROBES * objective.product_cost)
+
+
+def describe(objective: Objective) -> str:
+    scaled = "Gauss-Newton's" if _has_gauss_newton(objective) else "a secant"
+    scaled = "the given" if isinstance(objective, Local) else scaled
+    return f"best of the span of {TERMINALS} terminals, scaled by {scaled} diagonal"
+
+
+def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState, Info]:
+    point, g = state.point, state.point.gradient
+    norm2 = inner(g, g)
+    moves = norm2 > floor
+    P = _positive(_diagonal(objective, point, state.scaling))
+    u = g / P
+    p, eta, gamma, alone, largest = _best_of_span(objective, state, P, u)
+    slope = inner(g, p)
+    # a model that rounding or overflow has spoilt is not followed
+    bad = ~(slope > 0) | ~jnp.isfinite(slope)
+    p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
+
+    image = objective.image(point, p)
+    whole = objective.move(point, p, image, jnp.ones((), g.dtype), slope)
+    t, tries = _search(objective, point, p, image, slope, whole)
+    t = jnp.where(moves, t, 0)
+    new = jax.lax.cond(t == 1, lambda: whole, lambda: objective.move(point, p, image, t, slope))
+    moved, change = new.x - point.x, new.gradient - g
+    went = t > 0
+    # without a step the past is forgotten: what is left is the scaled gradient
+    steps = jnp.where(went, jnp.concatenate([moved[None], state.steps[:-1]]), 0)
+    changes = jnp.where(went, jnp.concatenate([change[None], state.changes[:-1]]), 0)
+    after = SpanState(
+        k=state.k + 1,
+        point=new,
+        steps=jnp.where(moves, steps, state.steps),
+        changes=jnp.where(moves, changes, state.changes),
+        scaling=_secant_diagonal(state.scaling, moved, change, went),
+        # a step that had to be shortened shows a model trusted too far
+        damping=jnp.where(
+            t == 1, state.damping / 4, jnp.maximum(4 * state.damping, 1e-3 * largest)
+        ),
+        eta=t * eta,
+        gamma=gamma,
+    )
+    cost = 1.0 + objective.product_cost + objective.value_cost * tries
+    stuck = moves & ~went & (alone | bad)
+    return after, Info(norm2, bad & moves, cost, jnp.zeros((), bool), stuck)
+
+
+def _best_of_span(objective: Objective, state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
+    """Minimise the quadratic model over P^-1 g and the last steps.
+
+    In the norm of P, directions that depend on others are dropped; curvatures count by size.
+    """
+    g = state.point.gradient
+    Hu = objective.hessian_times(state.point, u)
+    basis = jnp.concatenate([u[None], state.steps])
+    images = jnp.concatenate([Hu[None], state.changes])
+    norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
+    there = norms > 0
+    scale = jnp.where(there, 1 / jnp.where(there, norms, 1), 0)
+    basis, images = scale[:, None] * basis, scale[:, None] * images
+
+    to_span, kept = _orthonormal((basis * P) @ basis.T)
+    model = to_span @ (basis @ images.T) @ to_span.T
+    exact = model[:, 0]  # the product is at x; the changes are means along a step
+    model = ((model + model.T) / 2).at[0].set(exact).at[:, 0].set(exact)
+    model = jnp.where(kept[:, None] & kept, model, jnp.eye(len(model), dtype=model.dtype))
+    curvatures, axes = jnp.linalg.eigh(model)
+    largest = jnp.max(jnp.abs(curvatures))
+    curvatures = jnp.maximum(jnp.abs(curvatures), CURVATURE_TOLERANCE * largest) + state.damping
+    slopes = to_span @ (basis @ g)
+    best = axes @ ((axes.T @ slopes) / jnp.where(curvatures > 0, curvatures, 1))
+    weights = scale * (best @ to_span)
+    p = weights[0] * u + weights[1:] @ state.steps
+    gamma = jnp.where(weights[0] != 0, weights[1] / weights[0], 0)
+    return p, weights[0], gamma, ~jnp.any(there[1:]), largest
+
+
+def _orthonormal(gram: Any) -> tuple[Any, Any]:
+    """Coefficients of an orthonormal basis, by Cholesky in the given order, and which it keeps.
+
+    The order matters: the scaled gradient and the latest steps are the ones to trust.
+    """
+    n = len(gram)
+    L = jnp.zeros_like(gram)
+    kept = []
+    for j in range(n):
+        column = gram[:, j] - L[:, :j] @ L[j, :j]
+        kept.append(column[j] > SPAN_TOLERANCE)
+        column = jnp.where(kept[j], column / jnp.sqrt(jnp.where(kept[j], column[j], 1)), 0)
+        L = L.at[j:, j].set(column[j:])
+    keep = jnp.stack(kept)
+    L = L + jnp.diag(jnp.where(keep, 0, 1).astype(L.dtype))
+    inverse = jax.scipy.linalg.solve_triangular(L, jnp.eye(n, dtype=L.dtype), lower=True)
+    return jnp.where(keep[:, None], inverse, 0), keep
+
+
+def _search(
+    objective: Objective, point: Point, p: Any, image: Any, slope: Any, whole: Point
+) -> tuple[Any, Any]:
+    """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
+
+    Where rounding hides the decrease that the slope promises, not to increase will do.
+    """
+    value = point.value
+    hidden = slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
+
+    def too_far(state: Any) -> Any:
+        t, seen, tries = state
+        enough = (seen <= value - 1e-4 * t * slope) | (hidden & (seen <= value))
+        return ~enough & (tries < MOST_TRIES)
+
+    def shorter(state: Any) -> Any:
+        t, seen, tries = state
+        parabola = slope * t * t / (2 * (seen - value + slope * t))
+        inside = jnp.clip(parabola, t / 10, t / 2)
+        t = jnp.where(jnp.isfinite(inside), inside, t / 10)
+        return t, objective.values_along(point, p, image, t[None])[0], tries + 1
+
+    start = (jnp.ones_like(value), whole.value, jnp.zeros((), jnp.int32))
+    t, seen, tries = jax.lax.while_loop(too_far, shorter, start)
+    return jnp.where(seen <= value, t, 0), tries
+
+
+def _has_gauss_newton(objective: Objective) -> bool:
+    return type(objective).gauss_newton_diagonal is not Objective.gauss_newton_diagonal
+
+
+def _diagonal(objective: Objective, point: Point, scaling: Any) -> Any:
+    if isinstance(objective, Local):
+        return objective.diagonal_at(point)
+    if _has_gauss_newton(objective):
+        return objective.gauss_newton_diagonal(point)
+    return scaling
+
+
+def _first(objective: Objective, point: Point) -> Any:
+    """The curvature diagonal at x0, for objectives that offer none at every point."""
+    if isinstance(objective, Local) or _has_gauss_newton(objective):
+        return jnp.ones_like(point.x)
+    if point.x.size <= EXACT_DIMENSION:
+        return _positive(objective.diagonal_at(point), 1e-3)
+    signs = jax.random.rademacher(jax.random.key(0), (PROBES, point.x.size), point.x.dtype)
+    probes = jax.lax.map(lambda v: v * objective.hessian_times(point, v), signs)
+    mean, error = jnp.mean(probes, 0), jnp.std(probes, 0) / PROBES**0.5
+    # a Hessian that is far from diagonal makes the probes noise: better no scaling than that
+    clear = jnp.mean(error <= jnp.abs(mean) / 4) >= 0.9
+    return jnp.where(clear, _positive(mean, 1e-3), 1)
+
+
+def _positive(D: Any, least: float = 1e-8) -> Any:
+    """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
+    D = jnp.abs(D)
+    largest = jnp.max(D)
+    usable = (largest > 0) & jnp.isfinite(largest)
+    return jnp.where(usable, jnp.maximum(D, least * largest), 1)
+
+
+def _secant_diagonal(D: Any, step: Any, change: Any, went: Any) -> Any:
+    """The diagonal of the BFGS update of diag(D), where it is positive."""
+    along = inner(step, change)
+    enough = along > 1e-12 * jnp.sqrt(inner(step, step) * inner(change, change))
+    size = inner(step, D * step)
+    usable = went & enough & (size > 0)
+    new = D - (D * step) ** 2 / jnp.where(usable, size, 1)
+    new = new + change**2 / jnp.where(usable, along, 1)
+    return jnp.where(usable & jnp.all(new > 0) & jnp.all(jnp.isfinite(new)), new, D)
