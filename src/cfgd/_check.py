@@ -98,6 +98,14 @@ def one_of(owner: str, beta: Any, gamma: Any) -> None:
         raise ValueError(f"`{owner}` takes exactly one of `beta` and `gamma`, got {got}.")
 
 
+def fits(owner: str, field: str, value: Any, other: str, beside: Any) -> None:
+    """Two fields that are combined entry by entry."""
+    try:
+        np.broadcast_shapes(value.shape, beside.shape)
+    except ValueError:
+        fail(owner, field, f"fit {other} of shape {tuple(beside.shape)}", f"shape {value.shape}")
+
+
 def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str]) -> Any:
     if not isinstance(value, kind):
         fail(owner, field, f"be one of {', '.join(known)}", repr(value))
@@ -126,13 +134,11 @@ def symmetric_psd(owner: str, field: str, A: Any) -> None:
         fail(owner, field, wanted, f"a negative minor of rows and columns {row} and {column}")
 
 
-def scalar_function(owner: str, fn: Callable[..., ArrayLike], x: Any) -> None:
+def scalar_function(owner: str, field: str, fn: Callable[..., ArrayLike], x: Any) -> None:
     """A function that is minimised returns one real number."""
-    if not callable(fn):
-        fail(owner, "fn", "be a function", repr(fn))
     out = jax.eval_shape(fn, x)
     if not hasattr(out, "shape") or out.shape != ():
         got = f"shape {out.shape}" if hasattr(out, "shape") else f"a {type(out).__name__}"
-        fail(owner, "fn", "return a scalar", got)
+        fail(owner, field, "return a scalar", got)
     if not jax.numpy.issubdtype(out.dtype, jax.numpy.floating):
-        fail(owner, "fn", "return a real number", f"dtype {out.dtype}")
+        fail(owner, field, "return a real number", f"dtype {out.dtype}")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 app = typer.Typer(
     name="cfgd",
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,13 +36,11 @@ def program(
     cfgd is a Python library (import cfgd; cfgd.minimize(f, x0)). This command runs the paper's
     experiments with it and shows what holds.
 
-    [bold]Start here[/bold]
+    **Start here:**
 
-    cfgd reproduce --list      what can be reproduced
-
-    cfgd reproduce             everything, in about two minutes
-
-    cfgd reproduce fig1        one figure, in a few seconds
+    - `cfgd reproduce --list` shows what can be reproduced;
+    - `cfgd reproduce fig1` makes one figure, in a few seconds;
+    - `cfgd reproduce` makes all of them, in about two minutes.
     """
 
 

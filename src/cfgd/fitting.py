@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.precision import is_array
 from cfgd.structure import Structure
 
 RULES = ("terminal", "order", "step_rule")
@@ -25,19 +27,28 @@ def fit(method: Any, structure: Structure, d: int, rows: int | None = None) -> A
     for name, field, rank in _fields(method):
         rule = getattr(method, name)
         value = getattr(rule, field)
-        owner = type(rule if name == "step_rule" else method).__name__
-
-        def one(value: Any, owner: str = owner, field: str = field, rule: Any = rule) -> Any:
-            return _fit_field(owner, field, rule, value, structure, d)
-
+        one = partial(_fit_field, _owner(method, name), field, rule, structure, d)
         if rows is None:
             value = one(value)
         else:
-            value = jax.vmap(one)(_rows(rule, value, rank))
-            value = jnp.broadcast_to(value, (rows, *value.shape[1:]))
-        where = operator.attrgetter(f"{name}.{field}")
-        method = eqx.tree_at(where, method, value)
+            many = _rows(rule, value, rank)
+            one(many[0])  # an error is worded here, where it is not inside a transformation
+            many = jax.vmap(one)(many)
+            value = jnp.broadcast_to(many, (rows, *many.shape[1:]))
+        method = eqx.tree_at(operator.attrgetter(f"{name}.{field}"), method, value)
     return method
+
+
+def _owner(method: Any, name: str) -> str:
+    """Who was given a rule's numbers."""
+    if name == "step_rule":
+        return type(method.step_rule).__name__
+    return "Stage" if name == "order" and method.order.batch_axis else type(method).__name__
+
+
+def _name(rule: Any, field: str) -> str:
+    """A field as the user knows it: beta is what a gamma becomes."""
+    return rule.given if field == "beta" else field
 
 
 def _fields(method: Any) -> Iterator[tuple[str, str, int]]:
@@ -56,40 +67,35 @@ def _rows(rule: Any, value: Any, rank: int) -> Any:
     return jnp.moveaxis(jnp.asarray(value), rule.batch_axis, 0)
 
 
-def _fit_field(owner: str, field: str, rule: Any, value: Any, structure: Any, d: int) -> Any:
+def _fit_field(owner: str, field: str, rule: Any, structure: Any, d: int, value: Any) -> Any:
     if field == "point":
         return _point(owner, value, structure, d)
     if field == "past":
         return _past(owner, value, rule.lag, structure, d)
-    # a table of stages has their axis in front
-    _number(owner, field, value[0] if rule.ranks[field] else value, d)
-    return value
-
-
-def _number(owner: str, field: str, value: Any, d: int) -> None:
-    # beta is what a gamma becomes
-    field = "gamma` or `beta" if field == "beta" else field
-    if jnp.shape(value) not in ((), (d,)):
+    shape = jnp.shape(value)[rule.ranks[field] :]  # a table of stages has their axis in front
+    if shape not in ((), (d,)):
         wanted = f"be a number or have shape ({d},)"
-        _check.fail(owner, field, wanted, f"shape {jnp.shape(value)}")
+        _check.fail(owner, _name(rule, field), wanted, f"shape {shape}")
+    return value
 
 
 def _point(owner: str, value: Any, structure: Structure, d: int) -> Any:
     if Structure.of(value) == structure:
         return structure.ravel(value)
-    if jnp.ndim(value) == 0 and not isinstance(value, dict):
+    if is_array(value) and value.ndim == 0:
         return jnp.broadcast_to(value, (d,))
     _check.fail(owner, "terminal", f"be a number or {_like(structure, d)}", _shape(value))
 
 
 def _past(owner: str, value: Any, lag: int, structure: Structure, d: int) -> Any:
     """(x_{-1}, ..., x_{-lag}) as the rows of a matrix; with lag 1 the point itself will do."""
-    wanted = f"be {lag} point{'s' if lag > 1 else ''}, each {_like(structure, d)}"
     if lag == 1 and Structure.of(value) == structure:
         return structure.ravel(value)[None]
-    points = list(value) if isinstance(value, list | tuple) or jnp.ndim(value) > 0 else []
+    several = isinstance(value, list | tuple) or (is_array(value) and value.ndim > 0)
+    points = list(value) if several else []
     if len(points) != lag or any(Structure.of(p) != structure for p in points):
-        _check.fail(owner, "past", wanted, _shape(value))
+        number = "1 point " if lag == 1 else f"{lag} points, each "
+        _check.fail(owner, "past", f"be {number}{_like(structure, d)}", _shape(value, lag))
     return jnp.stack([structure.ravel(p) for p in points])
 
 
@@ -97,27 +103,46 @@ def _like(structure: Structure, d: int) -> str:
     return f"of shape ({d},)" if structure.is_vector else "of the structure of x0"
 
 
-def _shape(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"{len(value)} points"
-    return f"shape {jnp.shape(value)}" if hasattr(value, "shape") else f"a {type(value).__name__}"
+def _shape(value: Any, lag: int | None = None) -> str:
+    if is_array(value):
+        return f"shape {tuple(value.shape)}"
+    if not isinstance(value, list | tuple):
+        return f"a {type(value).__name__}"
+    if len(value) != lag or not all(is_array(point) for point in value):
+        return f"{len(value)} point{'' if len(value) == 1 else 's'}"
+    return "points of shapes " + " and ".join(str(tuple(point.shape)) for point in value)
 
 
 def rows_of(methods: Any) -> int:
     """How many settings a sweep has: methods in a list, or entries of the leading batch axes."""
     if isinstance(methods, list | tuple):
-        kinds = {jax.tree.structure(method) for method in methods}
-        if len(kinds) != 1 or not hasattr(methods[0], "terminal"):
-            got = ", ".join(sorted({type(m).__name__ for m in methods})) or "an empty list"
-            _check.fail("sweep", "methods", "be settings of one and the same method", got)
-        return len(methods)
+        return _settings(list(methods))
     if not hasattr(methods, "terminal"):
         _check.fail("sweep", "methods", "be a method or a list of settings", repr(methods))
-    sizes = {
-        field: len(_rows(getattr(methods, name), getattr(getattr(methods, name), field), rank))
-        for name, field, rank in _fields(methods)
-    }
+    sizes = {}
+    for name, field, rank in _fields(methods):
+        rule = getattr(methods, name)
+        sizes[_name(rule, field)] = len(_rows(rule, getattr(rule, field), rank))
+    sizes = {name: size for name, size in sizes.items() if size > 1}
     rows = max(sizes.values(), default=1)
-    if any(size not in (1, rows) for size in sizes.values()):
-        _check.fail("sweep", "methods", "have fields with one common leading length", sizes)
+    if any(size != rows for size in sizes.values()):
+        got = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        _check.fail("sweep", "methods", "have fields with one common leading length", got)
     return rows
+
+
+def _settings(methods: list[Any]) -> int:
+    wanted = "be settings of one and the same method"
+    kinds = sorted({type(method).__name__ for method in methods})
+    if len(kinds) != 1 or not hasattr(methods[0], "terminal"):
+        _check.fail("sweep", "methods", wanted, ", ".join(kinds) or "an empty list")
+    if len({jax.tree.structure(method) for method in methods}) > 1:
+        got = f"{kinds[0]} with different lag, nodes, past, stages or step"
+        _check.fail("sweep", "methods", wanted, got)
+    for name, field, _ in _fields(methods[0]):
+        rules = [getattr(method, name) for method in methods]
+        shapes = sorted({jnp.shape(getattr(rule, field)) for rule in rules if field != "point"})
+        if len(shapes) > 1:
+            got = " and ".join(str(shape) for shape in shapes)
+            _check.fail("sweep", "methods", wanted, f"{_name(rules[0], field)} of shapes {got}")
+    return len(methods)

@@ -147,7 +147,7 @@ class GradientDescent(Method):
 
     def __init__(self, step: StepRule = EXACT) -> None:
         # c = x makes order and smoothing void
-        self._set(terminals.Here(), Constant(np.array(0.5), np.array(0.0)), 1, step)
+        self._set(terminals.Here(), Constant(np.array(0.5), np.array(0.0), "beta"), 1, step)
 
 
 class NonAdaptive(Method):
@@ -222,12 +222,13 @@ class Stage(eqx.Module):
     iterations: int = eqx.field(static=True)
     alpha: Any
     beta: Any
+    given: str = eqx.field(static=True)
 
     def __init__(
         self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
     ) -> None:
         self.iterations = _check.integer("Stage", "iterations", iterations)
-        self.alpha, self.beta = alpha_and_beta("Stage", alpha, beta, gamma)
+        self.alpha, self.beta, self.given = alpha_and_beta("Stage", alpha, beta, gamma)
 
 
 class AdaptiveOrder(Method):
@@ -251,14 +252,19 @@ class AdaptiveOrder(Method):
         nodes: int = 10,
         step: StepRule = EXACT,
     ) -> None:
-        stages = list(stages) if isinstance(stages, Sequence) else [stages]
-        if not stages or not all(isinstance(stage, Stage) for stage in stages):
+        several = isinstance(stages, Sequence) and len(stages) > 0
+        if not several or not all(isinstance(stage, Stage) for stage in stages):
             _check.fail("AdaptiveOrder", "stages", "be a list of Stage(iterations, ...)", stages)
+        shapes = {stage.beta.shape for stage in stages} - {()}
+        if len(shapes) > 1:
+            got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
+            _check.fail("AdaptiveOrder", "stages", "have numbers of one shape", got)
         ends = np.cumsum([stage.iterations for stage in stages])
         order = Stages(
             ends.astype(np.int32),
             np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages])),
             np.stack(np.broadcast_arrays(*[stage.beta for stage in stages])),
+            stages[0].given,
         )
         self.iterations = int(ends[-1])
         self._set(

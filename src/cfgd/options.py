@@ -9,6 +9,8 @@ from typing import Any
 from cfgd import _check
 from cfgd.solution import Solution
 
+MAPPING = "be a mapping of names to functions of x"
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -34,13 +36,15 @@ class Options:
         if self.time_limit is not None:
             _check.positive(self.owner, "time_limit", self.time_limit)
         if not isinstance(self.record, Mapping):
-            wanted = "be a mapping of names to functions of x"
-            _check.fail(self.owner, "record", wanted, repr(self.record))
+            _check.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
+            if not isinstance(name, str):
+                _check.fail(self.owner, "record", MAPPING, f"the name {name!r}")
             if not callable(fn) and not isinstance(fn, str):
                 wanted = "be a function of x or the name of a number that the method keeps"
                 _check.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
             if name in ("iteration", "value"):
-                _check.fail(self.owner, "record", f"not take the name {name!r}", "it")
+                wanted = "use other names than 'iteration' and 'value'"
+                _check.fail(self.owner, "record", wanted, repr(name))
         if self.callback is not None and not callable(self.callback):
             _check.fail(self.owner, "callback", "be a function", repr(self.callback))

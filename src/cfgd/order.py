@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -17,12 +18,16 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
     return gamma + (1 - alpha) / (2 - alpha)
 
 
-def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any]:
+def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, str]:
+    """The order, the smoothing, and which of beta and gamma was given."""
     alpha = _check.order(owner, "alpha", alpha)
     _check.one_of(owner, beta, gamma)
-    if gamma is None:
-        return alpha, _check.array(owner, "beta", beta, "be a number")
-    return alpha, beta_of(alpha, _check.array(owner, "gamma", gamma, "be a number"))
+    given = "gamma" if beta is None else "beta"
+    value = _check.array(owner, given, gamma if beta is None else beta, "be a number")
+    if value.size == 0:
+        _check.fail(owner, given, "hold at least one number", "nothing")
+    _check.fits(owner, given, value, "alpha", alpha)
+    return alpha, (beta_of(alpha, value) if beta is None else value), given
 
 
 class Constant(Rule):
@@ -30,6 +35,7 @@ class Constant(Rule):
 
     alpha: Any
     beta: Any
+    given: str = eqx.field(static=True)
     ranks: ClassVar[dict[str, int]] = {"alpha": 0, "beta": 0}
 
     def prepare(self, nodes: int) -> Any:
@@ -46,6 +52,7 @@ class Stages(Rule):
     ends: Any
     alpha: Any
     beta: Any
+    given: str = eqx.field(static=True)
     ranks: ClassVar[dict[str, int]] = {"ends": 1, "alpha": 1, "beta": 1}
     batch_axis: ClassVar[int] = 1  # the first axis is that of the stages
 

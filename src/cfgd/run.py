@@ -48,7 +48,9 @@ class Run:
         self.began = time.perf_counter()
         self.options, self.rows = options, rows
         if rows is None and not isinstance(method, Iteration):
-            _check.fail(options.owner, "method", "be a method", repr(method))
+            _check.fail(
+                options.owner, "method", "be a method such as GradientDescent()", repr(method)
+            )
         x0 = as_tree(options.owner, "x0", x0)
         if not isinstance(objective, Objective):
             if not callable(objective):
@@ -78,7 +80,7 @@ class Run:
         vectors = [cast(structure.ravel(x), self.dtype) for x in starts]
         objective = objective.flat(structure)
         if isinstance(objective, Smooth):
-            _check.scalar_function(options.owner, objective.fn, vectors[0])
+            _check.scalar_function(options.owner, "objective", objective.fn, vectors[0])
         d = vectors[0].size
         if isinstance(method, list | tuple):
             settings = [one.fit(structure, d) for one in method]
@@ -100,6 +102,11 @@ class Run:
             for name, entry in options.record.items()
         }
         state = jax.eval_shape(lambda x: method_of_one.start(self.objective, x), vectors[0])
+        for entry in records.values():
+            if isinstance(entry, OfState) and not hasattr(state, entry.name):
+                known = ", ".join(name for name in ("eta", "gamma") if hasattr(state, name))
+                wanted = f"name a number that the method keeps ({known})"
+                _check.fail(options.owner, "record", wanted, repr(entry.name))
         shapes = [jax.eval_shape(entry, state) for entry in records.values()]
         numbers = (1 + sum(shape.size for shape in shapes)) * (rows or 1)
         block = chunks.BLOCK if objective.is_quadratic else 1
@@ -127,7 +134,11 @@ class Run:
         carry, row = begin(self.loop, self.objective, self.method, self.start)
         tally = jax.device_get(carry.tally)
         if np.any(tally.code != chunks.RUNNING):
-            got = f"the value {np.ravel(carry.state.point.value)[0]}"
+            value, norm = np.ravel(carry.state.point.value), np.sqrt(np.ravel(tally.norm2))
+            first = int(np.argmax(np.ravel(tally.code) != chunks.RUNNING))
+            got = f"the value {value[first]}"
+            if np.isfinite(value[first]):
+                got = f"a gradient of norm {norm[first]}"
             _check.fail(options.owner, "x0", "give a finite value and gradient", got)
         self.value0 = carry.state.point.value
         floor = jnp.asarray(options.tolerance, self.dtype) ** 2 * carry.tally.norm2
@@ -286,8 +297,4 @@ class OfState:
     name: str
 
     def __call__(self, state: Any) -> Any:
-        if not hasattr(state, self.name):
-            known = ", ".join(n for n in ("eta", "gamma") if hasattr(state, n))
-            wanted = f"name a number that the method keeps ({known})"
-            _check.fail("minimize", "record", wanted, repr(self.name))
         return getattr(state, self.name)

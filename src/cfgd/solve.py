@@ -49,7 +49,14 @@ def minimize(
     [10.05   8.223  4.1  ]
     """
     options = Options(
-        "minimize", max_iterations, tolerance, time_limit, record or {}, every, callback, progress
+        "minimize",
+        max_iterations,
+        tolerance,
+        time_limit,
+        {} if record is None else record,
+        every,
+        callback,
+        progress,
     )
     run = Run(options, objective, x0, Auto() if method is None else method, rows=None)
     solution = run.go()
@@ -85,6 +92,13 @@ def sweep(
     (3, 2) [-1.2  2.6]
     """
     options = Options(
-        "sweep", max_iterations, tolerance, time_limit, record or {}, every, callback, progress
+        "sweep",
+        max_iterations,
+        tolerance,
+        time_limit,
+        {} if record is None else record,
+        every,
+        callback,
+        progress,
     )
     return Run(options, objective, x0, methods, rows=rows_of(methods)).go()

@@ -95,7 +95,7 @@ class Quadratic(QuadraticWalk):
         _check.shape("Quadratic", "A", A, (b.size, b.size))
         _check.symmetric_psd("Quadratic", "A", A)
         self.A, self.b = A, b
-        constant = _check.array("Quadratic", "constant", constant)
+        constant = _check.array("Quadratic", "constant", constant, "be one number")
         if constant.ndim != 0:
             _check.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
         # in the precision of A, so that a default of 0.0 does not widen float32 data
