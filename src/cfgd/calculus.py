@@ -9,7 +9,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammaln
 from jax.typing import ArrayLike
 
 from cfgd import _check
@@ -45,16 +44,16 @@ def caputo(f: Curve, order: float, terminal: ArrayLike, nodes: int = 64) -> Curv
     n = math.ceil(order)
     f_n = _derivative(f, n)
 
-    def left_or_right(x: Any) -> Any:
-        x, c = jnp.broadcast_arrays(jnp.asarray(x, _floating(x)), jnp.asarray(terminal))
+    def left_or_right(x: Any, terminal: Any) -> Any:
+        x, c = _beside(x, terminal)
         sign = jnp.where(x < c, (-1.0) ** n, 1.0).astype(x.dtype)
         if n == order:
             return sign * _on_every(f_n, x)
         u, w = rule(jnp.asarray(order - n + 1, x.dtype), nodes)
         mean = _expectation(f_n, c, x, u, w)
-        return sign * jnp.abs(x - c) ** (n - order) / jnp.exp(gammaln(n + 1.0 - order)) * mean
+        return sign * jnp.abs(x - c) ** (n - order) / math.gamma(n + 1 - order) * mean
 
-    return numpy_in_numpy_out(left_or_right)
+    return lambda x: numpy_in_numpy_out(left_or_right)(x, terminal)
 
 
 def smoothing(f: Curve, alpha: float, beta: float, terminal: float) -> Smoothing:
@@ -92,14 +91,14 @@ class Smoothing(eqx.Module):
         return numpy_in_numpy_out(Smoothing._slope)(self, z)
 
     def _slope(self, z: Any) -> Any:
-        z, c = jnp.broadcast_arrays(jnp.asarray(z, _floating(z)), jnp.asarray(self.terminal))
+        z, c = _beside(z, self.terminal)
         u, w = rule(jnp.asarray(self.alpha, z.dtype), self.nodes)
         first = _expectation(_derivative(self.f, 1), c, z, u, w)
         second = _expectation(_derivative(self.f, 2), c, z, u, w)
-        return first + self.beta * (z - c) * second
+        return first + jnp.asarray(self.beta, z.dtype) * (z - c) * second
 
     def _value(self, z: Any) -> Any:
-        z, c = jnp.broadcast_arrays(jnp.asarray(z, _floating(z)), jnp.asarray(self.terminal))
+        z, c = _beside(z, self.terminal)
         v, w = rule(jnp.zeros((), z.dtype), self.nodes)  # Gauss-Legendre, from terminal to z
         slopes = self._slope(c + _column(v, z) * (z - c))
         return _on_every(self.f, c) + (z - c) * jnp.tensordot(w, slopes, axes=1)
@@ -128,5 +127,11 @@ def _column(u: Any, x: Any) -> Any:
     return u.reshape((-1,) + (1,) * jnp.ndim(x))
 
 
-def _floating(x: Any) -> Any:
-    return jnp.result_type(x, float) if jnp.result_type(x).kind != "f" else jnp.result_type(x)
+def _beside(x: Any, terminal: Any) -> tuple[Any, Any]:
+    """x and the terminal, broadcast; a terminal that is one number takes the precision of x."""
+    x = jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        x = x.astype(float)
+    c = jnp.asarray(terminal, x.dtype if jnp.ndim(terminal) == 0 else None)
+    x, c = jnp.broadcast_arrays(x, c)
+    return x, c

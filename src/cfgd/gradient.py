@@ -11,7 +11,7 @@ from cfgd import _check
 from cfgd.direction import direction
 from cfgd.objective.base import Objective
 from cfgd.objective.smooth import Smooth
-from cfgd.precision import numpy_in_numpy_out
+from cfgd.precision import is_array, numpy_in_numpy_out
 from cfgd.quadrature import rule
 from cfgd.structure import Structure, as_tree
 
@@ -45,7 +45,8 @@ def fractional_gradient(
     x = as_tree(owner, "x", x)
     terminal = as_tree(owner, "terminal", terminal)
     structure = Structure.of(x)
-    if jnp.ndim(terminal) != 0 and Structure.of(terminal) != structure:
+    one_number = is_array(terminal) and terminal.ndim == 0
+    if not one_number and Structure.of(terminal) != structure:
         _check.fail(owner, "terminal", "be a number or have the structure of x", terminal)
     alpha = _check.order(owner, "alpha", alpha)
     beta = _check.array(owner, "beta", beta, "be a number")
@@ -53,9 +54,8 @@ def fractional_gradient(
 
     def compute(objective: Any, x: Any, terminal: Any, alpha: Any, beta: Any) -> Any:
         flat, vector = objective.flat(structure), structure.ravel(x)
-        c = jnp.broadcast_to(
-            terminal if jnp.ndim(terminal) == 0 else structure.ravel(terminal), vector.shape
-        )
+        alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
+        c = jnp.full_like(vector, terminal) if one_number else structure.ravel(terminal)
         s = 1 if flat.linear_slopes else nodes
         d = direction(flat, flat.at(vector), c, rule(alpha, s), beta)
         return structure.unravel(d)

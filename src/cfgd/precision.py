@@ -25,15 +25,18 @@ def is_array(leaf: object) -> bool:
 
 
 def precision_of(*trees: Any) -> np.dtype[Any]:
-    """float32 if every floating leaf is at most that, else float64 (Python numbers: float64)."""
-    dtypes = [
-        leaf.dtype if is_array(leaf) else np.dtype(np.float64)
-        for leaf in jax.tree.leaves(trees)
-        if is_array(leaf) or isinstance(leaf, int | float)
+    """float32 if the floating arrays are at most that, else float64.
+
+    A number has no precision of its own: a float64 that stands alone, Python's or NumPy's, does
+    not widen float32 arrays.
+    """
+    arrays = [leaf for leaf in jax.tree.leaves(trees) if is_array(leaf)]
+    bits = [
+        jnp.finfo(leaf.dtype).bits
+        for leaf in arrays
+        if jnp.issubdtype(leaf.dtype, jnp.floating) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
     ]
-    floating = [t for t in dtypes if jnp.issubdtype(t, jnp.floating)]
-    narrow = bool(floating) and all(jnp.finfo(t).bits <= 32 for t in floating)
-    return np.dtype(np.float32 if narrow else np.float64)
+    return np.dtype(np.float32 if bits and max(bits) <= 32 else np.float64)
 
 
 def in_precision(dtype: np.dtype[Any]) -> contextlib.AbstractContextManager[Any]:

@@ -35,7 +35,8 @@ def gauss_jacobi(
 def rule(alpha: ArrayLike, nodes: int) -> tuple[Array, Array]:
     """`gauss_jacobi` without its checks; alpha = 0 is the Gauss-Legendre rule."""
     alpha = jnp.asarray(alpha)
-    alpha = alpha.astype(jnp.result_type(alpha.dtype, float) if alpha.dtype.kind != "f" else None)
+    if not jnp.issubdtype(alpha.dtype, jnp.floating):
+        alpha = alpha.astype(float)
     if nodes == 1:  # the mean of U: all that a quadratic needs
         return (1 / (2 - alpha))[None], jnp.ones_like(alpha)[None]
     flat = jax.vmap(lambda a: _golub_welsch(a, nodes), out_axes=1)(alpha.reshape(-1))
