@@ -1,6 +1,6 @@
 # The one definition of "green": people, hooks and CI call these targets and nothing else.
 #
-#   make test    lint, then the fast tests      make demo    the demonstration
+#   make test    lint, then the fast tests      make demo    the paper, quickly
 #   make lint    ruff and mypy                  make bench   the benchmark
 #   make slow    the paper's experiments        make clean   remove .venv, caches, output
 #
@@ -18,7 +18,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 .PHONY: test lint slow demo bench clean
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,7 +29,7 @@ slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/cfgd reproduce
 
 bench: $(READY)
 	$(BIN)/python -m cfgd.bench

@@ -1,0 +1,84 @@
+"""An experiment: data, a run, claims and a figure; and the setting in which it is run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+from cfgd.reproduce.claim import Claim
+
+Size = Literal["tiny", "quick", "full"]
+T = TypeVar("T")
+
+
+class Meter(Protocol):
+    """Where a run says how far it is; `stopped` asks it to end."""
+
+    stopped: bool
+
+    def start(self, total: float) -> None: ...
+
+    def advance(self, amount: float) -> None: ...
+
+
+class Silent:
+    """A meter that nobody looks at."""
+
+    stopped = False
+
+    def start(self, total: float) -> None:
+        pass
+
+    def advance(self, amount: float) -> None:
+        pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How much is run: `full` is the paper's counts, `quick` two minutes, `tiny` is for tests."""
+
+    size: Size = "quick"
+    seeds: int | None = None
+    gas: Any = None  # the gas data, read and checked before any run
+
+    def pick(self, *, tiny: T, quick: T, full: T) -> T:
+        return {"tiny": tiny, "quick": quick, "full": full}[self.size]
+
+    def seeds_or(self, *, quick: int, full: int, tiny: int = 1) -> range:
+        """The seeds 0, 1, ...: so many as asked for, or as the experiment has by itself."""
+        return range(self.seeds or self.pick(tiny=tiny, quick=quick, full=full))
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What a run leaves: `data` for claims and figure, `parameters` for the reader."""
+
+    data: dict[str, Any]
+    parameters: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One panel of a figure: `draw` gets matplotlib axes and the run's data."""
+
+    title: str
+    draw: Callable[[Any, Mapping[str, Any]], None]
+
+
+Panels = Sequence[Sequence[Panel]]  # rows of panels, as in the paper
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """One of the paper's experiments. `summary` is a line, `about` a paragraph."""
+
+    name: str
+    title: str
+    where: str
+    summary: str
+    about: str
+    run: Callable[[Setting, Meter], Record]
+    claims: Sequence[Claim]
+    panels: Panels

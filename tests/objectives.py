@@ -1,0 +1,328 @@
+"""Every objective as a table, each beside the same function written a second time.
+
+`Case.fn` shares nothing with the package: plain sums over samples and units, other formulas for
+the losses and activations. The data is asymmetric on purpose: columns of different sizes, both
+signs, more and fewer samples than coefficients, weights that differ.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+import cfgd
+
+RNG = np.random.default_rng(20240607)
+X = RNG.normal(size=(11, 4)) * [0.3, 1.1, 0.6, 0.9] + [0.1, -0.2, 0.3, 0.0]
+X[RNG.random(X.shape) < 0.4] = 0.0  # so that a sparse design leaves something out
+X[:, 2] += (np.arange(11) == 5) * 0.7
+Y = RNG.normal(size=11) * 2
+LABELS = (RNG.random(11) < 0.4).astype(float)
+SIGNS = 2 * LABELS - 1
+COUNTS = RNG.poisson(1.7, 11).astype(float)
+WEIGHTS = RNG.uniform(0.2, 3, 11)
+L2 = 0.37
+W0 = np.array([0.7, -0.4, 1.2, -0.9])
+FORMATS = {
+    "dense": np.asarray,
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_matrix,
+}
+
+
+class Case(NamedTuple):
+    objective: Any
+    fn: Callable[[Any], Any]  # the same function
+    x: np.ndarray
+    model: Callable[[Any], Any] | None = None  # the predictions, if f is |model - y|^2 / 2
+    gauss_newton: bool = True  # whether there is a diagonal of Gauss-Newton
+    hidden: int = 0  # how many coordinates lie in a hidden layer
+
+
+# losses a second time, of (prediction, target)
+def squared(p, y):
+    return p * p / 2 - p * y + y * y / 2
+
+
+def logistic(p, y):
+    return jnp.logaddexp(0, p) - y * p
+
+
+def poisson(p, y):
+    return jnp.exp(p) - y * p
+
+
+def huber(p, y):
+    near = jnp.clip(p - y, -1, 1)
+    return near * (p - y) - near * near / 2
+
+
+def rounded(p, y):
+    """A loss that the package does not know, not symmetric in p - y."""
+    return jnp.sqrt(1 + (p - y) ** 2) - 1 + 0.1 * jnp.exp(0.3 * p)
+
+
+def rounded_again(p, y):
+    r = p - y
+    return r**2 / (jnp.hypot(1.0, r) + 1) + 0.1 * jnp.exp(p) ** 0.3
+
+
+class LossRow(NamedTuple):
+    given: Any  # what the package gets
+    y: np.ndarray
+    again: Callable[[Any, Any], Any]
+    again_y: np.ndarray
+
+
+LOSSES = {
+    "squared": LossRow("squared", Y, squared, Y),
+    "logistic 0/1": LossRow("logistic", LABELS, logistic, LABELS),
+    "logistic -1/1": LossRow("logistic", SIGNS, logistic, LABELS),
+    "poisson": LossRow("poisson", COUNTS, poisson, COUNTS),
+    "huber": LossRow("huber", Y, huber, Y),
+    "custom": LossRow(rounded, Y, rounded_again, Y),
+}
+
+
+class SumOfLosses(eqx.Module):
+    """A module only so that functions with other numbers share one compilation."""
+
+    loss: Callable[[Any, Any], Any]
+    X: Any
+    y: Any
+    weights: Any
+    l2: Any
+
+    def __call__(self, w):
+        predictions = jnp.sum(self.X * w, 1)
+        return jnp.sum(self.weights * self.loss(predictions, self.y)) + self.l2 * jnp.sum(w**2) / 2
+
+
+def sum_of_losses(loss, X, y, weights, l2):
+    return SumOfLosses(
+        loss, X, y, np.ones(len(y)) if weights is None else weights, np.asarray(l2, float)
+    )
+
+
+def linear(row, kind="dense", weights=None, l2=0.0):
+    objective = cfgd.LinearModel(FORMATS[kind](X), row.y, row.given, l2, weights)
+    return Case(objective, sum_of_losses(row.again, X, row.again_y, weights, l2), W0)
+
+
+def least_squares(X, kind="dense", weights=None, l2=0.0):
+    y = Y[: len(X)]
+    weights = None if weights is None else weights[: len(X)]
+    x = np.array([0.7, -0.4, 1.2, -0.9, 0.5])[: X.shape[1]]
+    objective = cfgd.LeastSquares(FORMATS[kind](X), y, l2, weights)
+    return Case(objective, sum_of_losses(squared, X, y, weights, l2), x)
+
+
+WIDE = RNG.normal(size=(3, 5)) * [1.0, 0.4, 2.0, 0.7, 1.3]
+
+
+# activations a second time
+def swish(u):
+    return u * jax.nn.sigmoid(u)
+
+
+ACTIVATIONS = {
+    "tanh": ("tanh", lambda u: 1 - 2 / (jnp.exp(2 * u) + 1)),
+    "sigmoid": ("sigmoid", lambda u: 1 / (1 + jnp.exp(-u))),
+    "softplus": ("softplus", lambda u: jnp.logaddexp(u, 0)),
+    "sin": ("sin", lambda u: jnp.cos(u - np.pi / 2)),
+    "custom": (swish, lambda u: u / (1 + jnp.exp(-u))),
+}
+Z = {1: np.linspace(-1.1, 1.3, 9) ** 3 + 0.2, 3: RNG.normal(size=(7, 3)) * [1.0, 0.5, 1.5]}
+UNITS = {1: 4, 3: 2}
+TARGETS = {1: np.sin(3 * Z[1]) + 0.1, 3: np.tanh(Z[3] @ [1.0, -2.0, 0.5]) + Z[3][:, 1]}
+
+
+class Network(eqx.Module):
+    """N(z_i; x) for all i; x holds p blocks a_1, then a_2, then a_3."""
+
+    activation: Callable[[Any], Any]
+    z: Any
+
+    def __call__(self, x):
+        z = self.z[:, None] if self.z.ndim == 1 else self.z
+        *a_1, a_2, a_3 = jnp.split(x, z.shape[1] + 2)
+        inside = a_2 + sum(jnp.outer(z[:, k], block) for k, block in enumerate(a_1))
+        return jnp.sum(a_3 * self.activation(inside), 1)
+
+
+class Misfit(eqx.Module):
+    model: Callable[[Any], Any]
+    y: Any
+
+    def __call__(self, x):
+        return jnp.sum((self.model(x) - self.y) ** 2) / 2
+
+
+def network(activation, p):
+    given, again = ACTIVATIONS[activation]
+    model = Network(again, Z[p])
+    x = np.random.default_rng(p).normal(size=(p + 2) * UNITS[p])
+    return Case(
+        objective=cfgd.ShallowNetwork(Z[p], TARGETS[p], UNITS[p], given),
+        fn=Misfit(model, TARGETS[p]),
+        x=x,
+        model=model,
+        hidden=(p + 1) * UNITS[p],
+    )
+
+
+A = np.array([[4.0, 1.5, -0.6], [1.5, 2.0, 0.4], [-0.6, 0.4, 1.0]])
+B = np.array([1.0, -4.0, 0.7])
+
+
+def wave(x):
+    """No sum of losses of a model, and with all second derivatives."""
+    return jnp.exp(0.4 * x[0] - 0.3 * x[1]) + x[0] ** 4 / 4 + x[0] * x[1] / 2 + x[1] ** 2
+
+
+LINEAR = {
+    f"{loss}, {kind}": linear(row, kind) for loss, row in LOSSES.items() for kind in FORMATS
+} | {
+    f"{loss}, {kind}, weights, l2": linear(LOSSES[loss], kind, WEIGHTS, L2)
+    for loss in ("squared", "logistic 0/1", "poisson", "huber", "custom")
+    for kind in ("dense", "csr")
+}
+SQUARES = {
+    "least squares": least_squares(X),
+    "least squares, weights, l2": least_squares(X, "dense", WEIGHTS, L2),
+    "least squares, wide": least_squares(WIDE),
+    "least squares, wide, weights, l2": least_squares(WIDE, "dense", WEIGHTS, L2),
+    "least squares, csr, weights, l2": least_squares(X, "csr", WEIGHTS, L2),
+    "least squares, csc, wide": least_squares(WIDE, "csc"),
+}
+NETWORKS = {
+    f"network, {activation}, p = {p}": network(activation, p)
+    for activation, p in [
+        ("tanh", 1),
+        ("tanh", 3),
+        ("sigmoid", 3),
+        ("softplus", 1),
+        ("sin", 3),
+        ("custom", 1),
+    ]
+}
+OTHERS = {
+    "quadratic": Case(
+        cfgd.Quadratic(A, B, 1.5),
+        lambda x: (
+            sum(A[i, j] * x[i] * x[j] / 2 for i in range(3) for j in range(3))
+            + jnp.sum(B * x)
+            + 1.5
+        ),
+        np.array([1.0, -2.0, 1.5]),
+        gauss_newton=False,
+    ),
+    "smooth": Case(cfgd.Smooth(wave), wave, np.array([1.6, -1.2]), gauss_newton=False),
+}
+CASES = LINEAR | SQUARES | NETWORKS | OTHERS
+
+
+FAR = 3  # the number of the point of `around` that is far away
+
+
+def around(x):
+    """Points t on both sides of every x_j, near and far, and x itself."""
+    mixed = np.where(np.arange(x.size) % 2, -1.0, 1.0)
+    return np.stack([x, x + 0.3 * mixed, x - 0.7 * mixed, x + 5 * mixed, x - 4 * mixed, 0 * x])
+
+
+def heading(x):
+    """A direction to walk along, and steps: numbers, and one for each coordinate."""
+    d = np.cos(1.0 + 2 * np.arange(x.size))
+    etas = np.array([0.3, -0.2, 0.0, 1.1, 0.01])
+    return d, etas
+
+
+def each_of(case):
+    """Steps for each coordinate; in a network one length for each layer."""
+    if case.hidden:
+        inside = np.arange(case.x.size) < case.hidden
+        return np.stack([np.where(inside, a, b) for a, b in [(0.2, -0.4), (0.05, 0.3), (0.0, 0.7)]])
+    return 0.4 * np.sin(np.arange(3 * case.x.size) + 1.0).reshape(3, -1)
+
+
+def in_float64(fn, *args):
+    """fn(*args) in float64 and as NumPy, whatever JAX is configured to."""
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, fn(*args))
+
+
+def walk_of(objective, x, t, d, etas, each):
+    """All that a method asks of an objective, by name."""
+    point = objective.at(x)
+    image = objective.image(point, d)
+    slope = jnp.sum(point.gradient * d)
+    moved = objective.move(point, d, image, etas[0], slope)
+    moved_each = objective.move(point, d, image, each[0], slope)
+    again = objective.at(moved.x)
+    slopes, curvatures = objective.slopes(point, t)
+    return {
+        "value": objective.value(x),
+        "gradient": objective.gradient(x),
+        "slopes": slopes,
+        "curvatures": curvatures,
+        "diagonal_at": objective.diagonal_at(point),
+        "gauss_newton_diagonal": objective.gauss_newton_diagonal(point),
+        "hessian_times": objective.hessian_times(point, d),
+        "curvature_along": objective.curvature_along(point, d, image),
+        "values_along": objective.values_along(point, d, image, etas),
+        "values_along, each": objective.values_along(point, d, image, each),
+        "move": (moved.x, moved.value, moved.gradient),
+        "move, each": (moved_each.x, moved_each.value, moved_each.gradient),
+        "at": (point.x, point.value, point.gradient),
+        "carried": (moved.carried, again.carried),
+    }
+
+
+def reference_of(fn, model, x, t, d, etas, each):
+    """The same of the function written a second time."""
+    smooth = cfgd.Smooth(fn)
+    both = jax.value_and_grad(fn)
+    H = jax.hessian(fn)(x)
+    slopes, curvatures = smooth.slopes(smooth.at(x), t)
+    return {
+        "value": fn(x),
+        "gradient": jax.grad(fn)(x),
+        "slopes": slopes,
+        "curvatures": curvatures,
+        "diagonal_at": jnp.diagonal(H),
+        "gauss_newton_diagonal": jnp.diagonal(H)
+        if model is None
+        else jnp.sum(jax.jacobian(model)(x) ** 2, 0),
+        "hessian_times": H @ d,
+        "curvature_along": d @ H @ d,
+        "values_along": jax.vmap(lambda eta: fn(x - eta * d))(etas),
+        "values_along, each": jax.vmap(lambda eta: fn(x - eta * d))(each),
+        "move": (x - etas[0] * d, *both(x - etas[0] * d)),
+        "move, each": (x - each[0] * d, *both(x - each[0] * d)),
+        "at": (x, *both(x)),
+    }
+
+
+def arguments(case):
+    return case.x, around(case.x), *heading(case.x), each_of(case)
+
+
+jitted_walk = eqx.filter_jit(walk_of)
+jitted_reference = eqx.filter_jit(reference_of)
+
+
+@functools.cache
+def walk(name):
+    return in_float64(jitted_walk, CASES[name].objective, *arguments(CASES[name]))
+
+
+@functools.cache
+def reference(name):
+    case = CASES[name]
+    return in_float64(jitted_reference, case.fn, case.model, *arguments(case))

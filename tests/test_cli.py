@@ -1,0 +1,127 @@
+"""The command `cfgd` and, in a browser, the page it makes."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cfgd.cli import app
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def cfgd(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "120", "NO_COLOR": "1"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(folder))
+    assert code == 0, said
+    assert "The adaptive terminal reaches machine precision" in said
+    assert str(folder / "index.html") in said.replace("\n", "")
+    return folder
+
+
+def test_help_is_for_a_newcomer() -> None:
+    code, said = cfgd("--help")
+    assert code == 0
+    for words in ("gradient descent with a memory", "cfgd reproduce --list", "reproduce"):
+        assert words in said
+    code, said = cfgd("reproduce", "--help")
+    for option in ("--full", "--seeds", "--out", "--data", "--resume", "--list"):
+        assert option in said
+
+
+def test_list_names_every_experiment() -> None:
+    code, said = cfgd("reproduce", "--list")
+    assert code == 0
+    for name in ("fig1", "smoothing", "tikhonov", "random", "uci", "networks", "quadrature"):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fig9",), "There is no experiment 'fig9'; the known ones are: fig1, smoothing"),
+        (("fig1", "--out", "/proc/report"), "The folder /proc/report cannot be written to"),
+        (("uci", "--data", "/nowhere.csv"), "There is no file /nowhere.csv."),
+        (("fig1", "--data", "/nowhere.csv"), "There is no file /nowhere.csv."),
+        (("fig1", "--seeds", "0"), "--seeds"),
+    ],
+)
+def test_bad_input_is_one_sentence_before_the_run(
+    tmp_path: Path, arguments: Sequence[str], message: str
+) -> None:
+    out = () if "--out" in arguments else ("--out", str(tmp_path / "out"))
+    code, said = cfgd("reproduce", *arguments, *out)
+    assert code == 2
+    assert message in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_resume_takes_over_what_is_there(report: Path) -> None:
+    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
+    assert code == 0
+    assert said.count("from the run before") == 2
+
+
+def test_the_core_does_not_import_the_extras() -> None:
+    script = (
+        "import sys; sys.modules.update({'typer': None, 'rich': None, 'matplotlib': None,"
+        " 'sklearn': None}); import cfgd, cfgd.reproduce; from cfgd.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "The command cfgd needs typer: pip install 'cfgd[cli]'."
+
+
+@pytest.fixture
+def browse(tmp_path: Path, report: Path) -> list[str]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium; `apt-get install chromium` brings it")
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    return [CHROMIUM, *FLAGS, profile, (report / "index.html").as_uri()]
+
+
+def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) -> None:
+    done = subprocess.run([*browse, "--dump-dom"], capture_output=True, text=True, timeout=60)
+    dom = done.stdout
+    assert dom.count("<svg") == 4 + 2
+    assert dom.count("<figcaption>") == 4 + 2
+    assert dom.count('<tr class="claim">') == 8 + 6
+    assert "✓ holds" in dom
+    for name in ("fig1", "smoothing"):
+        assert f'<section id="{name}">' in dom
+
+
+@pytest.mark.parametrize("width", [390, 1100])
+def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> None:
+    picture = tmp_path / "page.png"
+    size = f"--window-size={width},2000"
+    subprocess.run([*browse, size, f"--screenshot={picture}"], capture_output=True, timeout=60)
+    raw = picture.read_bytes()
+    assert struct.unpack(">II", raw[16:24]) == (width, 2000)
+    assert len(raw) > 30_000  # an empty page is a few thousand bytes
