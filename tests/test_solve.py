@@ -174,7 +174,7 @@ def test_time_limit_is_kept():
     began = time.perf_counter()
     solution = fixed(0.1, FLAT, tolerance=0, max_iterations=LONG, time_limit=0.1)
     assert 0.1 <= solution.seconds <= time.perf_counter() - began < 60
-    assert solution.iterations > 1000
+    assert 0 < solution.iterations < LONG
     assert fixed(0.1, time_limit=1e6).status is Status.converged
 
 

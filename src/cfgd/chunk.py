@@ -73,6 +73,19 @@ def look(loop: Loop, objective: Objective, x: Any) -> Point:
     return loop.over_runs(objective.at)(x)
 
 
+@eqx.filter_jit
+def settle(loop: Loop, objective: Objective, method: Any, carry: Carry, floor: Any) -> Carry:
+    """Whether the last point, from which no step was made, meets the tolerance."""
+
+    def one(method: Any, carry: Carry, floor: Any) -> Carry:
+        state = eqx.tree_at(lambda s: s.point, carry.state, objective.at(carry.state.point.x))
+        met = (carry.tally.code == RUNNING) & (method.measure(objective, state) <= floor)
+        code = jnp.where(met, CONVERGED, carry.tally.code).astype(jnp.int32)
+        return eqx.tree_at(lambda c: c.tally.code, carry, code)
+
+    return loop.over_runs(one)(method, carry, floor)
+
+
 def _start(objective: Objective, method: Any, x0: Any) -> Carry:
     state = method.start(objective, x0)
     norm2 = method.measure(objective, state)
@@ -122,11 +135,14 @@ def chunk(
 
     def body(at: Any) -> Any:
         carry, rows, written = at
+        before = jnp.max(carry.tally.iterations)
         carry, new = advance(carry)
         rows = jax.tree.map(
             lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, written, 0), rows, new
         )
-        written = jnp.max(carry.tally.iterations) - base if loop.every == 1 else written + 1
+        now = jnp.max(carry.tally.iterations)
+        # a stride that only found out that the run is over has no row of its own
+        written = now - base if loop.every == 1 else written + (now > before)
         return carry, rows, written
 
     shapes = jax.eval_shape(row, carry.state)
@@ -179,9 +195,10 @@ def _block(
         [tally.code, NONFINITE, INDEFINITE, CONVERGED, STALLED],
         RUNNING,
     ).astype(jnp.int32)
-    first = jnp.argmin(jnp.where(jnp.isfinite(values) & moved, values, jnp.inf), 0)
-    least = jnp.min(jnp.where(jnp.isfinite(values) & moved, values, jnp.inf), 0)
-    better = least < tally.best_value
+    seen = jnp.where(jnp.isfinite(values) & moved, values, jnp.inf)
+    least = jnp.min(seen, 0)
+    last = len(values) - 1 - jnp.argmin(seen[::-1], 0)  # of equal values the latest
+    better = jnp.isfinite(least) & (least <= tally.best_value)
     tally = Tally(
         iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
         evaluations=tally.evaluations + jnp.sum(jnp.where(moved, cost, 0), 0) + fresh,
@@ -189,7 +206,7 @@ def _block(
         norm2=jnp.where(running, norm2[-1], tally.norm2),
         best_value=jnp.where(better, least, tally.best_value),
         best_iteration=jnp.where(
-            better, tally.iterations + first.astype(jnp.int32) + 1, tally.best_iteration
+            better, tally.iterations + last.astype(jnp.int32) + 1, tally.best_iteration
         ),
         code=code,
         unsure=unsure,

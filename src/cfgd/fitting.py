@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Iterator
 from functools import partial
@@ -32,10 +33,14 @@ def fit(method: Any, structure: Structure, d: int, rows: int | None = None) -> A
             value = one(value)
         else:
             many = _rows(rule, value, rank)
-            one(many[0])  # an error is worded here, where it is not inside a transformation
+            # an error is worded here, where it is not inside a transformation
+            one(jax.tree.map(lambda leaf: leaf[0], many))
             many = jax.vmap(one)(many)
             value = jnp.broadcast_to(many, (rows, *many.shape[1:]))
         method = eqx.tree_at(operator.attrgetter(f"{name}.{field}"), method, value)
+    if hasattr(method.order, "given"):  # worth knowing for messages only, and not a new trace
+        plain = dataclasses.replace(method.order, given="beta")
+        method = eqx.tree_at(lambda m: m.order, method, plain)
     return method
 
 
@@ -62,6 +67,8 @@ def _fields(method: Any) -> Iterator[tuple[str, str, int]]:
 
 def _rows(rule: Any, value: Any, rank: int) -> Any:
     """`value` with an axis of rows in front."""
+    if not is_array(value):  # a pytree: one for all rows
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], value)
     if jnp.ndim(value) <= rank:
         return jnp.asarray(value)[None]
     return jnp.moveaxis(jnp.asarray(value), rule.batch_axis, 0)
@@ -122,7 +129,8 @@ def rows_of(methods: Any) -> int:
     sizes = {}
     for name, field, rank in _fields(methods):
         rule = getattr(methods, name)
-        sizes[_name(rule, field)] = len(_rows(rule, getattr(rule, field), rank))
+        first, *_ = jax.tree.leaves(_rows(rule, getattr(rule, field), rank))
+        sizes[_name(rule, field)] = len(first)
     sizes = {name: size for name, size in sizes.items() if size > 1}
     rows = max(sizes.values(), default=1)
     if any(size != rows for size in sizes.values()):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -114,12 +115,17 @@ class Method(Iteration):
         chosen = self.step_rule.choose(line, state.step)
         moves = norm2 > floor
         eta = jnp.where(moves, chosen.eta, 0)
+
+        def held(new: Any, old: Any) -> Any:
+            """Who does not move keeps its memory: it may only be waiting for others."""
+            return jax.tree.map(lambda a, b: jnp.where(moves, a, b), new, old)
+
         new = State(
-            k=state.k + 1,
+            k=state.k + moves,
             point=objective.move(point, d, image, eta, slope),
-            past=past,
+            past=held(past, state.past),
             order=state.order,
-            step=chosen.memory,
+            step=held(chosen.memory, state.step),
             eta=eta if jnp.ndim(eta) == 0 else jnp.max(eta),
         )
         # a stage whose direction has vanished waits for the next one

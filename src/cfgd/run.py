@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check, chunk as chunks
-from cfgd.chunk import Carry, Loop, begin, chunk, look
+from cfgd.chunk import Carry, Loop, begin, chunk, look, settle
 from cfgd.iteration import Iteration
 from cfgd.objective.base import Objective
 from cfgd.objective.smooth import Smooth
@@ -90,30 +90,31 @@ class Run:
         objective = method.view(objective)
         self._say_cost(method.direction_cost(objective, d))
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
-        method_of_one = (
-            self.method if rows is None else jax.tree.map(lambda leaf: leaf[0], self.method)
-        )
-        self.start = vectors[0] if rows is None else jnp.stack(vectors)
-        self.how = method_of_one.describe(objective)
+        self.how = method.describe(objective)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
         records = {
             name: OfVector(entry, structure) if callable(entry) else OfState(entry)
             for name, entry in options.record.items()
         }
-        state = jax.eval_shape(lambda x: method_of_one.start(self.objective, x), vectors[0])
-        for entry in records.values():
-            if isinstance(entry, OfState) and not hasattr(state, entry.name):
-                known = ", ".join(name for name in ("eta", "gamma") if hasattr(state, name))
-                wanted = f"name a number that the method keeps ({known})"
-                _check.fail(options.owner, "record", wanted, repr(entry.name))
-        shapes = [jax.eval_shape(entry, state) for entry in records.values()]
+        shapes = self._shapes(records, vectors[0]) if records else []
         numbers = (1 + sum(shape.size for shape in shapes)) * (rows or 1)
         block = chunks.BLOCK if objective.is_quadratic else 1
         if options.every > 1 or options.callback is not None:
             block = math.gcd(block, options.every)
         capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // numbers))
         self.loop = Loop(records, options.every, capacity, block, rows is not None)
+
+    def _shapes(self, records: Mapping[str, Any], x0: Any) -> list[Any]:
+        """What the records give, checked without any work."""
+        one = self.method if self.rows is None else jax.tree.map(lambda a: a[0], self.method)
+        state = jax.eval_shape(lambda x: one.start(self.objective, x), x0)
+        for entry in records.values():
+            if isinstance(entry, OfState) and not hasattr(state, entry.name):
+                known = ", ".join(name for name in ("eta", "gamma") if hasattr(state, name))
+                wanted = f"name a number that the method keeps ({known})"
+                _check.fail(self.options.owner, "record", wanted, repr(entry.name))
+        return [jax.eval_shape(entry, state) for entry in records.values()]
 
     def _say_cost(self, cost: float) -> None:
         """Warn before a direction that costs many gradients."""
@@ -164,6 +165,11 @@ class Run:
                     status = Status.callback if options.callback(so_far) else None
         except KeyboardInterrupt:
             status = Status.interrupted
+        if status in (Status.max_iterations, Status.stages_done):
+            carry = settle(self.loop, self.objective, self.method, carry, floor)
+            tally = jax.device_get(carry.tally)
+            if self.rows is None and tally.code == chunks.CONVERGED:
+                status = Status.converged
         meter.close(*self._seen(tally))
         return self._solution(carry, best, floor, status, history)
 
@@ -188,11 +194,8 @@ class Run:
         if not np.any(tally.code == chunks.RUNNING):
             return STATUS[int(np.max(tally.code))]
         if np.max(tally.iterations) >= self.last:
-            return (
-                Status.max_iterations
-                if self.last == self.options.max_iterations
-                else Status.stages_done
-            )
+            ends = self.method.last_iteration == self.last
+            return Status.stages_done if ends else Status.max_iterations
         limit = self.options.time_limit
         late = limit is not None and time.perf_counter() - self.began >= limit
         return Status.time_limit if late else None
@@ -227,7 +230,8 @@ class Run:
             rounding = (
                 8 * jnp.finfo(self.dtype).eps * jnp.maximum(jnp.abs(self.value0), jnp.abs(last))
             )
-            target = jnp.where(last <= tally.best_value + rounding, tally.iterations, target)
+            as_good = ~over & (last <= tally.best_value + rounding)
+            target = jnp.where(as_good, tally.iterations, target)
         if bool(jnp.all(target == tally.iterations)):
             return carry.state.point.x
         while bool(jnp.any(best.tally.iterations < target)):
