@@ -90,6 +90,7 @@ class Run:
         objective = method.view(objective)
         self._say_cost(method.direction_cost(objective, d))
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
+        self.start = vectors[0] if rows is None else jnp.stack(vectors)
         self.how = method.describe(objective)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
