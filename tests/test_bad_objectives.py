@@ -283,7 +283,7 @@ LOCAL = {
     ),
     "a function with a vector for a value": (
         lambda: run(cfgd.Local(lambda x: x), 3, cfgd.ExactStep()),
-        "`minimize(fn=...)` must return a scalar, got shape (3,).",
+        "`minimize(objective=...)` must return a scalar, got shape (3,).",
     ),
 }
 STEPS = {

@@ -106,6 +106,17 @@ def fits(owner: str, field: str, value: Any, other: str, beside: Any) -> None:
         fail(owner, field, f"fit {other} of shape {tuple(beside.shape)}", f"shape {value.shape}")
 
 
+def key(owner: str, value: Any) -> Any:
+    """The data of a JAX key, as NumPy: an integer, a key of either kind, or its data."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return np.asarray(jax.random.key_data(jax.random.key(int(value))))
+    if isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
+        value = jax.random.key_data(value)
+    if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
+        return value if traced(value) else np.asarray(value)
+    fail(owner, "key", "be an integer or a JAX key", value)
+
+
 def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str]) -> Any:
     if not isinstance(value, kind):
         fail(owner, field, f"be one of {', '.join(known)}", repr(value))

@@ -80,6 +80,8 @@ def _fit_field(owner: str, field: str, rule: Any, structure: Any, d: int, value:
     if field == "past":
         return _past(owner, value, rule.lag, structure, d)
     shape = jnp.shape(value)[rule.ranks[field] :]  # a table of stages has their axis in front
+    if not rule.per_coordinate and shape != ():
+        _check.fail(owner, field, "be one number", f"shape {shape}")
     if shape not in ((), (d,)):
         wanted = f"be a number or have shape ({d},)"
         _check.fail(owner, _name(rule, field), wanted, f"shape {shape}")

@@ -88,6 +88,9 @@ class Method(Iteration):
             d = g
         else:
             d = direction(objective, point, c, rule, beta)
+            if self.terminal.adaptive and not objective.linear_slopes:
+                # at c = x the gradient to the last bit, so that a run that cannot move is seen
+                d = jnp.where(jnp.all(c == point.x), g, d)
         fixed = isinstance(self.terminal, terminals.Fixed)
         if fixed:
             square, slope = jnp.stack([d, g]) @ d

@@ -16,3 +16,4 @@ class Rule(eqx.Module):
 
     ranks: ClassVar[dict[str, int]] = {}
     batch_axis: ClassVar[int] = 0
+    per_coordinate: ClassVar[bool] = True  # whether a number may be one for each coordinate

@@ -17,6 +17,7 @@ from cfgd import _check, chunk as chunks
 from cfgd.chunk import Carry, Loop, begin, chunk, look, settle
 from cfgd.iteration import Iteration
 from cfgd.objective.base import Objective
+from cfgd.objective.local import Local
 from cfgd.objective.smooth import Smooth
 from cfgd.options import Options
 from cfgd.precision import cast, in_precision, precision_of
@@ -79,8 +80,11 @@ class Run:
         options, structure, rows = self.options, self.structure, self.rows
         vectors = [cast(structure.ravel(x), self.dtype) for x in starts]
         objective = objective.flat(structure)
-        if isinstance(objective, Smooth):
-            _check.scalar_function(options.owner, "objective", objective.fn, vectors[0])
+        inside: Any = objective
+        while isinstance(inside, Local):
+            inside = inside.objective
+        if isinstance(inside, Smooth):
+            _check.scalar_function(options.owner, "objective", inside.fn, vectors[0])
         d = vectors[0].size
         if isinstance(method, list | tuple):
             settings = [one.fit(structure, d) for one in method]
@@ -88,7 +92,7 @@ class Run:
         else:
             method = method.fit(structure, d, rows)
         objective = method.view(objective)
-        self._say_cost(method.direction_cost(objective, d))
+        self._say_cost(objective, method.direction_cost(objective, d))
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
         self.start = vectors[0] if rows is None else jnp.stack(vectors)
         self.how = method.describe(objective)
@@ -117,12 +121,14 @@ class Run:
                 _check.fail(self.options.owner, "record", wanted, repr(entry.name))
         return [jax.eval_shape(entry, state) for entry in records.values()]
 
-    def _say_cost(self, cost: float) -> None:
+    def _say_cost(self, objective: Objective, cost: float) -> None:
         """Warn before a direction that costs many gradients."""
+        local = isinstance(objective, Local)
+        cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
         if cost >= COSTLY:
             warnings.warn(
                 "An exact direction moves one coordinate at a time and costs about "
-                f"{cost:.0f} gradients here; cfgd.Local(objective, ...) costs a few.",
+                f"{cost:.0f} gradients here; {cheaper} costs a few.",
                 stacklevel=5,
             )
 

@@ -138,8 +138,10 @@ class NetworkStep(StepRule):
 
     def check(self, objective: Objective) -> None:
         if not isinstance(_network(objective), ShallowNetwork):
-            got = type(objective).__name__
-            _check.fail("NetworkStep", "objective", "be a ShallowNetwork", f"a {got}")
+            _check.fail("NetworkStep", "objective", "be a ShallowNetwork", objective.kind())
+        if getattr(objective, "curvature", None) == "hutchinson":
+            wanted = "be a ShallowNetwork or its local model without probes"
+            _check.fail("NetworkStep", "objective", wanted, "one with the curvature hutchinson")
 
     def stalls(self, line: Line, square: Any) -> Any:
         hidden = _network(line.objective).hidden
@@ -174,6 +176,7 @@ class ArmijoStep(StepRule):
     shrink: Any
     fraction: Any
     ranks: ClassVar[dict[str, int]] = {"initial": 0, "shrink": 0, "fraction": 0}
+    per_coordinate: ClassVar[bool] = False
 
     def __init__(self, initial: Any = 1.0, shrink: Any = 0.5, fraction: Any = 1e-4) -> None:
         self.initial = _check.positive("ArmijoStep", "initial", initial)

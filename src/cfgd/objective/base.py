@@ -48,6 +48,10 @@ class Objective(eqx.Module):
     `value`; an objective with structure overrides them to do the same for less.
     """
 
+    def kind(self) -> str:
+        """What it is, for a message."""
+        return f"a {type(self).__name__}"
+
     @property
     def is_quadratic(self) -> bool:
         """Whether `ExactStep` is exact without a search."""
@@ -92,8 +96,13 @@ class Objective(eqx.Module):
         owner = type(self).__name__
         trees = [jax.tree.map(jnp.asarray, as_tree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])
+        if self.dimension is not None and getattr(trees[0], "shape", ()) != (self.dimension,):
+            got = getattr(trees[0], "shape", "a pytree")
+            _check.fail(owner, "x", f"have shape ({self.dimension},)", got)
         if any(Structure.of(tree) != structure for tree in trees):
-            _check.fail(owner, "t", "have the structure of x", trees[-1])
+            got = getattr(trees[-1], "shape", None)
+            got = "another" if got is None else f"shape {got}"
+            _check.fail(owner, "t", "have the structure of x", got)
         return self.flat(structure), structure, [structure.ravel(tree) for tree in trees]
 
     def flat(self, structure: Structure) -> Objective:

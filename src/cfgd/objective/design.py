@@ -25,10 +25,17 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     """A checked design matrix; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         return Dense(_check.matrix(owner, "X", X))
-    coo = X.tocsr().sorted_indices().tocoo()  # sums duplicates, rows in order
-    if 0 in coo.shape:
-        _check.fail(owner, "X", "be a matrix", f"shape {tuple(coo.shape)}")
-    data = _check.array(owner, "X", coo.data) if coo.nnz else np.zeros(0)
+    if len(X.shape) != 2 or 0 in X.shape:
+        _check.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
+    csr = X.tocsr().copy()
+    csr.sum_duplicates()  # and rows in order
+    coo = csr.tocoo()
+    bad = ~np.isfinite(coo.data)
+    if coo.data.dtype.kind != "c" and bad.any():
+        first = int(np.argmax(bad))
+        place = (int(coo.row[first]), int(coo.col[first]))
+        _check.fail(owner, "X", "be finite", f"{coo.data[first]} at index {place}")
+    data = _check.array(owner, "X", coo.data, "be a matrix of numbers")
     return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
 
 
@@ -38,6 +45,10 @@ class Dense(eqx.Module):
     @property
     def shape(self) -> tuple[int, int]:
         return self.X.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
 
     def times(self, v: Any) -> Any:
         """X v. The vector on the left, so that a batch of them is one matrix product."""
@@ -85,6 +96,10 @@ class Sparse(eqx.Module):
     column: Any
     shape: tuple[int, int] = eqx.field(static=True)
 
+    @property
+    def dtype(self) -> Any:
+        return self.data.dtype
+
     def _matrix(self) -> Any:
         indices = jnp.stack([self.row, self.column], 1)
         return sparse.BCOO(
@@ -119,12 +134,23 @@ class Sparse(eqx.Module):
         return jax.ops.segment_sum(entries, self.column, self.shape[1])
 
 
+def targets(owner: str, y: Any, X: Dense | Sparse) -> Any:
+    """One target for each sample; labels and counts take the precision of X."""
+    counted = not _check.traced(y) and np.asarray(y).dtype.kind in "biu"
+    y = _check.array(owner, "y", y, "be a vector of numbers")
+    _check.shape(owner, "y", y, (X.shape[0],))
+    return y.astype(X.dtype) if counted else y
+
+
 def weights(owner: str, sample_weight: Any, m: int, like: Any) -> Any:
     """One weight for each sample, ones by default, in the precision of the data."""
     if sample_weight is None:
         return np.ones(m, getattr(like, "dtype", np.float64))
+    counted = not _check.traced(sample_weight) and np.asarray(sample_weight).dtype.kind in "biu"
     weight = _check.array(owner, "sample_weight", sample_weight)
     _check.shape(owner, "sample_weight", weight, (m,))
+    if counted:
+        weight = weight.astype(getattr(like, "dtype", np.float64))
     if not _check.traced(weight):
         if np.any(np.asarray(weight) < 0):
             first = int(np.argmax(np.asarray(weight) < 0))

@@ -6,9 +6,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from cfgd import _check
 from cfgd.objective.base import Point, inner
-from cfgd.objective.design import Dense, design, penalty, weights
+from cfgd.objective.design import Dense, design, penalty, targets, weights
 from cfgd.objective.quadratic import QuadraticWalk
 from cfgd.precision import numpy_in_numpy_out
 
@@ -41,9 +40,8 @@ class LeastSquares(QuadraticWalk):
     def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
         owner = "LeastSquares"
         self.X = design(owner, X)
-        self.y = _check.array(owner, "y", y, "be a vector of numbers")
+        self.y = targets(owner, y, self.X)
         m, d = self.X.shape
-        _check.shape(owner, "y", self.y, (m,))
         self.l2 = penalty(owner, l2, self.y)
         self.sample_weight = weights(owner, sample_weight, m, self.y)
         cheaper = isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION

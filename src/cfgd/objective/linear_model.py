@@ -8,9 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cfgd import _check
 from cfgd.objective.base import Objective, Point, inner
-from cfgd.objective.design import design, penalty, weights
+from cfgd.objective.design import design, penalty, targets, weights
 from cfgd.objective.loss import Loss, loss_of
 from cfgd.precision import numpy_in_numpy_out
 
@@ -49,8 +48,7 @@ class LinearModel(Objective):
         self.loss = loss_of(owner, loss)
         self.X = design(owner, X)
         m, _ = self.X.shape
-        y = _check.array(owner, "y", y, "be a vector of numbers")
-        _check.shape(owner, "y", y, (m,))
+        y = targets(owner, y, self.X)
         self.y = self.loss.targets(owner, y)
         self.l2 = penalty(owner, l2, y)
         self.sample_weight = weights(owner, sample_weight, m, y)

@@ -43,6 +43,8 @@ class Local(Objective):
         self, objective: Any, curvature: str = "exact", *, probes: int = 1, key: Any = None
     ) -> None:
         if not isinstance(objective, Objective):
+            if not callable(objective):
+                _check.fail("Local", "objective", "be an objective or a function", repr(objective))
             objective = Smooth(objective)
         if curvature not in CURVATURES:
             wanted = f"be one of {', '.join(CURVATURES)}"
@@ -52,11 +54,17 @@ class Local(Objective):
             wanted = "be given for the curvature hutchinson and for no other"
             _check.fail("Local", "key", wanted, f"{key} for {curvature}")
         self.objective, self.curvature = objective, curvature
-        self.key = jax.random.key_data(jax.random.key(key)) if isinstance(key, int) else key
-        has_none = type(objective).gauss_newton_diagonal is Objective.gauss_newton_diagonal
+        self.key = None if key is None else _check.key("Local", key)
+        inside: Any = objective
+        while isinstance(inside, Local):
+            inside = inside.objective
+        has_none = type(inside).gauss_newton_diagonal is Objective.gauss_newton_diagonal
         if curvature == "gauss_newton" and has_none:
             wanted = "be a sum of losses of a model for the curvature gauss_newton"
-            _check.fail("Local", "objective", wanted, f"a {type(objective).__name__}")
+            _check.fail("Local", "objective", wanted, objective.kind())
+
+    def kind(self) -> str:
+        return f"a Local of {self.objective.kind()}"
 
     @property
     def is_quadratic(self) -> bool:
@@ -90,7 +98,9 @@ class Local(Objective):
         if self._walks_inside:
             return self.objective.at(x)
         # x's bits make the draw another one at every point, without a state to carry
-        bits = jax.lax.bitcast_convert_type(jnp.sum(x).astype(jnp.float32), jnp.uint32)
+        bits = jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1)
+        odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1
+        bits = jnp.sum(bits * odd * jnp.uint32(2654435761), dtype=jnp.uint32)
         key = jax.random.fold_in(jax.random.wrap_key_data(self.key), bits)
         signs = jax.random.rademacher(key, (self.probes, x.size), x.dtype)
         both = jax.value_and_grad(self.objective.value)

@@ -59,7 +59,7 @@ class Logistic(Loss):
 
     def targets(self, owner: str, y: Any) -> Any:
         if _check.traced(y):
-            return y
+            return jnp.where(y > 0, 1, -1).astype(y.dtype)
         for labels in ({0.0, 1.0}, {-1.0, 1.0}):
             bad = ~np.isin(np.asarray(y), list(labels))
             if not bad.any():

@@ -60,7 +60,9 @@ class ShallowNetwork(Objective):
         z = _check.array(owner, "z", z)
         if z.ndim not in (1, 2) or z.size == 0:
             _check.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
-        self.y = _check.array(owner, "y", y, "be a vector of numbers")
+        counted = not _check.traced(y) and np.asarray(y).dtype.kind in "biu"
+        y = _check.array(owner, "y", y, "be a vector of numbers")
+        self.y = y.astype(z.dtype) if counted else y
         _check.shape(owner, "y", self.y, (len(z),))
         self.z = _with_one(z)
         self.width = _check.integer(owner, "width", width)
@@ -82,10 +84,13 @@ class ShallowNetwork(Objective):
         `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
         layer and N(0, 0.02) for the output layer. `key` is a JAX key or an integer.
         """
-        hidden, output = np.broadcast_to(_check.positive("init", "scale", scale), (2,))
+        scale = _check.positive("init", "scale", scale)
+        if scale.shape not in ((), (2,)):
+            _check.fail("init", "scale", "be a number or two", f"shape {scale.shape}")
+        hidden, output = np.broadcast_to(scale, (2,))
         dtype = precision_of(self.z, self.y)
         with in_precision(dtype):
-            key = jax.random.key(key) if isinstance(key, int) else key
+            key = jax.random.wrap_key_data(_check.key("init", key))
             draw = np.asarray(jax.random.normal(key, (self.dimension,), dtype))
         return draw * np.where(np.arange(self.dimension) < self.hidden, hidden, output).astype(
             dtype
@@ -99,8 +104,12 @@ class ShallowNetwork(Objective):
     @numpy_in_numpy_out
     def predict(self, x: Any, z: Any) -> Any:
         """N(z; x) for inputs (m,) or (m, p)."""
-        weights, output = self._layers(jnp.asarray(x))
-        return self.activation(_with_one(jnp.asarray(z)) @ weights)[0] @ output
+        x, z, p = jnp.asarray(x), jnp.asarray(z), self.z.shape[1] - 1
+        _check.shape("predict", "x", x, (self.dimension,))
+        if z.ndim not in (1, 2) or (1 if z.ndim == 1 else z.shape[1]) != p:
+            _check.fail("predict", "z", f"have shape (m,) or (m, {p})", f"shape {z.shape}")
+        weights, output = self._layers(x)
+        return self.activation(_with_one(z) @ weights)[0] @ output
 
     def _layers(self, x: Any) -> tuple[Any, Any]:
         return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
