@@ -295,6 +295,11 @@ STEPS = {
         lambda: run(lambda x: jnp.sum(x**2), 3, cfgd.NetworkStep()),
         "`NetworkStep(objective=...)` must be a ShallowNetwork, got a Smooth.",
     ),
+    "NetworkStep on a model with probes": (
+        lambda: run(cfgd.Local(NETWORK, "hutchinson", key=0), 6, cfgd.NetworkStep()),
+        "`NetworkStep(objective=...)` must be a ShallowNetwork or its local model without probes, "
+        "got one with the curvature hutchinson.",
+    ),
     "NetworkStep on a local model": (
         lambda: run(cfgd.Local(lambda x: jnp.sum(x**2)), 3, cfgd.NetworkStep()),
         "`NetworkStep(objective=...)` must be a ShallowNetwork, got a Local of a Smooth.",

@@ -276,7 +276,7 @@ PRODUCT = {
     for objective, method in [
         ("network", "non-adaptive"),
         ("local, gauss_newton", "adaptive terminal"),
-        ("local, hutchinson", "gradient descent"),
+        ("network", "gradient descent"),
     ]
 }
 ITERATIONS = 10
