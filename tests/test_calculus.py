@@ -485,8 +485,25 @@ def test_gradient_of_smoothing_is_its_slope():
             lambda: cfgd.smoothing(jnp.sin, 0.5, math.inf, 0.0),
             "`smoothing(beta=...)` must be finite, got inf.",
         ),
+        (
+            lambda: cfgd.caputo(jnp.sin, [0.5, 0.6], 0.0),
+            "`caputo(order=...)` must be one number, got shape (2,).",
+        ),
+        (
+            lambda: cfgd.smoothing(jnp.sin, np.array([0.5, 0.6]), 0.0, 0.0),
+            "`smoothing(alpha=...)` must be one number, got shape (2,).",
+        ),
     ],
-    ids=["order zero", "two orders", "terminal", "nodes", "alpha", "beta"],
+    ids=[
+        "order zero",
+        "two orders",
+        "terminal",
+        "nodes",
+        "alpha",
+        "beta",
+        "list of orders",
+        "two alphas",
+    ],
 )
 def test_message(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

@@ -477,6 +477,14 @@ def test_float32_stays_float32(kind, x64, terminal):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+def test_a_terminal_of_higher_precision_does_not_widen_x():
+    x, f = np.float32([1.5, -0.5]), cfgd.Smooth(lambda x: jnp.sum(jnp.sin(x)))
+    got = cfgd.fractional_gradient(f, jnp.asarray(x), np.array([0.2, 0.3]), 0.3, 0.2)
+    assert got.dtype == np.float32
+    expected = cfgd.fractional_gradient(f, x.astype(float), np.array([0.2, 0.3]), 0.3, 0.2)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
 # Bad input.
 
 OWNER = "`fractional_gradient"
@@ -493,6 +501,14 @@ OWNER = "`fractional_gradient"
         (
             {"terminal": np.zeros(3)},
             f"{OWNER}(terminal=...)` must be a number or have the structure of x, got [0. 0. 0.].",
+        ),
+        (
+            {"alpha": np.array([0.3, 0.4, 0.5])},
+            f"{OWNER}(alpha=...)` must be a number or have shape (2,), got shape (3,).",
+        ),
+        (
+            {"beta": np.array([[0.3, 0.4]])},
+            f"{OWNER}(beta=...)` must be a number or have shape (2,), got shape (1, 2).",
         ),
     ],
     ids=lambda row: next(iter(row)) if isinstance(row, dict) else "",

@@ -7,6 +7,7 @@ follow from a problem as small as the number of terminals.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -88,6 +89,12 @@ class Auto(Iteration):
             gamma=none,
         )
 
+    def forget(self, state: Any) -> Any:
+        if isinstance(state, span.SpanState):
+            return state
+        one = jnp.ones_like(state.eta)
+        return dataclasses.replace(state, p=jnp.zeros_like(state.p), product=one, eta=one)
+
     def start_cost(self, objective: Objective, d: int) -> float:
         return 1.0 if objective.is_quadratic else span.start_cost(objective, d)
 
@@ -133,10 +140,10 @@ def _conjugate_step(
     moves = norm2 > floor
     eta = jnp.where(moves & (curvature > 0), slope / curvature, 0)
     new = QuadraticState(
-        k=state.k + 1,
+        k=state.k + moves,
         point=objective.move(point, p, image, eta, slope),
-        p=jnp.where(moves, p, state.p),
-        product=jnp.where(moves, product, state.product),
+        p=p,
+        product=product,
         eta=eta,
         # x - c is -eta p of the step before
         gamma=jnp.where(state.k > 0, -share / state.eta, 0),

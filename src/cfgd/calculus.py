@@ -9,6 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from cfgd import _check
@@ -38,8 +39,8 @@ def caputo(f: Curve, order: float, terminal: ArrayLike, nodes: int = 64) -> Curv
     """
     _check.integer("caputo", "nodes", nodes)
     _check.number("caputo", "order", order, "be a positive number", lambda v: v > 0)
-    if jnp.ndim(order) != 0:
-        _check.fail("caputo", "order", "be one number", f"shape {jnp.shape(order)}")
+    if np.ndim(order) != 0:
+        _check.fail("caputo", "order", "be one number", f"shape {np.shape(order)}")
     terminal = _check.array("caputo", "terminal", terminal)
     n = math.ceil(order)
     f_n = _derivative(f, n)
@@ -72,6 +73,9 @@ def smoothing(f: Curve, alpha: float, beta: float, terminal: float) -> Smoothing
     """
     alpha = _check.order("smoothing", "alpha", alpha)
     beta = _check.array("smoothing", "beta", beta)
+    for field, value in (("alpha", alpha), ("beta", beta)):
+        if np.ndim(value) != 0:
+            _check.fail("smoothing", field, "be one number", f"shape {np.shape(value)}")
     return Smoothing(f, alpha, beta, _check.array("smoothing", "terminal", terminal))
 
 

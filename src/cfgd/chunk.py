@@ -22,7 +22,8 @@ REFRESH = 1024
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
 
-RUNNING, CONVERGED, NONFINITE, INDEFINITE, STALLED = range(5)
+# a run has REACHED its tolerance when a recurrence says so, which may have drifted: look again
+RUNNING, REACHED, CONVERGED, NONFINITE, INDEFINITE, STALLED = range(6)
 
 
 class Tally(eqx.Module):
@@ -35,7 +36,11 @@ class Tally(eqx.Module):
     best_value: Any
     best_iteration: Any
     code: Any
-    unsure: Any  # converged by a recurrence that may have drifted: look again
+
+    @property
+    def is_open(self) -> Any:
+        """Whether the run is not over."""
+        return self.code <= REACHED
 
 
 class Carry(eqx.Module):
@@ -99,16 +104,15 @@ def _start(objective: Objective, method: Any, x0: Any) -> Carry:
         best_value=state.point.value,
         best_iteration=zero,
         code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
-        unsure=jnp.zeros((), bool),
     )
     return Carry(state, tally)
 
 
 @eqx.filter_jit
 def chunk(
-    loop: Loop, objective: Objective, method: Any, carry: Carry, limit: Any, floor: Any
+    loop: Loop, objective: Objective, method: Any, carry: Carry, length: Any, last: Any, floor: Any
 ) -> tuple[Carry, dict[str, Any], Any]:
-    """Iterate up to iteration `limit`, or until all runs are over or `capacity` rows are written.
+    """At most `length` iterations, none beyond iteration `last`, as many as have room for rows.
 
     A run is over when its squared norm is at most `floor`. Returns the carry, the rows, and how
     many were written.
@@ -116,61 +120,74 @@ def chunk(
     row = loop.over_runs(loop.row)
     base = jnp.max(carry.tally.iterations)
 
-    def goes_on(carry: Carry, limit: Any) -> Any:
-        return jnp.any((carry.tally.code == RUNNING) & (carry.tally.iterations < limit))
+    def goes_on(carry: Carry) -> Any:
+        return jnp.any(carry.tally.is_open & (carry.tally.iterations < last))
 
-    def one_by_one(carry: Carry) -> tuple[Carry, dict[str, Any]]:
-        return _block(loop, objective, method, carry, limit, floor, row)
+    def block(carry: Carry, row: Any = None) -> Any:
+        return _block(loop, objective, method, carry, last, floor, row)
 
-    def by_strides(carry: Carry) -> tuple[Carry, dict[str, Any]]:
-        target = jnp.minimum(jnp.max(carry.tally.iterations) + loop.every, limit)
-        carry = jax.lax.while_loop(
-            lambda carry: goes_on(carry, target),
-            lambda carry: _block(loop, objective, method, carry, target, floor, None)[0],
-            carry,
+    def stride(carry: Carry) -> tuple[Carry, dict[str, Any]]:
+        carry, _ = jax.lax.while_loop(
+            lambda at: goes_on(at[0]) & (at[1] < loop.every),
+            lambda at: (block(at[0])[0], at[1] + loop.block),
+            (carry, jnp.zeros((), jnp.int32)),
         )
         return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
 
-    advance = one_by_one if loop.every == 1 else by_strides
-
     def body(at: Any) -> Any:
-        carry, rows, written = at
+        carry, rows, written, made = at
         before = jnp.max(carry.tally.iterations)
-        carry, new = advance(carry)
+        carry, new = block(carry, row) if loop.every == 1 else stride(carry)
         rows = jax.tree.map(
             lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, written, 0), rows, new
         )
         now = jnp.max(carry.tally.iterations)
         # a stride that only found out that the run is over has no row of its own
         written = now - base if loop.every == 1 else written + (now > before)
-        return carry, rows, written
+        return carry, rows, written, made + (loop.block if loop.every == 1 else loop.every)
 
     shapes = jax.eval_shape(row, carry.state)
     size = loop.capacity + (loop.block if loop.every == 1 else 0)
     rows = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), shapes)
-    return jax.lax.while_loop(
-        lambda at: goes_on(at[0], limit) & (at[2] < loop.capacity),
+    none = jnp.zeros((), jnp.int32)
+    carry, rows, written, _ = jax.lax.while_loop(
+        lambda at: goes_on(at[0]) & (at[2] < loop.capacity) & (at[3] < length),
         body,
-        (carry, rows, jnp.zeros((), jnp.int32)),
+        (carry, rows, none, none),
     )
+    return carry, rows, written
+
+
+def _look_again(objective: Objective, method: Any, state: Any, reached: Any) -> tuple[Any, Any]:
+    """The point computed and not carried along, and its squared norm.
+
+    A run that had seemed to be over starts from it anew: while it waited for the end of its block
+    its memory did not.
+    """
+    state = eqx.tree_at(lambda s: s.point, state, objective.at(state.point.x))
+    anew = method.forget(state)
+    state = jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
+    return state, method.measure(objective, state)
 
 
 def _block(
-    loop: Loop, objective: Objective, method: Any, carry: Carry, limit: Any, floor: Any, row: Any
+    loop: Loop, objective: Objective, method: Any, carry: Carry, last: Any, floor: Any, row: Any
 ) -> tuple[Carry, Any]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
     state, tally = carry.state, carry.tally
-    fresh = jnp.zeros((), bool)
+    code, fresh = tally.code, jnp.zeros((), bool)
     if objective.drifts:
-        k = jnp.max(state.k)
-        fresh = (k % REFRESH < loop.block) | jnp.any(tally.unsure)
-        look = loop.over_runs(lambda point: objective.at(point.x))
-        point = jax.lax.cond(fresh, look, lambda point: point, state.point)
-        state = eqx.tree_at(lambda s: s.point, state, point)
+        reached = code == REACHED
+        fresh = (jnp.max(state.k) % REFRESH < loop.block) | jnp.any(reached)
+        look = loop.over_runs(partial(_look_again, objective))
+        state, norm2 = jax.lax.cond(
+            fresh, look, lambda method, state, reached: (state, tally.norm2), method, state, reached
+        )
+        code = jnp.where(reached, jnp.where(norm2 <= floor, CONVERGED, RUNNING), code)
 
-    running = tally.code == RUNNING
+    running = code == RUNNING
     ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * running.ndim)
-    goes = running & (tally.iterations + ahead < limit)
+    goes = running & (tally.iterations + ahead < last)
     floors = jnp.where(goes, floor, jnp.inf)
     step = loop.over_runs(lambda method, state, floor: method.step(objective, state, floor))
 
@@ -183,16 +200,11 @@ def _block(
     state, trace = jax.lax.scan(once, state, floors, unroll=8)
     values, norm2, reset, indefinite, stuck, cost, rows = trace
     moved = norm2 > floors
-    reached = goes & (norm2 <= floor)
-    if objective.drifts:
-        converged = fresh & reached[0]
-        unsure = jnp.any(reached, 0) & ~converged
-    else:
-        converged, unsure = jnp.any(reached, 0), tally.unsure
+    met = jnp.any(goes & (norm2 <= floor), 0)
     bad = jnp.any(goes & ~(jnp.isfinite(values) & jnp.isfinite(norm2)), 0)
     code = jnp.select(
-        [~running, bad, jnp.any(indefinite, 0), converged, jnp.any(stuck, 0)],
-        [tally.code, NONFINITE, INDEFINITE, CONVERGED, STALLED],
+        [~running, bad, jnp.any(indefinite, 0), met, jnp.any(stuck, 0)],
+        [code, NONFINITE, INDEFINITE, REACHED if objective.drifts else CONVERGED, STALLED],
         RUNNING,
     ).astype(jnp.int32)
     seen = jnp.where(jnp.isfinite(values) & moved, values, jnp.inf)
@@ -209,6 +221,5 @@ def _block(
             better, tally.iterations + last.astype(jnp.int32) + 1, tally.best_iteration
         ),
         code=code,
-        unsure=unsure,
     )
     return Carry(state, tally), rows

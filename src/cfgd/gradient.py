@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ def fractional_gradient(
     beta: Any,
     nodes: int = 10,
 ) -> Any:
-    r"""The scaled Caputo fractional gradient of an objective or a function (Theorem 2.6).
+    r"""The scaled Caputo fractional gradient of an objective or a function (Theorem 2.4).
 
     $$ d_j = E[f_j'(T_j)] + \beta (x_j - c_j) E[f_j''(T_j)], \quad
        T_j = c_j + U (x_j - c_j), \quad U \sim \mathrm{Beta}(1, 1 - \alpha) $$
@@ -51,11 +52,20 @@ def fractional_gradient(
     alpha = _check.order(owner, "alpha", alpha)
     beta = _check.array(owner, "beta", beta, "be a number")
     _check.integer(owner, "nodes", nodes)
+    d = sum(math.prod(shape) for shape in structure.shapes)
+    for field, value in (("alpha", alpha), ("beta", beta)):
+        if value.shape not in ((), (d,)):
+            wanted = f"be a number or have shape ({d},)"
+            _check.fail(owner, field, wanted, f"shape {tuple(value.shape)}")
 
     def compute(objective: Any, x: Any, terminal: Any, alpha: Any, beta: Any) -> Any:
         flat, vector = objective.flat(structure), structure.ravel(x)
         alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
-        c = jnp.full_like(vector, terminal) if one_number else structure.ravel(terminal)
+        c = (
+            jnp.full_like(vector, terminal)
+            if one_number
+            else structure.ravel(terminal).astype(vector.dtype)
+        )
         s = 1 if flat.linear_slopes else nodes
         d = direction(flat, flat.at(vector), c, rule(alpha, s), beta)
         return structure.unravel(d)

@@ -38,6 +38,10 @@ class Iteration(eqx.Module):
     def measure(self, objective: Objective, state: Any) -> Any:
         """The squared norm that the tolerance is about, without a step."""
 
+    def forget(self, state: Any) -> Any:
+        """The state of a run that starts anew from the point where it is."""
+        return state
+
     @abc.abstractmethod
     def describe(self, objective: Objective) -> str:
         """What the method does to this objective, in a few words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,16 +120,12 @@ class Method(Iteration):
         moves = norm2 > floor
         eta = jnp.where(moves, chosen.eta, 0)
 
-        def held(new: Any, old: Any) -> Any:
-            """Who does not move keeps its memory: it may only be waiting for others."""
-            return jax.tree.map(lambda a, b: jnp.where(moves, a, b), new, old)
-
         new = State(
             k=state.k + moves,
             point=objective.move(point, d, image, eta, slope),
-            past=held(past, state.past),
+            past=past,
             order=state.order,
-            step=held(chosen.memory, state.step),
+            step=chosen.memory,
             eta=eta if jnp.ndim(eta) == 0 else jnp.max(eta),
         )
         # a stage whose direction has vanished waits for the next one
@@ -136,6 +133,11 @@ class Method(Iteration):
         stuck = moves & jnp.all(eta == 0) & (descent == norm2) & (not waits)
         cost = 1.0 + self.direction_cost(objective, d.size) + chosen.cost
         return new, Info(norm2, reset & moves, cost, chosen.indefinite & moves, stuck)
+
+    def forget(self, state: State) -> State:
+        x = state.point.x
+        past = jax.tree.map(lambda points: jnp.broadcast_to(x, points.shape), state.past)
+        return dataclasses.replace(state, past=past, step=self.step_rule.init(x.dtype))
 
     def measure(self, objective: Objective, state: State) -> Any:
         d = state.point.gradient

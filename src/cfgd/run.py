@@ -31,8 +31,8 @@ STATUS = {
     chunks.INDEFINITE: Status.indefinite,
     chunks.STALLED: Status.stalled,
 }
-# rows of the history that a chunk may write, and the numbers in them (8 MiB)
-MOST_ROWS, MOST_NUMBERS = 2**16, 2**20
+# rows of the history that a chunk may write, and the numbers in them (1 MiB)
+MOST_ROWS, MOST_NUMBERS = 2**16, 2**17
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
 FIRST_LENGTH = 128
@@ -66,7 +66,7 @@ class Run:
             self._set_up(objective, starts, method)
 
     def _starts(self, objective: Objective, x0: Any) -> list[Any]:
-        """x0, or one x0 for each setting of a sweep."""
+        """x0 alone, or one x0 for each setting of a sweep."""
         d, rows, shape = objective.dimension, self.rows or 1, getattr(x0, "shape", None)
         if d is not None and self.rows is not None and shape == (rows, d):
             return list(x0)
@@ -74,7 +74,7 @@ class Run:
             also = f" or ({rows}, {d})" if self.rows is not None else ""
             got = "a pytree" if shape is None else shape
             _check.fail(self.options.owner, "x0", f"have shape ({d},){also}", got)
-        return [x0] * rows
+        return [x0]
 
     def _set_up(self, objective: Objective, starts: list[Any], method: Any) -> None:
         options, structure, rows = self.options, self.structure, self.rows
@@ -94,7 +94,9 @@ class Run:
         objective = method.view(objective)
         self._say_cost(objective, method.direction_cost(objective, d))
         self.objective, self.method = cast(objective, self.dtype), cast(method, self.dtype)
-        self.start = vectors[0] if rows is None else jnp.stack(vectors)
+        self.start = vectors[0]
+        if rows is not None:
+            self.start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         self.how = method.describe(objective)
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
@@ -148,16 +150,21 @@ class Run:
             if np.isfinite(value[first]):
                 got = f"a gradient of norm {norm[first]}"
             _check.fail(options.owner, "x0", "give a finite value and gradient", got)
-        self.value0 = carry.state.point.value
-        floor = jnp.asarray(options.tolerance, self.dtype) ** 2 * carry.tally.norm2
+        self.value0 = np.asarray(carry.state.point.value)
+        floor = (options.tolerance**2 * tally.norm2).astype(self.dtype)
         history = History(row)
         best, length, status = carry, FIRST_LENGTH, None
         try:
             while status is None:
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
-                limit = jnp.asarray(self._limit(done, length), jnp.int32)
                 after, rows, written = chunk(
-                    self.loop, self.objective, self.method, carry, limit, floor
+                    self.loop,
+                    self.objective,
+                    self.method,
+                    carry,
+                    np.int32(self._whole(length)),
+                    np.int32(self.last),
+                    floor,
                 )
                 tally = jax.device_get(after.tally)
                 now = int(np.max(tally.iterations))
@@ -180,12 +187,12 @@ class Run:
         meter.close(*self._seen(tally))
         return self._solution(carry, best, floor, status, history)
 
-    def _limit(self, done: int, length: int) -> int:
-        """Where the next chunk ends: at the end of a block and of a row, or of the run."""
+    def _whole(self, length: int) -> int:
+        """The length of the next chunk: whole blocks and rows."""
         if self.options.callback is not None:
-            return min(done + self.options.every, self.last)
+            return self.options.every
         unit = math.lcm(self.loop.block, self.options.every)
-        return min(done + max(1, length // unit) * unit, self.last)
+        return max(1, length // unit) * unit
 
     def _length(self, length: int, made: int, elapsed: float) -> int:
         seconds = CHUNK_SECONDS
@@ -198,9 +205,9 @@ class Run:
 
     def _status(self, tally: Any) -> Status | None:
         """Why the run ends now, if it does."""
-        if not np.any(tally.code == chunks.RUNNING):
+        if not np.any(tally.is_open):
             return STATUS[int(np.max(tally.code))]
-        if np.max(tally.iterations) >= self.last:
+        if not np.any(tally.is_open & (tally.iterations < self.last)):
             ends = self.method.last_iteration == self.last
             return Status.stages_done if ends else Status.max_iterations
         limit = self.options.time_limit
@@ -208,16 +215,18 @@ class Run:
         return Status.time_limit if late else None
 
     def _seen(self, tally: Any) -> tuple[int, float, float, str]:
-        running = int(np.sum(tally.code == chunks.RUNNING))
+        running = int(np.sum(tally.is_open))
         note = "" if self.rows is None else f"  {running} of {self.rows} running"
         norm = float(np.sqrt(np.max(tally.norm2)))
         return int(np.max(tally.iterations)), float(np.min(tally.best_value)), norm, note
 
     def _start_of_best(self, best: Carry, before: Carry, after: Carry) -> Carry:
         """The carry from which the best point is reached by going on to its iteration."""
-        improved = after.tally.best_iteration > before.tally.best_iteration
-        if self.rows is None:
-            return before if bool(improved) else best
+        improved = np.asarray(after.tally.best_iteration) > np.asarray(before.tally.best_iteration)
+        if not np.any(improved):
+            return best
+        if np.all(improved):
+            return before
 
         def pick(new: Any, old: Any) -> Any:
             return jnp.where(improved.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
@@ -226,23 +235,23 @@ class Run:
 
     def _best_x(self, carry: Carry, best: Carry, floor: Any) -> Any:
         """The best point: its number is known, so iterate up to it once more."""
-        tally = carry.tally
+        tally, last = jax.device_get((carry.tally, carry.state.point.value))
         over = tally.code == chunks.NONFINITE
         target = tally.best_iteration
         if not self.method.seeks_minimiser:  # then the last point, as long as it is finite
-            target = jnp.where(over, target, tally.iterations)
-            best = best if bool(jnp.any(over)) else carry
+            target = np.where(over, target, tally.iterations)
+            best = best if np.any(over) else carry
         if self.objective.drifts:  # a value known by recurrence is known to rounding of its start
-            last = carry.state.point.value
-            rounding = (
-                8 * jnp.finfo(self.dtype).eps * jnp.maximum(jnp.abs(self.value0), jnp.abs(last))
-            )
+            rounding = 8 * np.finfo(self.dtype).eps * np.maximum(np.abs(self.value0), np.abs(last))
             as_good = ~over & (last <= tally.best_value + rounding)
-            target = jnp.where(as_good, tally.iterations, target)
-        if bool(jnp.all(target == tally.iterations)):
+            target = np.where(as_good, tally.iterations, target)
+        if np.all(target == tally.iterations):
             return carry.state.point.x
-        while bool(jnp.any(best.tally.iterations < target)):
-            best, _, written = chunk(self.loop, self.objective, self.method, best, target, floor)
+        far = np.int32(2**30)
+        while np.any(np.asarray(best.tally.iterations) < target):
+            best, _, written = chunk(
+                self.loop, self.objective, self.method, best, far, target.astype(np.int32), floor
+            )
             if int(written) == 0:
                 break
         return best.state.point.x
@@ -256,7 +265,7 @@ class Run:
         one = self.rows is None
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         return Solution(
-            x=like(self.structure.unravel(point.x), self.x0),
+            x=like(self.structure.unravel(np.asarray(point.x)), self.x0),
             value=real(point.value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
@@ -285,9 +294,11 @@ class History:
     def joined(self, batched: bool) -> dict[str, Any]:
         """The entries over iterations; for a sweep, settings first."""
         rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
+        # a callback asks often: what is joined stays joined
+        self.parts, self.labels = [rows], [np.concatenate(self.labels)]
         if batched:
             rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
-        return {"iteration": np.concatenate(self.labels), **rows}
+        return {"iteration": self.labels[0], **rows}
 
 
 @dataclasses.dataclass(frozen=True)

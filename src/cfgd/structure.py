@@ -46,14 +46,17 @@ class Structure:
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 
     def ravel(self, x: Any) -> Any:
-        return jnp.concatenate([jnp.reshape(leaf, -1) for leaf in jax.tree.leaves(x)])
+        parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
+        return jnp.asarray(parts[0]) if len(parts) == 1 else jnp.concatenate(parts)
 
     def unravel(self, vector: Any) -> Any:
         """The tree back; leading axes of `vector` before its last one go along."""
         lead = vector.shape[:-1]
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        parts = jnp.split(vector, ends[:-1], axis=-1)
-        leaves = [p.reshape(lead + shape) for p, shape in zip(parts, self.shapes, strict=True)]
+        ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])
+        leaves = [
+            vector[..., start:end].reshape(lead + shape)
+            for start, end, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
+        ]
         return jax.tree.unflatten(self.treedef, leaves)
 
 

@@ -90,7 +90,7 @@ def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
 
 
 def _sweep() -> Iterator[Row]:
-    d, settings, iterations = 128, 81, 4000
+    d, settings, iterations = 128, 81, 10_000
     X, y = ill_conditioned(d, seed=0)
     objective = cfgd.LeastSquares(X, y)
     methods = cfgd.AdaptiveTerminal(gamma=-np.linspace(20.0, 100.0, settings))

@@ -62,8 +62,9 @@ class Dense(eqx.Module):
         """sum_i weight_i X_ij^2."""
         return weight @ (self.X * self.X)
 
-    def gram(self, weight: Any) -> Any:
-        return (self.X.T * weight) @ self.X
+    def gram(self, weight: Any, l2: Any) -> Any:
+        """X' diag(weight) X + l2."""
+        return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
 
     def column_sums(
         self, derivatives: Derivatives, p: Any, y: Any, weight: Any, shift: Any

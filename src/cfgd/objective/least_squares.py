@@ -22,8 +22,8 @@ class LeastSquares(QuadraticWalk):
     f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2.
 
     A point is always looked at through its residual, X'(Xw - y), so accuracy is that of X and
-    not of X'X. Only the product of a step, X'X d, takes the Gram matrix, and only if it is
-    cheaper: X is dense and has at least as many samples as coefficients.
+    not of X'X. Only the product of a step, X'X d + l2 d, takes the Gram matrix, and only if it
+    is cheaper: X is dense and has at least as many samples as coefficients.
 
     >>> import cfgd
     >>> f = cfgd.LeastSquares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
@@ -45,7 +45,7 @@ class LeastSquares(QuadraticWalk):
         self.l2 = penalty(owner, l2, self.y)
         self.sample_weight = weights(owner, sample_weight, m, self.y)
         cheaper = isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION
-        self.gram = self.X.gram(self.sample_weight) if cheaper else None
+        self.gram = self.X.gram(self.sample_weight, self.l2) if cheaper else None
 
     @property
     def dimension(self) -> int:
@@ -71,14 +71,14 @@ class LeastSquares(QuadraticWalk):
 
     def diagonal(self) -> Any:
         if self.gram is not None:
-            return jnp.diagonal(self.gram) + self.l2
+            return jnp.diagonal(self.gram)
         return self.X.squares(self.sample_weight) + self.l2
 
     def gauss_newton_diagonal(self, point: Point) -> Any:
         return self.diagonal()
 
     def image(self, point: Point, d: Any) -> Any:
-        return self.X.times(d) if self.gram is None else d @ self.gram + self.l2 * d
+        return self.X.times(d) if self.gram is None else d @ self.gram
 
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         if self.gram is None:
