@@ -18,6 +18,7 @@ LAYERS = (
     {"precision"},
     {"structure", "quadrature"},
     {"calculus", "objective"},
+    {"best"},
     {"direction", "terminal", "order", "step", "iteration", "fitting"},
     {"span"},
     {"gradient", "method", "auto"},

@@ -7,6 +7,7 @@ from typing import Any
 
 import equinox as eqx
 
+from cfgd.best import Tuning
 from cfgd.objective.base import Objective
 from cfgd.structure import Structure
 
@@ -49,6 +50,10 @@ class Iteration(eqx.Module):
     def fit(self, structure: Structure, d: int, rows: int | None = None) -> Iteration:
         """The method for points of d coordinates, or a clear error."""
         return self
+
+    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Iteration, Tuning | None]:
+        """The method with numbers for what it was asked to choose itself."""
+        return self, None
 
     def view(self, objective: Objective) -> Objective:
         """The objective in the form that the method walks on best, or a clear error."""

@@ -12,12 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check, terminal as terminals
+from cfgd.best import Tuning, tune
 from cfgd.direction import direction
 from cfgd.fitting import fit
 from cfgd.iteration import Info, Iteration
 from cfgd.objective.base import Objective, Point, inner
 from cfgd.order import Constant, Stages, alpha_and_beta
-from cfgd.step import ExactStep, Line, StepRule
+from cfgd.step import ExactStep, FixedStep, Line, StepRule
 from cfgd.structure import Structure, as_tree
 
 EXACT = ExactStep()
@@ -52,6 +53,12 @@ class Method(Iteration):
     def fit(self, structure: Structure, d: int, rows: int | None = None) -> Method:
         return fit(self, structure, d, rows)
 
+    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+        if self.step_rule.is_best:
+            goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
+            _check.fail("FixedStep", "eta", goes_with, repr("best"))
+        return self, None
+
     def view(self, objective: Objective) -> Objective:
         self.step_rule.check(objective)
         return objective
@@ -66,7 +73,8 @@ class Method(Iteration):
 
     def describe(self, objective: Objective) -> str:
         nodes = self.nodes_on(objective)
-        rule = "" if isinstance(self.terminal, terminals.Here) else f", {nodes} nodes"
+        nodes_in_words = f", {nodes} node{'' if nodes == 1 else 's'}"
+        rule = "" if isinstance(self.terminal, terminals.Here) else nodes_in_words
         return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
 
     def start(self, objective: Objective, x0: Any) -> State:
@@ -203,6 +211,16 @@ class AdaptiveTerminal(Method):
     >>> figure1 = cfgd.AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
     >>> print(cfgd.minimize(f, [1.0, -10.0], figure1).iterations)
     4
+
+    On a quadratic, `AdaptiveTerminal(gamma="best", step=FixedStep("best"))` takes the constants
+    with the best rate: gamma = -(sqrt h - sqrt l)^2 / 4 and eta = 4 / (sqrt h + sqrt l)^2 / diag(A)
+    for the eigenvalues l to h of diag(A)^-1 A, which a few Lanczos steps find. The rate that is
+    proved for them is the solution's `rate`.
+
+    >>> best = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))
+    >>> f = cfgd.Quadratic([[1.0, 0.8], [0.8, 1.0]], [1.0, 0.0])
+    >>> print(round(cfgd.minimize(f, [0.0, 0.0], best).rate, 6))
+    0.5
     """
 
     def __init__(
@@ -217,14 +235,34 @@ class AdaptiveTerminal(Method):
         step: StepRule = EXACT,
     ) -> None:
         owner = "AdaptiveTerminal"
-        order = Constant(*alpha_and_beta(owner, alpha, beta, gamma))
         lag = _check.integer(owner, "lag", lag)
+        if _check.is_best(gamma) and beta is None:
+            order = Constant(_check.order(owner, "alpha", alpha), np.array(0.0), "best")
+        else:
+            order = Constant(*alpha_and_beta(owner, alpha, beta, gamma))
         self._set(
             terminals.Lagged(past if past is None else as_tree(owner, "past", past), lag),
             order,
             nodes,
             step,
         )
+
+    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+        if self.order.given != "best":
+            return super().tuned(objective, d, dtype)
+        owner = "AdaptiveTerminal"
+        if not self.step_rule.is_best:
+            got = repr(type(self.step_rule).__name__)
+            _check.fail(owner, "step", 'be FixedStep("best"), as gamma is "best"', got)
+        if self.terminal.lag != 1:
+            _check.fail(owner, "lag", 'be 1, as gamma is "best"', self.terminal.lag)
+        if not objective.is_quadratic:
+            wanted = 'be a number; "best" is for a Quadratic or LeastSquares'
+            _check.fail(owner, "gamma", wanted, f"{objective.kind()}")
+        tuning = tune(objective, d, dtype)
+        order = Constant(*alpha_and_beta(owner, self.order.alpha, None, tuning.gamma))
+        method = eqx.tree_at(lambda m: (m.order, m.step_rule), self, (order, FixedStep(tuning.eta)))
+        return method, tuning
 
 
 class Stage(eqx.Module):

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check, chunk as chunks
+from cfgd.best import Tuning
 from cfgd.chunk import Carry, Loop, begin, chunk, look, settle
 from cfgd.iteration import Iteration
 from cfgd.objective.base import Objective
@@ -86,6 +87,7 @@ class Run:
         if isinstance(inside, Smooth):
             _check.scalar_function(options.owner, "objective", inside.fn, vectors[0])
         d = vectors[0].size
+        method, self.tuning = self._tuned(method, objective, d)
         if isinstance(method, list | tuple):
             settings = [one.fit(structure, d) for one in method]
             method = jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings)
@@ -98,6 +100,8 @@ class Run:
         if rows is not None:
             self.start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         self.how = method.describe(objective)
+        if self.tuning is not None:
+            self.how += f", {self.tuning.words}"
         self.last = min(options.max_iterations, method.last_iteration or options.max_iterations)
 
         records = {
@@ -111,6 +115,14 @@ class Run:
             block = math.gcd(block, options.every)
         capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // numbers))
         self.loop = Loop(records, options.every, capacity, block, rows is not None)
+
+    def _tuned(self, method: Any, objective: Objective, d: int) -> tuple[Any, Tuning | None]:
+        if self.rows is None:
+            return method.tuned(objective, d, self.dtype)
+        for one in method if isinstance(method, list | tuple) else [method]:
+            if one.step_rule.is_best or getattr(one.order, "given", "") == "best":
+                _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
+        return method, None
 
     def _shapes(self, records: Mapping[str, Any], x0: Any) -> list[Any]:
         """What the records give, checked without any work."""
@@ -269,12 +281,13 @@ class Run:
             value=real(point.value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
-            evaluations=real(tally.evaluations),
+            evaluations=real(tally.evaluations + (self.tuning.cost if self.tuning else 0)),
             resets=integer(tally.resets),
             status=status if one else [STATUS.get(int(code), status) for code in tally.code],
             history=history.joined(batched=not one),
             seconds=time.perf_counter() - self.began,
             how=self.how,
+            rate=self.tuning.rate if self.tuning else None,
         )
 
 

@@ -49,7 +49,8 @@ class Solution:
 
     `x` is the best point by value; for `NonAdaptive`, which does not minimise f, the last one.
     `evaluations` counts gradients and what is worth one. `resets` says how often an adaptive
-    method took c = x because its own step would have had no length. From `sweep` every field has
+    method took c = x because its own step would have had no length. `rate`, where it is proved, is
+    the factor by which the error falls per iteration in the long run. From `sweep` every field has
     a leading axis of settings; `solution[i]` is the solution of one of them.
     """
 
@@ -63,6 +64,7 @@ class Solution:
     resets: Any = 0
     seconds: float = 0.0
     how: str = ""
+    rate: float | None = None
 
     @property
     def message(self) -> Any:

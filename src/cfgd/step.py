@@ -47,6 +47,11 @@ class StepRule(Rule):
     def init(self, dtype: Any) -> Any:
         return None
 
+    @property
+    def is_best(self) -> bool:
+        """Whether the method is to choose the step's numbers."""
+        return False
+
     def check(self, objective: Objective) -> None:
         """Refuse an objective that the rule is not for."""
 
@@ -62,6 +67,8 @@ class StepRule(Rule):
 class FixedStep(StepRule):
     """eta_k = eta: the step of the theorems, with no safeguard.
 
+    `FixedStep("best")` leaves eta to `AdaptiveTerminal(gamma="best")`.
+
     >>> import cfgd
     >>> print(cfgd.FixedStep(0.1).eta)
     0.1
@@ -71,7 +78,11 @@ class FixedStep(StepRule):
     ranks: ClassVar[dict[str, int]] = {"eta": 0}
 
     def __init__(self, eta: Any) -> None:
-        self.eta = _check.positive("FixedStep", "eta", eta)
+        self.eta = eta if _check.is_best(eta) else _check.positive("FixedStep", "eta", eta)
+
+    @property
+    def is_best(self) -> bool:
+        return _check.is_best(self.eta)
 
     def stalls(self, line: Line, square: Any) -> Any:
         return jnp.zeros((), bool)

@@ -1,0 +1,105 @@
+"""The best constants of the adaptive terminal on a quadratic, from a few products with its matrix.
+
+With the step eta / D the iteration is heavy ball in coordinates scaled by D^(1/2); the best gamma
+and eta follow from the extreme eigenvalues of D^-1 A (FIELD.md, relation 2), which Lanczos finds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from cfgd.objective.base import Objective
+from cfgd.precision import cast, in_precision
+from cfgd.theory import best_constants
+
+MOST_PRODUCTS = 200
+# relative errors of the extreme eigenvalues that will do: a largest one too small would diverge
+LOW_ERROR, HIGH_ERROR = 1e-3, 1e-6
+SEED = 0
+
+
+class Tuning(NamedTuple):
+    """The numbers that a method was given in place of "best", and what is known of them.
+
+    `rate` is the factor by which the error falls per iteration in the long run; None where the
+    smallest eigenvalue did not settle, for then it is not proved.
+    """
+
+    gamma: float
+    eta: Any
+    rate: float | None
+    words: str
+    cost: float
+
+
+class Extremes(NamedTuple):
+    """The extreme eigenvalues of D^-1 A, how many products they took, and if they have settled."""
+
+    low: float
+    high: float
+    products: int
+    settled: bool
+
+
+def tune(objective: Objective, d: int, dtype: np.dtype[Any]) -> Tuning:
+    """Gamma and eta for `objective`, which must be quadratic."""
+    with in_precision(dtype):
+        objective = cast(objective, dtype)
+        D = np.asarray(objective.diagonal_at(objective.at(jnp.zeros(d, dtype))), np.float64)
+        D = np.where(D > 0, D, 1.0)
+        ends = extremes(objective, D, dtype)
+    gamma, eta, rate = best_constants([ends.low, ends.high])
+    words = (
+        f"gamma = {gamma:.4g}, eta = {eta:.4g} / diag(A) by {ends.products} Lanczos steps, "
+        f"rate {rate:.6g}"
+    )
+    if not ends.settled:
+        words += f" if no eigenvalue is below {ends.low:.2g}, which they did not settle"
+    return Tuning(
+        gamma, (eta / D).astype(dtype), rate if ends.settled else None, words, float(ends.products)
+    )
+
+
+def extremes(objective: Objective, D: Any, dtype: np.dtype[Any]) -> Extremes:
+    """The extreme eigenvalues of D^-1 A that are not zero, by Lanczos on D^-1/2 A D^-1/2.
+
+    All vectors are kept orthogonal to each other; an eigenvalue has settled when the residual of
+    its Ritz pair is small. Those that rounding cannot tell from zero belong to the null space,
+    along which nothing moves.
+    """
+    root, d = np.sqrt(D), len(D)
+    zero = 10 * d * float(np.finfo(dtype).eps)
+
+    @eqx.filter_jit
+    def product(objective: Objective, v: Any) -> Any:
+        return objective.hessian_times(objective.at(jnp.zeros_like(v)), v)
+
+    def scaled(v: Any) -> Any:
+        return np.asarray(product(objective, jnp.asarray(v / root, dtype)), np.float64) / root
+
+    v = np.random.default_rng(SEED).normal(size=d)
+    basis = np.empty((min(d, MOST_PRODUCTS), d))
+    diagonal: list[float] = []
+    beside = [float(np.linalg.norm(v))]
+    for k in range(len(basis)):
+        basis[k] = v / beside[k]
+        v = scaled(basis[k])
+        diagonal.append(float(v @ basis[k]))
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            v = v - (basis[: k + 1] @ v) @ basis[: k + 1]
+        beside.append(float(np.linalg.norm(v)))
+        ritz, vectors = eigh_tridiagonal(diagonal, beside[1:-1])
+        high = float(ritz[-1])
+        lowest = int(np.argmax(ritz > zero * high))
+        low = float(ritz[lowest])
+        errors = beside[-1] * np.abs(vectors[-1])
+        settled = errors[lowest] <= LOW_ERROR * low and errors[-1] <= HIGH_ERROR * high
+        whole = k + 1 == d or beside[-1] <= zero * high
+        if settled or whole:
+            break
+    return Extremes(low, high + float(errors[-1]), k + 1, bool(settled or whole))
