@@ -27,7 +27,8 @@ LAYERS = (
     {"run"},
     {"solve"},
     {"__init__"},
-    {"integrations", "reproduce", "bench"},
+    {"integrations", "reproduce"},
+    {"bench"},
     {"cli"},
     {"__main__"},
 )

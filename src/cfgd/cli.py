@@ -40,7 +40,8 @@ def program(
 
     - `cfgd reproduce --list` shows what can be reproduced;
     - `cfgd reproduce fig1` makes one figure, in a few seconds;
-    - `cfgd reproduce` makes all of them, in about two minutes.
+    - `cfgd reproduce` makes all of them, in about two minutes;
+    - `cfgd bench` shows where cfgd stands among the solvers of the field.
     """
 
 
@@ -111,6 +112,35 @@ def reproduce(
             data=data,
             resume=resume,
         )
+    except ValueError as error:
+        raise _fail(str(error)) from None
+    raise typer.Exit(code)
+
+
+@app.command()
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and smaller problems, in a few minutes.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds (0, 1, ...).")] = 5,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder of bench.json and of the figure.")
+    ] = Path("bench"),
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The gas data as CSV (or .csv.gz).", show_default=False),
+    ] = None,
+) -> None:
+    """Where cfgd stands: Auto against SciPy, optax, optimistix, the textbook and the paper.
+
+    Least squares, linear models, networks and standard test problems; the table has the work and
+    the time to an error of 1e-8, for networks the loss at equal work, and every loss of cfgd.
+    Ctrl-C keeps what is finished in DIR/bench.json.
+    """
+    from cfgd.bench import field
+
+    try:
+        code = field.show(Console(), out, seeds=seeds, quick=quick, data=data)
     except ValueError as error:
         raise _fail(str(error)) from None
     raise typer.Exit(code)

@@ -1,0 +1,148 @@
+"""The problems of the table: data by seed, and what counts as solved."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+import cfgd
+from cfgd.bench.problems import PROBLEMS
+from cfgd.reproduce import gas
+
+TARGET = 1e-8
+# the paper's functions and its alpha and gamma for them (figure 7)
+TARGETS: dict[str, tuple[Callable[[Any], Any], float, float]] = {
+    "h1": (lambda z: np.sin(5 * np.pi * z), 0.7, 20.0),
+    "h2": (lambda z: np.sin(2 * np.pi * z) * np.exp(-(z**2)), 0.4, 10.0),
+    "h3": (lambda z: (z > 0) + 0.2 * np.sin(2 * np.pi * z), 0.4, -150.0),
+}
+STARTS = {"N(0,1)": 1.0, "N(0,25)": (5.0, 0.02**0.5)}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    """One instance. `budget` is set where losses at equal work are compared, not work."""
+
+    name: str
+    group: str  # least squares, smooth or network
+    objective: Any
+    x0: Any
+    fn: Callable[[Any], Any]
+    residuals: Callable[[Any], Any] | None = None  # f = |r|^2 times a constant
+    matrix: Any = None
+    y: Any = None
+    minimiser: Any = None
+    paper: Any = None  # the paper's method with its gamma
+    budget: int | None = None
+
+    @property
+    def unit(self) -> str:
+        return "products" if self.group == "least squares" else "gradients"
+
+
+def least_squares(name: str, X: Any, y: Any, x0: Any, known: bool, gamma: float) -> Case:
+    objective = cfgd.LeastSquares(X, y)
+    return Case(
+        name,
+        "least squares",
+        objective,
+        x0,
+        objective.value,
+        matrix=X,
+        y=y,
+        minimiser=np.linalg.lstsq(X, y, rcond=None)[0] if known else None,
+        paper=cfgd.AdaptiveTerminal(gamma=gamma),
+    )
+
+
+def random_square(d: int, seed: int) -> Case:
+    """The paper's construction (section 4.1): extreme singular values of X set to 10 and 0.1."""
+    random = np.random.default_rng(seed)
+    U, s, V = np.linalg.svd(random.normal(size=(d, d)) / np.sqrt(d))
+    s[0], s[-1] = 10.0, 0.1
+    y, x0 = random.normal(size=d), random.uniform(-1, 1, d)
+    return least_squares(f"random d = {d}", (U * s) @ V, y, x0, known=True, gamma=-0.25)
+
+
+def gas_data(data: gas.Gas, seed: int) -> Case:
+    X, y = gas.standardised(data)
+    x0 = np.random.default_rng(seed).uniform(-10, 10, X.shape[1])
+    return least_squares("gas", X, y, x0, known=True, gamma=-20.0)
+
+
+def sparse(m: int, d: int, seed: int) -> Case:
+    random = np.random.default_rng(seed)
+    X = scipy.sparse.random(m, d, 10 / d, format="csr", random_state=seed)
+    X = scipy.sparse.csr_array(X @ scipy.sparse.diags_array(np.geomspace(0.1, 10, d)))
+    y, x0 = random.normal(size=m), np.zeros(d)
+    return least_squares(f"sparse {m} x {d}", X, y, x0, known=False, gamma=-0.25)
+
+
+def linear_model(loss: str, m: int, d: int, seed: int) -> Case:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(m, d)) * np.geomspace(0.05, 1, d)
+    p = X @ random.normal(size=d)
+    if loss == "logistic":
+        y = (random.random(m) < 1 / (1 + np.exp(-p))).astype(float)
+    else:
+        y = random.poisson(np.exp(np.clip(p, -3, 3))).astype(float)
+    objective = cfgd.LinearModel(X, y, loss, l2=1e-2)
+    return Case(f"{loss} {m} x {d}", "smooth", objective, np.zeros(d), objective.value)
+
+
+def network(name: str, start: str, budget: int, seed: int) -> Case:
+    h, alpha, gamma = TARGETS[name]
+    z = np.linspace(-1, 1, 100)
+    objective = cfgd.ShallowNetwork(z, h(z), 50)
+
+    def residuals(x: Any) -> Any:
+        return objective.predict(x, z) - jnp.asarray(objective.y)
+
+    return Case(
+        f"{name}, {start}",
+        "network",
+        objective,
+        objective.init(seed, STARTS[start]),
+        objective.value,
+        residuals,
+        paper=cfgd.AdaptiveTerminal(alpha, gamma=gamma, step=cfgd.NetworkStep()),
+        budget=budget,
+    )
+
+
+def smooth(name: str, seed: int) -> Case:
+    """A test problem from its published start; from there moved by a tenth for later seeds."""
+    problem = PROBLEMS[name]
+    draw = np.random.default_rng(seed).normal(size=problem.x0.size)
+    x0 = problem.x0 + (0.1 * draw if seed else 0.0)
+    return Case(name, "smooth", cfgd.Smooth(problem), x0, problem, problem.residuals)
+
+
+Maker = Callable[[int], Case]
+
+
+def makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
+    """A case for each seed, by the name of a row; the gas data where it is there."""
+    yield "random d = 20", partial(random_square, 20)
+    d = 100 if quick else 500
+    yield f"random d = {d}", partial(random_square, d)
+    if data is not None:
+        yield "gas", partial(gas_data, data)
+    m, d = (20_000, 2000) if quick else (200_000, 20_000)
+    yield f"sparse {m} x {d}", partial(sparse, m, d)
+    m, d = (1000, 20) if quick else (20_000, 100)
+    for loss in ("logistic", "poisson"):
+        yield f"{loss} {m} x {d}", partial(linear_model, loss, m, d)
+    names = ("Rosenbrock 2", "Beale", "Wood", "Powell singular") if quick else tuple(PROBLEMS)
+    for name in names:
+        yield name, partial(smooth, name)
+    budget = 1000 if quick else 8000
+    for name in ("h1",) if quick else tuple(TARGETS):
+        for start in STARTS:
+            yield f"{name}, {start}", partial(network, name, start, budget)

@@ -1,0 +1,110 @@
+"""Rivals from the textbook: direct, gradient descent, Barzilai-Borwein, heavy ball and more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+import cfgd
+from cfgd.bench.cases import Case
+from cfgd.bench.rivals import MOST, Counted, Outcome, compiled, in_time, of_cfgd
+
+
+def _descent(case: Case) -> Any:
+    """Gradient descent with the exact step; on networks with the paper's search."""
+    return cfgd.GradientDescent(cfgd.NetworkStep() if case.group == "network" else cfgd.ExactStep())
+
+
+gradient_descent = of_cfgd(_descent)
+heavy_ball = of_cfgd(lambda case: cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best")))
+
+
+def direct(case: Case, tolerance: float) -> Outcome:
+    """An orthogonal factorisation costs about as much as min(m, d) products with X."""
+    x = np.linalg.lstsq(case.matrix, case.y, rcond=None)[0]
+    return Outcome(x, float(min(case.matrix.shape)))
+
+
+def barzilai_borwein(case: Case, tolerance: float) -> Outcome:
+    """eta = |s|^2 / s'As for the step s before; the first step is exact."""
+    X, x = Counted(case.matrix), case.x0
+    g = X.times_back(X.times(x) - case.y)
+    floor = tolerance * np.linalg.norm(g)
+    image = X.times(g)
+    eta = (g @ g) / (image @ image)
+    over = in_time(lambda: False)
+    try:
+        for _ in range(MOST):
+            s = -eta * g
+            x = x + s
+            new = X.times_back(X.times(x) - case.y)
+            if np.linalg.norm(new) <= floor:
+                break
+            eta = (s @ s) / (s @ (new - g))
+            g = new
+            over(x)
+    except StopIteration:
+        pass
+    return Outcome(x, X.products)
+
+
+def newton_cg(case: Case, tolerance: float) -> Outcome:
+    both, product = compiled(case)
+    work = 0.0
+
+    def seen(x: Any) -> tuple[float, Any]:
+        nonlocal work
+        work += 1
+        value, gradient = both(x)
+        return float(value), np.asarray(gradient)
+
+    def times(x: Any, v: Any) -> Any:
+        nonlocal work
+        work += 2
+        return np.asarray(product(x, v))
+
+    ends = scipy.optimize.minimize(
+        seen,
+        case.x0,
+        jac=True,
+        hessp=times,
+        method="Newton-CG",
+        options={"xtol": tolerance, "maxiter": 2000},
+        callback=in_time(lambda: False),
+    )
+    return Outcome(ends.x, work)
+
+
+def variable_projection(case: Case, tolerance: float) -> Outcome:
+    """The output weights are the best for the hidden ones, over which L-BFGS-B walks.
+
+    What is left is a function of the hidden weights whose gradient is the partial one, because
+    the other part of it is zero at the best output weights.
+    """
+    network = case.objective
+    hidden = network.hidden
+    both = compiled(case)[0]
+    target = np.asarray(network.y)
+
+    def whole(w: Any) -> Any:
+        x = np.concatenate([w, np.zeros(case.x0.size - hidden)])
+        features = np.asarray(network.at(x).carried.phi)
+        return np.concatenate([w, np.linalg.lstsq(features, target, rcond=None)[0]])
+
+    def seen(w: Any) -> tuple[float, Any]:
+        value, gradient = both(whole(w))
+        return float(value), np.asarray(gradient)[:hidden]
+
+    assert case.budget is not None
+    # a look at the features besides the gradient
+    most = int(case.budget / 1.5)
+    ends = scipy.optimize.minimize(
+        seen,
+        case.x0[:hidden],
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": most, "maxfun": most, "gtol": 0.0, "ftol": 0.0},
+    )
+    return Outcome(whole(ends.x), 1.5 * ends.nfev)

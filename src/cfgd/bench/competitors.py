@@ -1,0 +1,152 @@
+"""Rivals that run inside JAX: optax and optimistix; and who competes on which case."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd.bench import classics
+from cfgd.bench.cases import TARGET, Case
+from cfgd.bench.rivals import (
+    MOST,
+    Outcome,
+    Rival,
+    auto,
+    cg,
+    lbfgsb,
+    least_squares,
+    lsmr,
+    lsqr,
+    paper,
+    plain,
+    residuals_of,
+    trust_ncg,
+)
+
+RATES = (1e-3, 1e-2, 1e-1, 1.0)  # Adam's grid
+
+
+def adam(case: Case, tolerance: float) -> Outcome:
+    """The best of the learning rates: least work to the target, else the least value."""
+    runs = [_optax("adam")(plain(case), case.x0, rate, *_limits(case)) for rate in RATES]
+    least = min(runs, key=lambda run: (float(run[1]), float(run[2])))
+    if case.budget is not None or least[1] >= MOST:
+        least = min(runs, key=lambda run: np.nan_to_num(float(run[2]), nan=np.inf))
+    return Outcome(np.asarray(least[0]), float(least[1]))
+
+
+def optax_lbfgs(case: Case, tolerance: float) -> Outcome:
+    x, work, _ = _optax("lbfgs")(plain(case), case.x0, 0.0, *_limits(case))
+    return Outcome(np.asarray(x), float(work))
+
+
+def _limits(case: Case) -> tuple[float, float]:
+    """The relative gradient to reach and the work that may be spent."""
+    return (TARGET, MOST) if case.budget is None else (0.0, case.budget)
+
+
+@functools.cache
+def _optax(kind: str) -> Any:
+    optax: Any = importlib.import_module("optax")
+
+    @eqx.filter_jit
+    def run(fn: Any, x: Any, rate: Any, target: Any, most: Any) -> Any:
+        tool = optax.adam(rate) if kind == "adam" else optax.lbfgs()
+        x = jnp.asarray(x)
+        floor = target * jnp.linalg.norm(jax.grad(fn)(x))
+        fresh = optax.value_and_grad_from_state(fn) if kind == "lbfgs" else None
+
+        def again(at: Any) -> Any:
+            _, _, work, norm, value = at
+            return (work < most) & (norm > floor) & jnp.isfinite(value)
+
+        def once(at: Any) -> Any:
+            x, state, work, _, _ = at
+            if fresh is None:
+                value, gradient = jax.value_and_grad(fn)(x)
+                step, state = tool.update(gradient, state, x)
+                work = work + 1.0
+            else:
+                value, gradient = fresh(x, state=state)
+                step, state = tool.update(
+                    gradient, state, x, value=value, grad=gradient, value_fn=fn
+                )
+                work = work + state[-1].info.num_linesearch_steps
+            return x + step, state, work, jnp.linalg.norm(gradient), value
+
+        first = (x, tool.init(x), jnp.ones(()), jnp.inf * jnp.ones(()), jnp.ones(()))
+        x, _, work, _, _ = jax.lax.while_loop(again, once, first)
+        return x, work, fn(x)
+
+    return run
+
+
+def optimistix_bfgs(case: Case, tolerance: float) -> Outcome:
+    most = case.budget or MOST
+    ends = _optimistix("bfgs")(plain(case), case.x0, 0.0 if case.budget else tolerance, most)
+    return Outcome(np.asarray(ends[0]), float(ends[1]))
+
+
+def optimistix_lm(case: Case, tolerance: float) -> Outcome:
+    d = case.x0.size
+    m = len(residuals_of(case)[0](case.x0))
+    most = MOST if case.budget is None else max(1, case.budget // (min(m, d) + 1))
+    ends = _optimistix("lm")(case.residuals, case.x0, 0.0 if case.budget else tolerance, most)
+    return Outcome(np.asarray(ends[0]), float(ends[1]) * (min(m, d) + 0.5))
+
+
+@functools.cache
+def _optimistix(kind: str) -> Any:
+    optimistix: Any = importlib.import_module("optimistix")
+
+    @eqx.filter_jit
+    def run(fn: Any, x: Any, tolerance: Any, most: int) -> Any:
+        solver, solve = (
+            (optimistix.BFGS, optimistix.minimise)
+            if kind == "bfgs"
+            else (optimistix.LevenbergMarquardt, optimistix.least_squares)
+        )
+        ends = solve(
+            lambda x, _: fn(x),
+            solver(rtol=tolerance, atol=tolerance),
+            jnp.asarray(x),
+            max_steps=most,
+            throw=False,
+        )
+        return ends.value, ends.stats["num_steps"]
+
+    return run
+
+
+def rivals(case: Case) -> dict[str, Rival]:
+    """Who competes on a case; cfgd first."""
+    if case.group == "least squares":
+        found: dict[str, Rival] = {
+            "cfgd Auto": auto,
+            "LSQR": lsqr,
+            "LSMR": lsmr,
+            "CG, Jacobi": cg,
+            "L-BFGS-B": lbfgsb,
+            "Barzilai-Borwein": classics.barzilai_borwein,
+            "best constants": classics.heavy_ball,
+            "gradient descent": classics.gradient_descent,
+            "the paper": paper,
+        }
+        return found | ({"direct": classics.direct} if isinstance(case.matrix, np.ndarray) else {})
+    found = {"cfgd Auto": auto, "L-BFGS-B": lbfgsb, "trust-ncg": trust_ncg}
+    if case.residuals is not None:
+        found |= {"least_squares": least_squares, "optimistix LM": optimistix_lm}
+    found |= {"optimistix BFGS": optimistix_bfgs, "optax L-BFGS": optax_lbfgs, "optax Adam": adam}
+    if case.budget is None:
+        return found | {"Newton-CG": classics.newton_cg}
+    return found | {
+        "variable projection": classics.variable_projection,
+        "gradient descent": classics.gradient_descent,
+        "the paper": paper,
+    }
