@@ -21,8 +21,8 @@ from cfgd.objective.design import Dense
 from cfgd.objective.least_squares import LeastSquares
 from cfgd.objective.quadratic import Quadratic
 
-# numbers of a matrix whose rank may be asked for
-LITTLE = 2**16
+# operations that may be spent on finding out whether a system is singular: some milliseconds
+AFFORDABLE = 10**8
 
 
 class QuadraticState(eqx.Module):
@@ -110,15 +110,20 @@ def _deficient(objective: Objective) -> bool:
     """Whether there is more than one minimiser, where that costs little to see."""
     if isinstance(objective, LeastSquares):
         m, d = objective.X.shape
-        if float(objective.l2) > 0 or not isinstance(objective.X, Dense):
-            return float(objective.l2) == 0 and m < d
-        small = m * d <= LITTLE
-        return m < d or (small and int(np.linalg.matrix_rank(np.asarray(objective.X.X))) < d)
-    if isinstance(objective, Quadratic) and objective.A.size <= LITTLE:
-        return int(np.linalg.matrix_rank(np.asarray(objective.A), hermitian=True)) < len(
-            objective.A
-        )
-    return False
+        if float(objective.l2) > 0 or m < d:
+            return float(objective.l2) == 0
+        if not isinstance(objective.X, Dense) or m * d * d > AFFORDABLE:
+            return False
+        A = np.asarray(objective.X.gram(objective.sample_weight, objective.l2))
+    elif isinstance(objective, Quadratic) and objective.dimension**3 <= AFFORDABLE:
+        A = np.asarray(objective.A)
+    else:
+        return False
+    root = np.sqrt(np.diag(A))
+    if not root.all():
+        return True
+    eigenvalues = np.linalg.eigvalsh(A / np.outer(root, root))
+    return bool(eigenvalues[0] <= len(A) * np.finfo(A.dtype).eps * eigenvalues[-1])
 
 
 def _conjugate_step(
@@ -150,4 +155,4 @@ def _conjugate_step(
     )
     indefinite = moves & (curvature < 0)
     stuck = moves & (eta == 0)
-    return new, Info(norm2, reset & moves, 1.0, indefinite, stuck)
+    return new, Info(norm2, reset & moves, 1.0, indefinite, stuck, new.eta, new.gamma)

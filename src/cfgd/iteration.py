@@ -20,6 +20,8 @@ class Info(eqx.Module):
     cost: Any  # in gradients
     indefinite: Any  # d'Ad < 0 was met on a quadratic
     stuck: Any  # no step along the gradient itself
+    eta: Any  # the numbers that the step chose or was given
+    gamma: Any
 
 
 class Iteration(eqx.Module):

@@ -118,9 +118,7 @@ class Method(Iteration):
             along = objective.curvature_along(point, d, image)
             if not fixed:
                 return along
-            # gamma, because the mean of U is 1/(2 - alpha)
-            gamma = beta + jnp.sum(rule[0] * rule[1], 0) - 1
-            return along + inner(gamma * objective.diagonal_at(point) * d, d)
+            return along + inner(_gamma(rule, beta) * objective.diagonal_at(point) * d, d)
 
         descent = square if fixed else slope
         line = Line(objective, point, d, image, descent, curvature, not fixed)
@@ -140,7 +138,8 @@ class Method(Iteration):
         waits = fixed and self.seeks_minimiser
         stuck = moves & jnp.all(eta == 0) & (descent == norm2) & (not waits)
         cost = 1.0 + self.direction_cost(objective, d.size) + chosen.cost
-        return new, Info(norm2, reset & moves, cost, chosen.indefinite & moves, stuck)
+        indefinite = chosen.indefinite & moves
+        return new, Info(norm2, reset & moves, cost, indefinite, stuck, eta, _gamma(rule, beta))
 
     def forget(self, state: State) -> State:
         x = state.point.x
@@ -153,6 +152,11 @@ class Method(Iteration):
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
             d = direction(objective, state.point, c, *self.order.at(state.order, state.k))
         return inner(d, d)
+
+
+def _gamma(rule: Any, beta: Any) -> Any:
+    """beta - (1 - alpha)/(2 - alpha), because the mean of U is 1/(2 - alpha)."""
+    return beta + jnp.sum(rule[0] * rule[1], 0) - 1
 
 
 class GradientDescent(Method):

@@ -100,7 +100,8 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
     )
     cost = 1.0 + objective.product_cost + objective.value_cost * tries
     stuck = moves & ~went & (alone | bad)
-    return after, Info(norm2, bad & moves, cost, jnp.zeros((), bool), stuck)
+    none = jnp.zeros((), bool)
+    return after, Info(norm2, bad & moves, cost, none, stuck, after.eta, after.gamma)
 
 
 def _best_of_span(objective: Objective, state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
