@@ -78,8 +78,10 @@ def gas_data(data: gas.Gas, seed: int) -> Case:
 
 def sparse(m: int, d: int, seed: int) -> Case:
     random = np.random.default_rng(seed)
-    X = scipy.sparse.random(m, d, 10 / d, format="csr", random_state=seed)
-    X = scipy.sparse.csr_array(X @ scipy.sparse.diags_array(np.geomspace(0.1, 10, d)))
+    columns = random.integers(d, size=10 * m)  # ten entries in a row
+    entries = random.random(10 * m) * np.geomspace(0.1, 10, d)[columns]
+    X = scipy.sparse.csr_array((entries, columns, np.arange(0, 10 * m + 1, 10)), (m, d))
+    X.sum_duplicates()
     y, x0 = random.normal(size=m), np.zeros(d)
     return least_squares(f"sparse {m} x {d}", X, y, x0, known=False, gamma=-0.25)
 
