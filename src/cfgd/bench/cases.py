@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ class Case:
     group: str  # least squares, smooth or network
     objective: Any
     x0: Any
-    fn: Callable[[Any], Any]
+    fn: Callable[[Any], Any]  # the value; one object for all seeds where the data are the same
     residuals: Callable[[Any], Any] | None = None  # f = |r|^2 times a constant
     matrix: Any = None
     y: Any = None
@@ -53,7 +54,7 @@ def least_squares(name: str, X: Any, y: Any, x0: Any, known: bool, gamma: float)
         "least squares",
         objective,
         x0,
-        objective.value,
+        lambda x: objective.value(x),
         matrix=X,
         y=y,
         minimiser=np.linalg.lstsq(X, y, rcond=None)[0] if known else None,
@@ -95,27 +96,33 @@ def linear_model(loss: str, m: int, d: int, seed: int) -> Case:
     else:
         y = random.poisson(np.exp(np.clip(p, -3, 3))).astype(float)
     objective = cfgd.LinearModel(X, y, loss, l2=1e-2)
-    return Case(f"{loss} {m} x {d}", "smooth", objective, np.zeros(d), objective.value)
+    return Case(f"{loss} {m} x {d}", "smooth", objective, np.zeros(d), lambda x: objective.value(x))
 
 
 def network(name: str, start: str, budget: int, seed: int) -> Case:
-    h, alpha, gamma = TARGETS[name]
-    z = np.linspace(-1, 1, 100)
-    objective = cfgd.ShallowNetwork(z, h(z), 50)
-
-    def residuals(x: Any) -> Any:
-        return objective.predict(x, z) - jnp.asarray(objective.y)
-
+    _, alpha, gamma = TARGETS[name]
+    objective, value, residuals = _network(name)
     return Case(
         f"{name}, {start}",
         "network",
         objective,
         objective.init(seed, STARTS[start]),
-        objective.value,
+        value,
         residuals,
         paper=cfgd.AdaptiveTerminal(alpha, gamma=gamma, step=cfgd.NetworkStep()),
         budget=budget,
     )
+
+
+@functools.cache
+def _network(name: str) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+    z = np.linspace(-1, 1, 100)
+    objective = cfgd.ShallowNetwork(z, TARGETS[name][0](z), 50)
+
+    def residuals(x: Any) -> Any:
+        return objective.predict(x, z) - jnp.asarray(objective.y)
+
+    return objective, lambda x: objective.value(x), residuals
 
 
 def smooth(name: str, seed: int) -> Case:

@@ -51,7 +51,7 @@ def barzilai_borwein(case: Case, tolerance: float) -> Outcome:
 
 
 def newton_cg(case: Case, tolerance: float) -> Outcome:
-    both, product = compiled(case)
+    both, product = compiled(case.fn)
     work = 0.0
 
     def seen(x: Any) -> tuple[float, Any]:
@@ -85,7 +85,7 @@ def variable_projection(case: Case, tolerance: float) -> Outcome:
     """
     network = case.objective
     hidden = network.hidden
-    both = compiled(case)[0]
+    both = compiled(case.fn)[0]
     target = np.asarray(network.y)
 
     def whole(w: Any) -> Any:

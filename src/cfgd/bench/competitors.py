@@ -24,7 +24,6 @@ from cfgd.bench.rivals import (
     lsmr,
     lsqr,
     paper,
-    plain,
     residuals_of,
     trust_ncg,
 )
@@ -34,7 +33,7 @@ RATES = (1e-3, 1e-2, 1e-1, 1.0)  # Adam's grid
 
 def adam(case: Case, tolerance: float) -> Outcome:
     """The best of the learning rates: least work to the target, else the least value."""
-    runs = [_optax("adam")(plain(case), case.x0, rate, *_limits(case)) for rate in RATES]
+    runs = [_optax("adam")(case.fn, case.x0, jnp.asarray(rate), *_limits(case)) for rate in RATES]
     least = min(runs, key=lambda run: (float(run[1]), float(run[2])))
     if case.budget is not None or least[1] >= MOST:
         least = min(runs, key=lambda run: np.nan_to_num(float(run[2]), nan=np.inf))
@@ -42,13 +41,14 @@ def adam(case: Case, tolerance: float) -> Outcome:
 
 
 def optax_lbfgs(case: Case, tolerance: float) -> Outcome:
-    x, work, _ = _optax("lbfgs")(plain(case), case.x0, 0.0, *_limits(case))
+    x, work, _ = _optax("lbfgs")(case.fn, case.x0, jnp.zeros(()), *_limits(case))
     return Outcome(np.asarray(x), float(work))
 
 
-def _limits(case: Case) -> tuple[float, float]:
+def _limits(case: Case) -> tuple[Any, Any]:
     """The relative gradient to reach and the work that may be spent."""
-    return (TARGET, MOST) if case.budget is None else (0.0, case.budget)
+    target, most = (TARGET, MOST) if case.budget is None else (0.0, case.budget)
+    return jnp.asarray(target), jnp.asarray(float(most))
 
 
 @functools.cache
@@ -89,16 +89,20 @@ def _optax(kind: str) -> Any:
 
 def optimistix_bfgs(case: Case, tolerance: float) -> Outcome:
     most = case.budget or MOST
-    ends = _optimistix("bfgs")(plain(case), case.x0, 0.0 if case.budget else tolerance, most)
+    ends = _optimistix("bfgs")(case.fn, case.x0, _tolerance(case, tolerance), most)
     return Outcome(np.asarray(ends[0]), float(ends[1]))
 
 
 def optimistix_lm(case: Case, tolerance: float) -> Outcome:
     d = case.x0.size
-    m = len(residuals_of(case)[0](case.x0))
+    m = len(residuals_of(case.residuals)[0](case.x0))
     most = MOST if case.budget is None else max(1, case.budget // (min(m, d) + 1))
-    ends = _optimistix("lm")(case.residuals, case.x0, 0.0 if case.budget else tolerance, most)
+    ends = _optimistix("lm")(case.residuals, case.x0, _tolerance(case, tolerance), most)
     return Outcome(np.asarray(ends[0]), float(ends[1]) * (min(m, d) + 0.5))
+
+
+def _tolerance(case: Case, tolerance: float) -> Any:
+    return jnp.asarray(0.0 if case.budget else tolerance)
 
 
 @functools.cache

@@ -32,12 +32,6 @@ class Outcome(NamedTuple):
     values: Any = None  # by iteration, where known
 
 
-@functools.lru_cache(maxsize=2)
-def plain(case: Case) -> Any:
-    """The objective as a function that hashes by identity; data that it holds are constants."""
-    return lambda x: case.fn(x)
-
-
 Rival = Callable[[Case, float], Outcome]
 
 
@@ -143,9 +137,8 @@ def cg(case: Case, tolerance: float) -> Outcome:
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(case: Case) -> tuple[Any, Any]:
+def compiled(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Value and gradient, Hessian-vector product: kept, so that no one pays for compiling."""
-    fn = plain(case)
     gradient = jax.grad(fn)
     return (
         jax.jit(jax.value_and_grad(fn)),
@@ -158,7 +151,7 @@ def lbfgsb(case: Case, tolerance: float) -> Outcome:
         if case.group == "least squares":  # NumPy's own products: no copy of X inside a program
             r = case.matrix @ x - case.y
             return r @ r / 2, case.matrix.T @ r
-        value, gradient = compiled(case)[0](x)
+        value, gradient = compiled(case.fn)[0](x)
         return float(value), np.asarray(gradient)
 
     start = np.linalg.norm(seen(case.x0)[1])
@@ -177,7 +170,7 @@ def lbfgsb(case: Case, tolerance: float) -> Outcome:
 
 
 def trust_ncg(case: Case, tolerance: float) -> Outcome:
-    both, product = compiled(case)
+    both, product = compiled(case.fn)
     start = np.linalg.norm(both(case.x0)[1])
     work = 0.0
 
@@ -209,7 +202,7 @@ def trust_ncg(case: Case, tolerance: float) -> Outcome:
 
 
 def least_squares(case: Case, tolerance: float) -> Outcome:
-    residuals, jacobian = residuals_of(case)
+    residuals, jacobian = residuals_of(case.residuals)
     m, d = len(residuals(case.x0)), case.x0.size
     most = MOST // 10 if case.budget is None else max(1, case.budget // (min(m, d) + 1))
     ends = scipy.optimize.least_squares(
@@ -226,7 +219,5 @@ def least_squares(case: Case, tolerance: float) -> Outcome:
 
 
 @functools.lru_cache(maxsize=2)
-def residuals_of(case: Case) -> tuple[Any, Any]:
-    assert case.residuals is not None
-    fn = case.residuals
+def residuals_of(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
     return jax.jit(fn), jax.jit(jax.jacfwd(fn))
