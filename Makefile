@@ -1,7 +1,7 @@
 # The one definition of "green": people, hooks and CI call these targets and nothing else.
 #
 #   make test    lint, then the fast tests      make demo    the paper, quickly
-#   make lint    ruff and mypy                  make bench   the benchmark
+#   make lint    ruff and mypy                  make bench   the benchmarks
 #   make slow    the paper's experiments        make clean   remove .venv, caches, output
 #
 # Each target makes .venv if it is missing and installs into it when pyproject.toml has changed.
@@ -33,6 +33,7 @@ demo: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m cfgd.bench
+	$(BIN)/cfgd bench
 
 $(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -42,5 +43,5 @@ $(BIN)/python:
 	$(PYTHON) -m venv --clear .venv
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist report
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist report bench
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

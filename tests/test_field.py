@@ -11,7 +11,6 @@ import pytest
 import scipy.optimize
 from typer.testing import CliRunner
 
-import cfgd
 from cfgd.bench import cases, field
 from cfgd.bench.competitors import rivals
 from cfgd.bench.problems import PROBLEMS
@@ -190,6 +189,9 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
     assert "cannot be written to" in said.output
 
 
-def test_auto_is_what_competes():
-    assert rivals(LINEAR(0))[OURS] is not None
-    assert cfgd.minimize(LINEAR(0).objective, LINEAR(0).x0).success
+def test_a_missing_rival_is_named_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "bench")])
+    assert said.exit_code == 2
+    assert "The rivals need optax: pip install 'cfgd[bench]'." in said.output
+    assert not (tmp_path / "bench").exists()

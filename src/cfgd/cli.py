@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 app = typer.Typer(
     name="cfgd",
@@ -46,7 +47,8 @@ def program(
 
 
 def _fail(message: str) -> typer.Exit:
-    Console(stderr=True).print(f"[bold red]cfgd:[/] {message}", highlight=False, soft_wrap=True)
+    said = f"[bold red]cfgd:[/] {escape(message)}"
+    Console(stderr=True).print(said, highlight=False, soft_wrap=True)
     return typer.Exit(2)
 
 

@@ -7,6 +7,7 @@ a gradient relative to its start) of 1e-8? For the networks: what loss is reache
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import platform
 import time
@@ -71,6 +72,9 @@ def run(
 
 def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None) -> int:
     """`cfgd bench`: progress, the table, and where it was written; an exit code."""
+    for name in ("optax", "optimistix"):
+        if importlib.util.find_spec(name) is None:
+            raise ValueError(f"The rivals need {name}: pip install 'cfgd[bench]'.")
     check_writable(out)
     problems = list(makers(quick, gas.read(data) if data is not None else _cached()))
     columns = (
