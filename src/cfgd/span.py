@@ -98,7 +98,8 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
         eta=t * eta,
         gamma=gamma,
     )
-    cost = 1.0 + objective.product_cost + objective.value_cost * tries
+    # a step that was shortened is looked at once more, for its gradient
+    cost = 1.0 + objective.product_cost + objective.value_cost * tries + (t != 1)
     stuck = moves & ~went & (alone | bad)
     none = jnp.zeros((), bool)
     return after, Info(norm2, bad & moves, cost, none, stuck, after.eta, after.gamma)
