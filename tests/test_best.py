@@ -132,7 +132,7 @@ def test_gamma_of_the_gas_data_explains_the_range_of_the_paper():
     X, y = table[:, :-1], table[:, -1]
     X = (X - X.mean(0)) / X.std(0)
     end = cfgd.minimize(cfgd.LeastSquares(X, y), np.zeros(128), BEST, max_iterations=2)
-    assert "gamma = -18.2" in end.how  # FIELD.md, relation 2: -18.23
+    assert "gamma = -18.2" in end.how  # -18.23 by the eigenvalues
 
 
 # Bad input.

@@ -126,7 +126,7 @@ def test_the_base_of_the_objectives_knows_none_of_them():
         assert not siblings
 
 
-# DESIGN.md, "Public surface", as far as it exists; a new name is added here with its code
+# the public surface; a new name is added here with its code
 PUBLIC = {
     "calculus": {"caputo", "smoothing", "gauss_jacobi", "fractional_gradient"},
     "objectives": {

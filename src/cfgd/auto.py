@@ -41,8 +41,8 @@ class Auto(Iteration):
 
     On quadratics and least squares: the terminal is the previous point, coordinates are scaled by
     D = diag(A), and eta_k and gamma_k are the best of the plane of D^-1 g and x - c, in the
-    residual form of conjugate gradients (FIELD.md, relation 3). A singular system converges to
-    the solution that is nearest to x0 in the norm of D.
+    residual form of conjugate gradients: the gamma_k that makes successive directions conjugate is
+    the best one. A singular system converges to the solution nearest to x0 in the norm of D.
 
     On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
     curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (exact up

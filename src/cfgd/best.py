@@ -1,7 +1,7 @@
 """The best constants of the adaptive terminal on a quadratic, from a few products with its matrix.
 
 With the step eta / D the iteration is heavy ball in coordinates scaled by D^(1/2); the best gamma
-and eta follow from the extreme eigenvalues of D^-1 A (FIELD.md, relation 2), which Lanczos finds.
+and eta follow from the extreme eigenvalues of D^-1 A, which Lanczos finds.
 """
 
 from __future__ import annotations
