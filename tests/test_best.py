@@ -62,6 +62,31 @@ def test_few_products_on_a_large_problem():
     assert known[-1] * (1 - 1e-12) <= ends.high <= known[-1] * (1 + 1e-5)
 
 
+def test_the_promised_rate_is_not_too_small():
+    """Lanczos stops before the smallest eigenvalue is exact; the rate allows for that."""
+    d = 300
+    Q = np.linalg.qr(np.random.default_rng(6).normal(size=(d, d)))[0]
+    A = (Q * np.geomspace(1e-2, 1.0, d)) @ Q.T
+    A = (A + A.T) / 2
+    end = cfgd.minimize(cfgd.Quadratic(A, np.ones(d)), np.zeros(d), BEST, max_iterations=2)
+    root = np.sqrt(np.diag(A))
+    assert end.rate >= cfgd.theory.best_constants(np.linalg.eigvalsh(A / np.outer(root, root))).rate
+
+
+def test_in_float32_an_eigenvalue_may_look_like_zero():
+    d = 400
+    Q = np.linalg.qr(np.random.default_rng(7).normal(size=(d, d)))[0]
+    A = (Q * np.append(3e-4, np.linspace(0.1, 1.0, d - 1))) @ Q.T
+    f = cfgd.Quadratic(((A + A.T) / 2).astype(np.float32), np.ones(d, np.float32))
+    end = cfgd.minimize(f, np.zeros(d, np.float32), BEST, max_iterations=2)
+    assert end.rate is None
+
+
+def test_a_matrix_of_zeros():
+    f = cfgd.Quadratic(np.zeros((3, 3)), np.zeros(3))
+    assert cfgd.minimize(f, np.ones(3), BEST).success
+
+
 def test_eigenvalues_that_do_not_settle_promise_no_rate():
     """A thousand eigenvalues, evenly spread by ratio, hide the smallest from 200 products."""
     d = 1000

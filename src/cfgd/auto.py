@@ -92,8 +92,8 @@ class Auto(Iteration):
     def forget(self, state: Any) -> Any:
         if isinstance(state, span.SpanState):
             return state
-        one = jnp.ones_like(state.eta)
-        return dataclasses.replace(state, p=jnp.zeros_like(state.p), product=one, eta=one)
+        # the share of the last direction is then zero
+        return dataclasses.replace(state, product=jnp.full_like(state.product, jnp.inf))
 
     def start_cost(self, objective: Objective, d: int) -> float:
         return 1.0 if objective.is_quadratic else span.start_cost(objective, d)
@@ -149,9 +149,9 @@ def _conjugate_step(
         point=objective.move(point, p, image, eta, slope),
         p=p,
         product=product,
-        eta=eta,
+        eta=jnp.where(moves, eta, state.eta),
         # x - c is -eta p of the step before
-        gamma=jnp.where(state.k > 0, -share / state.eta, 0),
+        gamma=jnp.where(moves, jnp.where(state.k > 0, -share / state.eta, 0), state.gamma),
     )
     indefinite = moves & (curvature < 0)
     stuck = moves & (eta == 0)

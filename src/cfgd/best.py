@@ -53,6 +53,8 @@ def tune(objective: Objective, d: int, dtype: np.dtype[Any]) -> Tuning:
         D = np.asarray(objective.diagonal_at(objective.at(jnp.zeros(d, dtype))), np.float64)
         D = np.where(D > 0, D, 1.0)
         ends = extremes(objective, D, dtype)
+    if ends.high <= 0:
+        return Tuning(0.0, (1 / D).astype(dtype), None, "A is zero", float(ends.products))
     gamma, eta, rate = best_constants([ends.low, ends.high])
     words = (
         f"gamma = {gamma:.4g}, eta = {eta:.4g} / diag(A) by {ends.products} Lanczos steps, "
@@ -73,7 +75,7 @@ def extremes(objective: Objective, D: Any, dtype: np.dtype[Any]) -> Extremes:
     along which nothing moves.
     """
     root, d = np.sqrt(D), len(D)
-    zero = 10 * d * float(np.finfo(dtype).eps)
+    rounding = d * float(np.finfo(dtype).eps)
 
     @eqx.filter_jit
     def product(objective: Objective, v: Any) -> Any:
@@ -95,11 +97,15 @@ def extremes(objective: Objective, D: Any, dtype: np.dtype[Any]) -> Extremes:
         beside.append(float(np.linalg.norm(v)))
         ritz, vectors = eigh_tridiagonal(diagonal, beside[1:-1])
         high = float(ritz[-1])
-        lowest = int(np.argmax(ritz > zero * high))
+        lowest = int(np.argmax(ritz > 10 * rounding * high))
         low = float(ritz[lowest])
         errors = beside[-1] * np.abs(vectors[-1])
         settled = errors[lowest] <= LOW_ERROR * low and errors[-1] <= HIGH_ERROR * high
-        whole = k + 1 == d or beside[-1] <= zero * high
+        whole = k + 1 == d or beside[-1] <= 10 * rounding * high
         if settled or whole:
             break
-    return Extremes(low, high + float(errors[-1]), k + 1, bool(settled or whole))
+    # the residual bounds how far an eigenvalue is from its Ritz value
+    low, high = max(low - float(errors[lowest]), 0.5 * low), high + float(errors[-1])
+    # eigenvalues between these may be zeros, or may not
+    doubtful = np.any((ritz > rounding * high) & (ritz <= 10 * rounding * high))
+    return Extremes(low, high, k + 1, bool((settled or whole) and not doubtful))

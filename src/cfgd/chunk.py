@@ -111,11 +111,11 @@ def _start(objective: Objective, method: Any, x0: Any) -> Carry:
 @eqx.filter_jit
 def chunk(
     loop: Loop, objective: Objective, method: Any, carry: Carry, length: Any, last: Any, floor: Any
-) -> tuple[Carry, dict[str, Any], Any]:
+) -> tuple[Carry, dict[str, Any], Any, Any]:
     """At most `length` iterations, none beyond iteration `last`, as many as have room for rows.
 
-    A run is over when its squared norm is at most `floor`. Returns the carry, the rows, and how
-    many were written.
+    A run is over when its squared norm is at most `floor`. Returns the carry, the rows with the
+    iterations they are of, and how many were written.
     """
     row = loop.over_runs(loop.row)
     base = jnp.max(carry.tally.iterations)
@@ -135,39 +135,40 @@ def chunk(
         return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
 
     def body(at: Any) -> Any:
-        carry, rows, written, made = at
+        carry, rows, labels, written, made = at
         before = jnp.max(carry.tally.iterations)
         carry, new = block(carry, row) if loop.every == 1 else stride(carry)
         rows = jax.tree.map(
             lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, written, 0), rows, new
         )
         now = jnp.max(carry.tally.iterations)
+        if loop.every == 1:
+            return carry, rows, labels, now - base, made + loop.block
         # a stride that only found out that the run is over has no row of its own
-        written = now - base if loop.every == 1 else written + (now > before)
-        return carry, rows, written, made + (loop.block if loop.every == 1 else loop.every)
+        return carry, rows, labels.at[written].set(now), written + (now > before), made + loop.every
 
     shapes = jax.eval_shape(row, carry.state)
     size = loop.capacity + (loop.block if loop.every == 1 else 0)
     rows = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), shapes)
     none = jnp.zeros((), jnp.int32)
-    carry, rows, written, _ = jax.lax.while_loop(
-        lambda at: goes_on(at[0]) & (at[2] < loop.capacity) & (at[3] < length),
+    # with a row for each iteration, those that follow the first one
+    labels = base + 1 + jnp.arange(size, dtype=jnp.int32)
+    carry, rows, labels, written, _ = jax.lax.while_loop(
+        lambda at: goes_on(at[0]) & (at[3] < loop.capacity) & (at[4] < length),
         body,
-        (carry, rows, none, none),
+        (carry, rows, labels, none, none),
     )
-    return carry, rows, written
+    return carry, rows, labels, written
 
 
-def _look_again(objective: Objective, method: Any, state: Any, reached: Any) -> tuple[Any, Any]:
-    """The point computed and not carried along, and its squared norm.
+def _look_again(objective: Objective, method: Any, state: Any, reached: Any) -> Any:
+    """The state with its point computed and not carried along.
 
     A run that had seemed to be over starts from it anew: while it waited for the end of its block
     its memory did not.
     """
     state = eqx.tree_at(lambda s: s.point, state, objective.at(state.point.x))
-    anew = method.forget(state)
-    state = jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
-    return state, method.measure(objective, state)
+    return jax.tree.map(lambda a, b: jnp.where(reached, a, b), method.forget(state), state)
 
 
 def _block(
@@ -177,13 +178,13 @@ def _block(
     state, tally = carry.state, carry.tally
     code, fresh = tally.code, jnp.zeros((), bool)
     if objective.drifts:
-        reached = code == REACHED
-        fresh = (jnp.max(state.k) % REFRESH < loop.block) | jnp.any(reached)
+        reached, k = code == REACHED, jnp.max(state.k)
+        fresh = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
         look = loop.over_runs(partial(_look_again, objective))
-        state, norm2 = jax.lax.cond(
-            fresh, look, lambda method, state, reached: (state, tally.norm2), method, state, reached
+        state = jax.lax.cond(
+            fresh, look, lambda method, state, reached: state, method, state, reached
         )
-        code = jnp.where(reached, jnp.where(norm2 <= floor, CONVERGED, RUNNING), code)
+        code = jnp.where(reached, RUNNING, code)
 
     running = code == RUNNING
     ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * running.ndim)
@@ -199,12 +200,15 @@ def _block(
 
     state, trace = jax.lax.scan(once, state, floors, unroll=8)
     values, norm2, reset, indefinite, stuck, cost, rows = trace
-    moved = norm2 > floors
-    met = jnp.any(goes & (norm2 <= floor), 0)
+    over = stuck | indefinite
+    moved = (norm2 > floors) & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
+    reached = goes & (norm2 <= floor)
+    # what the first step of a point that was looked at says is sure
+    met, sure = jnp.any(reached, 0), reached[0] & (fresh | (not objective.drifts))
     bad = jnp.any(goes & ~(jnp.isfinite(values) & jnp.isfinite(norm2)), 0)
     code = jnp.select(
-        [~running, bad, jnp.any(indefinite, 0), met, jnp.any(stuck, 0)],
-        [code, NONFINITE, INDEFINITE, REACHED if objective.drifts else CONVERGED, STALLED],
+        [~running, bad, jnp.any(indefinite, 0), sure, met, jnp.any(stuck, 0)],
+        [code, NONFINITE, INDEFINITE, CONVERGED, REACHED, STALLED],
         RUNNING,
     ).astype(jnp.int32)
     seen = jnp.where(jnp.isfinite(values) & moved, values, jnp.inf)
@@ -213,7 +217,7 @@ def _block(
     better = jnp.isfinite(least) & (least <= tally.best_value)
     tally = Tally(
         iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
-        evaluations=tally.evaluations + jnp.sum(jnp.where(moved, cost, 0), 0) + fresh,
+        evaluations=tally.evaluations + jnp.sum(jnp.where(moved, cost, 0), 0) + (fresh & running),
         resets=tally.resets + jnp.sum(reset, 0, dtype=jnp.int32),
         norm2=jnp.where(running, norm2[-1], tally.norm2),
         best_value=jnp.where(better, least, tally.best_value),

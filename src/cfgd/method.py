@@ -132,7 +132,7 @@ class Method(Iteration):
             past=past,
             order=state.order,
             step=chosen.memory,
-            eta=eta if jnp.ndim(eta) == 0 else jnp.max(eta),
+            eta=jnp.where(moves, eta if jnp.ndim(eta) == 0 else jnp.max(eta), state.eta),
         )
         # a stage whose direction has vanished waits for the next one
         waits = fixed and self.seeks_minimiser

@@ -17,7 +17,7 @@ from cfgd import _check, chunk as chunks
 from cfgd.best import Tuning
 from cfgd.chunk import Carry, Loop, begin, chunk, look, settle
 from cfgd.iteration import Iteration
-from cfgd.objective.base import Objective
+from cfgd.objective.base import Objective, Point
 from cfgd.objective.local import Local
 from cfgd.objective.smooth import Smooth
 from cfgd.options import Options
@@ -169,7 +169,7 @@ class Run:
         try:
             while status is None:
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
-                after, rows, written = chunk(
+                after, rows, labels, written = chunk(
                     self.loop,
                     self.objective,
                     self.method,
@@ -180,8 +180,7 @@ class Run:
                 )
                 tally = jax.device_get(after.tally)
                 now = int(np.max(tally.iterations))
-                labels = done + options.every * np.arange(1, int(written) + 1)
-                history.add(rows, np.minimum(labels, now))
+                history.add(rows, np.asarray(labels)[: int(written)].astype(int))
                 best, carry = self._start_of_best(best, carry, after), after
                 length = self._length(length, now - done, time.perf_counter() - tick)
                 status = self._status(tally)
@@ -245,7 +244,7 @@ class Run:
 
         return jax.tree.map(pick, before, best)
 
-    def _best_x(self, carry: Carry, best: Carry, floor: Any) -> Any:
+    def _best_point(self, carry: Carry, best: Carry, floor: Any) -> Point:
         """The best point: its number is known, so iterate up to it once more."""
         tally, last = jax.device_get((carry.tally, carry.state.point.value))
         over = tally.code == chunks.NONFINITE
@@ -258,20 +257,31 @@ class Run:
             as_good = ~over & (last <= tally.best_value + rounding)
             target = np.where(as_good, tally.iterations, target)
         if np.all(target == tally.iterations):
-            return carry.state.point.x
-        far = np.int32(2**30)
-        while np.any(np.asarray(best.tally.iterations) < target):
-            best, _, written = chunk(
-                self.loop, self.objective, self.method, best, far, target.astype(np.int32), floor
+            return look(self.loop, self.objective, carry.state.point.x)
+        base = np.asarray(best.tally.iterations)
+        while True:
+            point = look(self.loop, self.objective, self._x_at(target, best, floor))
+            finite = np.isfinite(point.value) & np.all(np.isfinite(point.x), -1)
+            if np.all(finite | (target <= base)):
+                return point
+            # by recurrence the value was finite, but it is not: take an earlier point
+            target = np.where(finite, target, (base + target) // 2)
+
+    def _x_at(self, target: Any, carry: Carry, floor: Any) -> Any:
+        """x of iteration `target`, by going on to it from an earlier one."""
+        far, last = np.int32(2**30), target.astype(np.int32)
+        while np.any(np.asarray(carry.tally.iterations) < target):
+            carry, _, _, written = chunk(
+                self.loop, self.objective, self.method, carry, far, last, floor
             )
             if int(written) == 0:
                 break
-        return best.state.point.x
+        return carry.state.point.x
 
     def _solution(
         self, carry: Carry, best: Carry, floor: Any, status: Status, history: History
     ) -> Solution:
-        point = look(self.loop, self.objective, self._best_x(carry, best, floor))
+        point = self._best_point(carry, best, floor)
         tally = jax.device_get(carry.tally)
         norms = np.sqrt(np.sum(np.square(np.asarray(point.gradient)), -1))
         one = self.rows is None

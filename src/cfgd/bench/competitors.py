@@ -34,14 +34,17 @@ RATES = (1e-3, 1e-2, 1e-1, 1.0)  # Adam's grid
 def adam(case: Case, tolerance: float) -> Outcome:
     """The best of the learning rates: least work to the target, else the least value."""
     runs = [_optax("adam")(case.fn, case.x0, jnp.asarray(rate), *_limits(case)) for rate in RATES]
-    least = min(runs, key=lambda run: (float(run[1]), float(run[2])))
-    if case.budget is not None or least[1] >= MOST:
-        least = min(runs, key=lambda run: np.nan_to_num(float(run[2]), nan=np.inf))
+
+    def rank(run: Any) -> tuple[bool, float, float]:
+        _, work, value, met = run
+        return not met, float(work) if met else 0.0, np.nan_to_num(float(value), nan=np.inf)
+
+    least = min(runs, key=rank)
     return Outcome(np.asarray(least[0]), float(least[1]))
 
 
 def optax_lbfgs(case: Case, tolerance: float) -> Outcome:
-    x, work, _ = _optax("lbfgs")(case.fn, case.x0, jnp.zeros(()), *_limits(case))
+    x, work, _, _ = _optax("lbfgs")(case.fn, case.x0, jnp.zeros(()), *_limits(case))
     return Outcome(np.asarray(x), float(work))
 
 
@@ -63,26 +66,26 @@ def _optax(kind: str) -> Any:
         fresh = optax.value_and_grad_from_state(fn) if kind == "lbfgs" else None
 
         def again(at: Any) -> Any:
-            _, _, work, norm, value = at
-            return (work < most) & (norm > floor) & jnp.isfinite(value)
+            _, _, work, value, gradient = at
+            return (work < most) & (jnp.linalg.norm(gradient) > floor) & jnp.isfinite(value)
 
         def once(at: Any) -> Any:
-            x, state, work, _, _ = at
+            x, state, work, value, gradient = at
             if fresh is None:
-                value, gradient = jax.value_and_grad(fn)(x)
                 step, state = tool.update(gradient, state, x)
-                work = work + 1.0
-            else:
-                value, gradient = fresh(x, state=state)
+                x, work = x + step, work + 1.0
+                value, gradient = jax.value_and_grad(fn)(x)
+            else:  # its search has seen the next point and keeps it
                 step, state = tool.update(
                     gradient, state, x, value=value, grad=gradient, value_fn=fn
                 )
-                work = work + state[-1].info.num_linesearch_steps
-            return x + step, state, work, jnp.linalg.norm(gradient), value
+                x, work = x + step, work + state[-1].info.num_linesearch_steps
+                value, gradient = fresh(x, state=state)
+            return x, state, work, value, gradient
 
-        first = (x, tool.init(x), jnp.ones(()), jnp.inf * jnp.ones(()), jnp.ones(()))
-        x, _, work, _, _ = jax.lax.while_loop(again, once, first)
-        return x, work, fn(x)
+        first = (x, tool.init(x), jnp.ones(()), *jax.value_and_grad(fn)(x))
+        x, _, work, value, gradient = jax.lax.while_loop(again, once, first)
+        return x, work, value, jnp.linalg.norm(gradient) <= floor
 
     return run
 

@@ -38,7 +38,10 @@ from cfgd.reproduce.runner import check_writable
 COMPILING = 8.0
 INTERRUPTED = 130  # what a shell gives for Ctrl-C
 
-TOLERANCES = tuple(10.0**-k for k in range(8, 15))
+# from loose to tight: what a tolerance means differs from solver to solver
+TOLERANCES = tuple(10.0**-k for k in range(4, 15))
+# decades of it that may change nothing before a solver is given up
+IDLE = 3
 
 
 class Report(NamedTuple):
@@ -123,7 +126,7 @@ def _instance(case: Case, name: str, seed: int, say: Callable[[str], None]) -> l
 
 
 def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, reference: float) -> Run:
-    outcome, seconds, met, error = None, float("inf"), False, ""
+    outcome, seconds, met, error, idle = None, float("inf"), False, "", 0
     for tolerance in TOLERANCES:
         before, began = outcome, time.perf_counter()
         try:
@@ -134,8 +137,8 @@ def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, refer
         seconds = time.perf_counter() - began
         met = case.budget is not None or _distance(case, outcome.x) <= TARGET
         # a solver that was not stopped by its tolerance will not go on for a smaller one
-        same = before is not None and before.work == outcome.work
-        if met or same or seconds > PATIENCE:
+        idle = idle + 1 if before is not None and before.work == outcome.work else 0
+        if met or idle == IDLE or seconds > PATIENCE:
             break
     if met and seconds < COMPILING:  # once more, now that all is compiled
         began = time.perf_counter()
@@ -172,7 +175,7 @@ def _time_to(reference: float, outcome: Outcome | None, value: float, seconds: f
     """Seconds to the reference loss, as the share of the iterations that it took."""
     if outcome is None or not value <= reference:
         return float("nan")
-    if outcome.values is None:
+    if outcome.values is None or not np.any(outcome.values <= reference):
         return seconds
     return float(seconds * np.argmax(outcome.values <= reference) / (len(outcome.values) - 1))
 

@@ -109,31 +109,37 @@ class Counted:
 
 
 def lsqr(case: Case, tolerance: float) -> Outcome:
-    X, r = Counted(case.matrix), case.y - case.matrix @ case.x0
-    ends = scipy.sparse.linalg.lsqr(X.operator, r, tolerance, tolerance, 0, iter_lim=MOST)
-    return Outcome(case.x0 + ends[0], X.products)
+    X, r = Counted(case.matrix, _scale(case)), case.y - case.matrix @ case.x0
+    ends = scipy.sparse.linalg.lsqr(
+        X.operator, r, atol=tolerance, btol=tolerance, conlim=0, iter_lim=MOST
+    )
+    return Outcome(case.x0 + X.scale * ends[0], X.products)
 
 
 def lsmr(case: Case, tolerance: float) -> Outcome:
-    X, r = Counted(case.matrix), case.y - case.matrix @ case.x0
+    X, r = Counted(case.matrix, _scale(case)), case.y - case.matrix @ case.x0
     ends = scipy.sparse.linalg.lsmr(
         X.operator, r, atol=tolerance, btol=tolerance, conlim=0, maxiter=MOST
     )
-    return Outcome(case.x0 + ends[0], X.products)
+    return Outcome(case.x0 + X.scale * ends[0], X.products)
+
+
+def _scale(case: Case) -> Any:
+    """One over the norms of the columns: what Auto does as well."""
+    squares = np.asarray((case.matrix**2).sum(0)).ravel()
+    return 1 / np.sqrt(np.where(squares > 0, squares, 1))
 
 
 def cg(case: Case, tolerance: float) -> Outcome:
     """On the normal equations, scaled by the norms of the columns."""
-    squares = np.asarray((case.matrix**2).sum(0)).ravel()
-    scale = 1 / np.sqrt(np.where(squares > 0, squares, 1))
-    X = Counted(case.matrix, scale)
+    X = Counted(case.matrix, _scale(case))
     d = case.x0.size
     normal = scipy.sparse.linalg.LinearOperator(
         (d, d), matvec=lambda v: X.times_back(X.times(v)), dtype=float
     )
     right = X.times_back(case.y - case.matrix @ case.x0)
     u, _ = scipy.sparse.linalg.cg(normal, right, rtol=tolerance, maxiter=MOST)
-    return Outcome(case.x0 + scale * u, X.products)
+    return Outcome(case.x0 + X.scale * u, X.products)
 
 
 @functools.lru_cache(maxsize=2)
@@ -156,7 +162,7 @@ def lbfgsb(case: Case, tolerance: float) -> Outcome:
 
     start = np.linalg.norm(seen(case.x0)[1])
     most = case.budget or MOST
-    gtol = 0.0 if case.budget else tolerance * start / np.sqrt(case.x0.size)
+    gtol = 0.0 if case.budget else tolerance * start
     options = {"maxiter": most, "maxfun": most, "gtol": gtol, "ftol": 0.0}
     ends = scipy.optimize.minimize(
         seen,
@@ -188,7 +194,7 @@ def trust_ncg(case: Case, tolerance: float) -> Outcome:
     def done() -> bool:
         return case.budget is not None and work >= case.budget
 
-    options = {"gtol": tolerance * start, "maxiter": 2000}
+    options = {"gtol": 0.0 if case.budget else tolerance * start, "maxiter": MOST}
     ends = scipy.optimize.minimize(
         seen,
         case.x0,
@@ -204,6 +210,7 @@ def trust_ncg(case: Case, tolerance: float) -> Outcome:
 def least_squares(case: Case, tolerance: float) -> Outcome:
     residuals, jacobian = residuals_of(case.residuals)
     m, d = len(residuals(case.x0)), case.x0.size
+    start = float(np.max(np.abs(jacobian(case.x0).T @ residuals(case.x0))))
     most = MOST // 10 if case.budget is None else max(1, case.budget // (min(m, d) + 1))
     ends = scipy.optimize.least_squares(
         lambda x: np.asarray(residuals(x)),
@@ -212,7 +219,7 @@ def least_squares(case: Case, tolerance: float) -> Outcome:
         x_scale="jac",
         ftol=None,
         xtol=1e-15,
-        gtol=tolerance if case.budget is None else 1e-15,
+        gtol=max(1e-15, tolerance * start) if case.budget is None else 1e-15,
         max_nfev=most,
     )
     return Outcome(ends.x, 0.5 * ends.nfev + min(m, d) * ends.njev)

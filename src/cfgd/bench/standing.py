@@ -156,7 +156,7 @@ def verdicts(lines: list[Line]) -> list[str]:
         for p in problems
         if (pair := against(p, "L-BFGS-B")) and by[(p, OURS)].group == "smooth"
     ]
-    solved = [pair for pair in smooth if pair[1].solved > 0]
+    solved = [pair for pair in smooth if np.isfinite(pair[1].score[0])]
     if solved:
         ratio = float(np.median([ours.score[0] / theirs.score[0] for ours, theirs in solved]))
         found.append(_verdict("smooth problems: gradients of Auto over L-BFGS-B, median", ratio, 3))
