@@ -41,7 +41,7 @@ INTERRUPTED = 130  # what a shell gives for Ctrl-C
 # from loose to tight: what a tolerance means differs from solver to solver
 TOLERANCES = tuple(10.0**-k for k in range(4, 15))
 # decades of it that may change nothing before a solver is given up
-IDLE = 3
+IDLE = 2
 
 
 class Report(NamedTuple):
@@ -136,8 +136,10 @@ def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, refer
             break
         seconds = time.perf_counter() - began
         met = case.budget is not None or _distance(case, outcome.x) <= TARGET
-        # a solver that was not stopped by its tolerance will not go on for a smaller one
-        idle = idle + 1 if before is not None and before.work == outcome.work else 0
+        # a solver that was not stopped by its tolerance will not go on for a smaller one; of loose
+        # tolerances a fast one may well skip a few
+        same = before is not None and before.work == outcome.work and tolerance < TARGET
+        idle = idle + 1 if same else 0
         if met or idle == IDLE or seconds > PATIENCE:
             break
     if met and seconds < COMPILING:  # once more, now that all is compiled
