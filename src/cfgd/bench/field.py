@@ -97,7 +97,7 @@ def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None
             say=lambda what: progress.update(task, description=what),
             advance=lambda: progress.advance(task),
         )
-    console.print(render(report.lines))
+    console.print(render(report.lines, console.width))
     for line in verdicts(report.lines):
         console.print(line, highlight=False)
     where = out.resolve()

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 OURS = "cfgd Auto"
+# columns of a terminal that has room for the spread
+WIDE = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,28 +96,31 @@ def _ratio(ours: float, theirs: float) -> float:
     return ours / theirs if np.isfinite(theirs) and theirs > 0 else 0.0
 
 
-def render(lines: list[Line]) -> Any:
+def render(lines: list[Line], width: int) -> Any:
     """The table for a terminal; a ratio above one is a loss of cfgd and is marked so."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     shown = Table(
         box=SIMPLE_HEAD,
-        title="Where cfgd stands: medians over seeds (least to most)",
+        pad_edge=False,
+        title="Where cfgd stands: medians over seeds",
         caption=f"x is {OURS} over the solver; ✗ where cfgd loses; * the least of a problem",
     )
-    shown.add_column("solver")
-    for name in ("score", "x", "seconds", "x", "solved"):
+    shown.add_column("solver", no_wrap=True)
+    wide = width >= WIDE
+    for name in ("score", *(["least to most"] if wide else []), "x", "seconds", "x", "solved"):
         shown.add_column(name, justify="right", no_wrap=True)
     last = ""
     for line in lines:
         if line.problem != last:
             shown.add_section()
-            shown.add_row(f"[bold]{line.problem}[/]: {line.measure}")
+            shown.add_row(f"[bold]{line.problem}[/]", line.measure)
         last = line.problem
         shown.add_row(
             f"  {line.solver}",
-            _words(line.score) + ("*" if line.winner else " "),
+            _words(line.score[0]) + ("*" if line.winner else " "),
+            *([f"{_words(line.score[1])} to {_words(line.score[2])}"] if wide else []),
             _factor(line.ratio),
             f"{line.seconds[0]:.2g}" if np.isfinite(line.seconds[0]) else "-",
             _factor(line.seconds_ratio),
@@ -178,11 +183,10 @@ def _by_loss(line: Line) -> bool:
     return line.group == "network"
 
 
-def _words(spread: tuple[float, float, float]) -> str:
-    median, least, most = spread
-    if not np.isfinite(median):
-        return "not reached"
-    return f"{median:.3g}" + (f" ({least:.2g} to {most:.2g})" if least < most else "")
+def _words(number: float) -> str:
+    if not np.isfinite(number):
+        return "never"
+    return f"{number:.0f}" if 10 <= number < 1e6 else f"{number:.2g}"
 
 
 def _factor(ratio: float) -> str:
