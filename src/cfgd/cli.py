@@ -121,9 +121,7 @@ def reproduce(
 
 @app.command()
 def bench(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller problems, in a few minutes.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller problems.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds (0, 1, ...).")] = 5,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder of bench.json and of the figure.")
@@ -137,7 +135,7 @@ def bench(
 
     Least squares, linear models, networks and standard test problems; the table has the work and
     the time to an error of 1e-8, for networks the loss at equal work, and every loss of cfgd.
-    Ctrl-C keeps what is finished in DIR/bench.json.
+    All of it takes about an hour. Ctrl-C keeps what is finished in DIR/bench.json.
     """
     from cfgd.bench import field
 

@@ -126,7 +126,7 @@ def _instance(case: Case, name: str, seed: int, say: Callable[[str], None]) -> l
 
 
 def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, reference: float) -> Run:
-    outcome, seconds, met, error, idle = None, float("inf"), False, "", 0
+    outcome, seconds, met, error, idle, spent = None, float("inf"), False, "", 0, 0.0
     for tolerance in TOLERANCES:
         before, began = outcome, time.perf_counter()
         try:
@@ -140,7 +140,8 @@ def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, refer
         # tolerances a fast one may well skip a few
         same = before is not None and before.work == outcome.work and tolerance < TARGET
         idle = idle + 1 if same else 0
-        if met or idle == IDLE or seconds > PATIENCE:
+        spent += seconds
+        if met or idle == IDLE or seconds > PATIENCE or spent > 2 * PATIENCE:
             break
     if met and seconds < COMPILING:  # once more, now that all is compiled
         began = time.perf_counter()
