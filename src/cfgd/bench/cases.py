@@ -15,14 +15,11 @@ import scipy.sparse
 import cfgd
 from cfgd.bench.problems import PROBLEMS
 from cfgd.reproduce import gas
+from cfgd.reproduce.network_runs import ALPHAS, FUNCTIONS
 
 TARGET = 1e-8
-# the paper's functions and its alpha and gamma for them (figure 7)
-TARGETS: dict[str, tuple[Callable[[Any], Any], float, float]] = {
-    "h1": (lambda z: np.sin(5 * np.pi * z), 0.7, 20.0),
-    "h2": (lambda z: np.sin(2 * np.pi * z) * np.exp(-(z**2)), 0.4, 10.0),
-    "h3": (lambda z: (z > 0) + 0.2 * np.sin(2 * np.pi * z), 0.4, -150.0),
-}
+# one of the paper's gammas for each network (figure 7)
+GAMMAS = {"h1": 20.0, "h2": 10.0, "h3": -150.0}
 STARTS = {"N(0,1)": 1.0, "N(0,25)": (5.0, 0.02**0.5)}
 
 
@@ -100,7 +97,6 @@ def linear_model(loss: str, m: int, d: int, seed: int) -> Case:
 
 
 def network(name: str, start: str, budget: int, seed: int) -> Case:
-    _, alpha, gamma = TARGETS[name]
     objective, value, residuals = _network(name)
     return Case(
         f"{name}, {start}",
@@ -109,7 +105,7 @@ def network(name: str, start: str, budget: int, seed: int) -> Case:
         objective.init(seed, STARTS[start]),
         value,
         residuals,
-        paper=cfgd.AdaptiveTerminal(alpha, gamma=gamma, step=cfgd.NetworkStep()),
+        paper=cfgd.AdaptiveTerminal(ALPHAS[name], gamma=GAMMAS[name], step=cfgd.NetworkStep()),
         budget=budget,
     )
 
@@ -117,7 +113,7 @@ def network(name: str, start: str, budget: int, seed: int) -> Case:
 @functools.cache
 def _network(name: str) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
     z = np.linspace(-1, 1, 100)
-    objective = cfgd.ShallowNetwork(z, TARGETS[name][0](z), 50)
+    objective = cfgd.ShallowNetwork(z, FUNCTIONS[name](z), 50)
 
     def residuals(x: Any) -> Any:
         return objective.predict(x, z) - jnp.asarray(objective.y)
@@ -152,6 +148,6 @@ def makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
     for name in names:
         yield name, partial(smooth, name)
     budget = 1000 if quick else 8000
-    for name in ("h1",) if quick else tuple(TARGETS):
+    for name in ("h1",) if quick else tuple(FUNCTIONS):
         for start in STARTS:
             yield f"{name}, {start}", partial(network, name, start, budget)

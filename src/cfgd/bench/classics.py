@@ -9,7 +9,7 @@ import scipy.optimize
 
 import cfgd
 from cfgd.bench.cases import Case
-from cfgd.bench.rivals import MOST, Counted, Outcome, compiled, in_time, of_cfgd
+from cfgd.bench.rivals import MOST, Counted, Looks, Outcome, compiled, in_time, of_cfgd
 
 
 def _descent(case: Case) -> Any:
@@ -51,30 +51,17 @@ def barzilai_borwein(case: Case, tolerance: float) -> Outcome:
 
 
 def newton_cg(case: Case, tolerance: float) -> Outcome:
-    both, product = compiled(case.fn)
-    work = 0.0
-
-    def seen(x: Any) -> tuple[float, Any]:
-        nonlocal work
-        work += 1
-        value, gradient = both(x)
-        return float(value), np.asarray(gradient)
-
-    def times(x: Any, v: Any) -> Any:
-        nonlocal work
-        work += 2
-        return np.asarray(product(x, v))
-
+    looks = Looks(case)
     ends = scipy.optimize.minimize(
-        seen,
+        looks.seen,
         case.x0,
         jac=True,
-        hessp=times,
+        hessp=looks.times,
         method="Newton-CG",
         options={"xtol": tolerance, "maxiter": 2000},
         callback=in_time(lambda: False),
     )
-    return Outcome(ends.x, work)
+    return Outcome(ends.x, looks.work)
 
 
 def variable_projection(case: Case, tolerance: float) -> Outcome:

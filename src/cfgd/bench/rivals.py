@@ -152,6 +152,23 @@ def compiled(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
     )
 
 
+class Looks:
+    """Value with gradient, and Hessian-vector product, for SciPy; their work is counted."""
+
+    def __init__(self, case: Case) -> None:
+        self.both, self.product = compiled(case.fn)
+        self.work = 0.0
+
+    def seen(self, x: Any) -> tuple[float, Any]:
+        self.work += 1
+        value, gradient = self.both(x)
+        return float(value), np.asarray(gradient)
+
+    def times(self, x: Any, v: Any) -> Any:
+        self.work += 2
+        return np.asarray(self.product(x, v))
+
+
 def lbfgsb(case: Case, tolerance: float) -> Outcome:
     def seen(x: Any) -> tuple[float, Any]:
         if case.group == "least squares":  # NumPy's own products: no copy of X inside a program
@@ -176,35 +193,23 @@ def lbfgsb(case: Case, tolerance: float) -> Outcome:
 
 
 def trust_ncg(case: Case, tolerance: float) -> Outcome:
-    both, product = compiled(case.fn)
-    start = np.linalg.norm(both(case.x0)[1])
-    work = 0.0
-
-    def seen(x: Any) -> tuple[float, Any]:
-        nonlocal work
-        work += 1
-        value, gradient = both(x)
-        return float(value), np.asarray(gradient)
-
-    def times(x: Any, v: Any) -> Any:
-        nonlocal work
-        work += 2
-        return np.asarray(product(x, v))
+    looks = Looks(case)
+    start = np.linalg.norm(looks.both(case.x0)[1])
 
     def done() -> bool:
-        return case.budget is not None and work >= case.budget
+        return case.budget is not None and looks.work >= case.budget
 
     options = {"gtol": 0.0 if case.budget else tolerance * start, "maxiter": MOST}
     ends = scipy.optimize.minimize(
-        seen,
+        looks.seen,
         case.x0,
         jac=True,
-        hessp=times,
+        hessp=looks.times,
         method="trust-ncg",
         options=options,
         callback=in_time(done),
     )
-    return Outcome(ends.x, work)
+    return Outcome(ends.x, looks.work)
 
 
 def least_squares(case: Case, tolerance: float) -> Outcome:

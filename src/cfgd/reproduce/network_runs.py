@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
+from cfgd.reproduce.drawing import decades, line
 from cfgd.reproduce.experiment import Meter
 from cfgd.reproduce.solving import point, watched
 
@@ -122,3 +123,15 @@ def first_at(curve: Curve, iteration: int) -> int:
     """The row of an iteration."""
     row = int(np.searchsorted(curve.iteration, iteration))
     return min(row, len(curve.iteration) - 1)
+
+
+def losses(axis: Any, one: Curve, hue: Any, label: str) -> None:
+    """A run's training loss as a full line and its test error as a dashed one."""
+    line(axis, one.iteration, one.loss, hue, label=label)
+    line(axis, one.test_iteration, one.test, hue, linestyle="--")
+
+
+def name_losses(axis: Any) -> None:
+    """Say what the two kinds of lines are."""
+    line(axis, [], [], "ink", linestyle="--", label="test error")
+    decades(axis, "training loss, test error")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.reproduce.claim import FACTOR, Claim, Relation
-from cfgd.reproduce.drawing import decades, line
+from cfgd.reproduce.drawing import line
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
 from cfgd.reproduce.network_runs import (
     ALPHAS,
@@ -24,6 +24,8 @@ from cfgd.reproduce.network_runs import (
     descent,
     first_at,
     fractional,
+    losses,
+    name_losses,
     problem,
     train,
 )
@@ -177,10 +179,8 @@ def training(function: str, start: str) -> Any:
         for gamma, hue in zip((0.0, *GAMMAS[function]), ("ink", *COLOURS), strict=True):
             one = curve(data, start, function, gamma, seed)
             label = f"γ = {gamma:g}" if gamma else "gradient descent"
-            line(axis, one.iteration, one.loss, hue, label=label)
-            line(axis, one.test_iteration, one.test, hue, linestyle="--")
-        axis.plot([], [], color="#1f2328", linestyle="--", label="test error")
-        decades(axis, "training loss, test error")
+            losses(axis, one, hue, label)
+        name_losses(axis)
 
     return draw
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cfgd.reproduce.claim import Claim
-from cfgd.reproduce.drawing import decades, line, ramp
+from cfgd.reproduce.drawing import ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
 from cfgd.reproduce.network_runs import (
     ALPHAS,
@@ -20,6 +20,8 @@ from cfgd.reproduce.network_runs import (
     Curve,
     descent,
     fractional,
+    losses,
+    name_losses,
     problem,
     train,
 )
@@ -110,10 +112,8 @@ def of_nodes(function: str, low: int, high: int) -> Any:
         for s in (0, *(s for s in data["nodes"] if low <= s <= high)):
             one = curves[function, s, seed]
             hue = ramp((s - low) / (high - low)) if s else "ink"
-            line(axis, one.iteration, one.loss, hue, label=f"s = {s}" if s else "gradient descent")
-            line(axis, one.test_iteration, one.test, hue, linestyle="--")
-        axis.plot([], [], color="#1f2328", linestyle="--", label="test error")
-        decades(axis, "training loss, test error")
+            losses(axis, one, hue, f"s = {s}" if s else "gradient descent")
+        name_losses(axis)
 
     return draw
 
