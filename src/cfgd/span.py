@@ -80,6 +80,7 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
     t, tries = _search(objective, point, p, image, slope, whole)
     t = jnp.where(moves, t, 0)
     new = jax.lax.cond(t == 1, lambda: whole, lambda: objective.move(point, p, image, t, slope))
+    new = eqx.tree_at(lambda at: at.value, new, jnp.minimum(new.value, point.value))
     moved, change = new.x - point.x, new.gradient - g
     went = t > 0
     # without a step the past is forgotten: what is left is the scaled gradient
@@ -161,8 +162,11 @@ def _search(
 
     Where rounding hides the decrease that the slope promises, not to increase will do.
     """
-    value = point.value
-    hidden = slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
+    value, eps = point.value, jnp.finfo(point.value.dtype).eps
+    hidden = slope <= eps**0.6 * jnp.abs(value)
+    by_slopes = hidden & (inner(whole.gradient, p) >= -0.8 * slope)
+    same = whole.value <= value + eps**0.8 * jnp.abs(value)
+    seen = jnp.where(by_slopes & same, jnp.minimum(whole.value, value), whole.value)
 
     def too_far(state: Any) -> Any:
         t, seen, tries = state
@@ -176,7 +180,7 @@ def _search(
         t = jnp.where(jnp.isfinite(inside), inside, t / 10)
         return t, objective.values_along(point, p, image, t[None])[0], tries + 1
 
-    start = (jnp.ones_like(value), whole.value, jnp.zeros((), jnp.int32))
+    start = (jnp.ones_like(value), seen, jnp.zeros((), jnp.int32))
     t, seen, tries = jax.lax.while_loop(too_far, shorter, start)
     return jnp.where(seen <= value, t, 0), tries
 
@@ -198,13 +202,21 @@ def _first(objective: Objective, point: Point) -> Any:
     if isinstance(objective, Local) or _has_gauss_newton(objective):
         return jnp.ones_like(point.x)
     if point.x.size <= EXACT_DIMENSION:
-        return _positive(objective.diagonal_at(point), 1e-3)
+        return _positive(_size_diagonal(objective, point), 1e-3)
     signs = jax.random.rademacher(jax.random.key(0), (PROBES, point.x.size), point.x.dtype)
     probes = jax.lax.map(lambda v: v * objective.hessian_times(point, v), signs)
     mean, error = jnp.mean(probes, 0), jnp.std(probes, 0) / PROBES**0.5
     # a Hessian that is far from diagonal makes the probes noise: better no scaling than that
     clear = jnp.mean(error <= jnp.abs(mean) / 4) >= 0.9
     return jnp.where(clear, _positive(mean, 1e-3), 1)
+
+
+def _size_diagonal(objective: Objective, point: Point) -> Any:
+    """diag(|H|): where H is indefinite its own diagonal says nothing of how far to trust it."""
+    identity = jnp.eye(point.x.size, dtype=point.x.dtype)
+    H = jax.vmap(lambda v: objective.hessian_times(point, v))(identity)
+    curvatures, axes = jnp.linalg.eigh((H + H.T) / 2)
+    return axes**2 @ jnp.abs(curvatures)
 
 
 def _positive(D: Any, least: float = 1e-8) -> Any:
