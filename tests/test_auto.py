@@ -165,28 +165,32 @@ def test_gas_data():
 
 
 def span_walk(value, gradient, hessian, x, iterations):
-    """The iteration where every whole step is taken: Gram-Schmidt in the norm of P = diag(H)."""
+    """The iteration where every whole step is taken, as one quadratic model in the norm of P.
+
+    P = diag(H). On the steps the model is what the gradients have shown; the new direction adds
+    what couples it to them and, as Schur complement, the curvature of the last change.
+    """
     points, changes, g = [x], [], gradient(x)
     for _ in range(iterations):
-        H = hessian(x)
-        P = np.diag(H)
-        u = g / P
-        steps = np.diff(np.array(points), axis=0)[::-1]
+        P = np.diag(hessian(x))
+        steps = list(np.diff(np.array(points), axis=0)[::-1])
         basis, images = [], []
-        for b, image in zip([u, *steps], [H @ u, *changes[::-1]], strict=True):
+        for b, image in zip([*steps, g / P], [*changes[::-1], np.zeros_like(x)], strict=True):
             for q, other in zip(basis, images, strict=True):
                 part = b @ (P * q)
                 b, image = b - part * q, image - part * other
             length = np.sqrt(b @ (P * b))
             basis.append(b / length)
             images.append(image / length)
-        Q, HQ = np.array(basis), np.array(images)
-        M = Q @ HQ.T
-        first = M[:, 0].copy()
-        M = (M + M.T) / 2
-        M[0] = M[:, 0] = first
-        curvatures, axes = np.linalg.eigh(M)  # means along old steps may make M indefinite
-        x = x - Q.T @ axes @ (axes.T @ Q @ g / np.abs(curvatures))
+        Q, n = np.array(basis), len(steps)
+        among = Q[:n] @ np.reshape(images[:n], (n, x.size)).T
+        curvatures, axes = np.linalg.eigh((among + among.T) / 2)
+        among = (axes * np.abs(curvatures)) @ axes.T  # means along old steps may be indefinite
+        coupling = np.reshape(images[:n], (n, x.size)) @ Q[n]
+        sigma = changes[-1] @ (changes[-1] / P) / (changes[-1] @ steps[0]) if n else 1.0
+        last = sigma + coupling @ np.linalg.solve(among, coupling)
+        model = np.block([[among, coupling[:, None]], [coupling[None], np.array([[last]])]])
+        x = x - Q.T @ np.linalg.solve(model, Q @ g)
         assert value(x) < value(points[-1]) - 1e-3 * (g @ (points[-1] - x))  # chosen to be so
         new = gradient(x)
         points.append(x)

@@ -47,10 +47,10 @@ class Auto(Iteration):
     On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
     curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (exact up
     to dimension 32, hutchinson beyond) kept up to date by the gradients seen. The quadratic model
-    on the span takes one Hessian-vector product; the rest follows from the last gradients.
-    Negative curvature is walked along by its size, directions that have become dependent are
-    dropped, the model is damped after a step that was too long, and a search makes every step a
-    decrease.
+    on the span follows from the last gradients and takes no Hessian-vector product: an iteration
+    costs one gradient, and another where the step has to be shortened. Negative curvature is
+    walked along by its size, directions that have become dependent are dropped, the model is
+    damped after a step that was too long, and a search makes every step a decrease.
 
     It is for deterministic objectives: with a minibatch another function is seen at every step
     and neither the model nor the search means anything.

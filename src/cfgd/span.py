@@ -1,4 +1,4 @@
-"""The best step of a span: the scaled gradient and the way from the last few terminals."""
+"""The best step of a span: the way from the last few terminals and the scaled gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cfgd.objective.base import Objective, Point, inner
 from cfgd.objective.local import Local
 
 # terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
-TERMINALS = 12
+TERMINALS = 16
 # up to this dimension the first scaling is the exact diagonal, beyond it the mean of probes
 EXACT_DIMENSION, PROBES = 32, 8
 MOST_TRIES = 60
@@ -69,7 +69,7 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
     moves = norm2 > floor
     P = _positive(_diagonal(objective, point, state.scaling))
     u = g / P
-    p, eta, gamma, alone, largest = _best_of_span(objective, state, P, u)
+    p, eta, gamma, alone, largest = _best_of_span(state, P, u)
     slope = inner(g, p)
     # a model that rounding or overflow has spoilt is not followed
     bad = ~(slope > 0) | ~jnp.isfinite(slope)
@@ -77,10 +77,7 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
 
     image = objective.image(point, p)
     whole = objective.move(point, p, image, jnp.ones((), g.dtype), slope)
-    t, tries = _search(objective, point, p, image, slope, whole)
-    t = jnp.where(moves, t, 0)
-    new = jax.lax.cond(t == 1, lambda: whole, lambda: objective.move(point, p, image, t, slope))
-    new = eqx.tree_at(lambda at: at.value, new, jnp.minimum(new.value, point.value))
+    t, new, tries = _search(objective, point, p, image, slope, whole, moves)
     moved, change = new.x - point.x, new.gradient - g
     went = t > 0
     # without a step the past is forgotten: what is left is the scaled gradient
@@ -94,52 +91,64 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
         scaling=_secant_diagonal(state.scaling, moved, change, went),
         # a step that had to be shortened shows a model trusted too far
         damping=jnp.where(
-            t == 1, state.damping / 4, jnp.maximum(4 * state.damping, 1e-3 * largest)
+            t == 1, state.damping / 2, jnp.maximum(4 * state.damping, 1e-3 * largest)
         ),
         eta=t * eta,
         gamma=gamma,
     )
-    # a step that was shortened is looked at once more, for its gradient
-    cost = 1.0 + objective.product_cost + objective.value_cost * tries + (t != 1)
+    cost = 1.0 + tries
     stuck = moves & ~went & (alone | bad)
     none = jnp.zeros((), bool)
     return after, Info(norm2, bad & moves, cost, none, stuck, after.eta, after.gamma)
 
 
-def _best_of_span(objective: Objective, state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
-    """Minimise the quadratic model over P^-1 g and the last steps.
+def _best_of_span(state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
+    """Minimise the quadratic model over the last steps and u = P^-1 g.
 
-    In the norm of P, directions that depend on others are dropped; curvatures count by size.
+    In the norm of P, directions that depend on others are dropped; curvatures count by size. The
+    model of the steps, and what couples them to u, are gradients already seen. Nobody has seen
+    the curvature of what is new in u: see `_new_curvature`.
     """
-    g = state.point.gradient
-    Hu = objective.hessian_times(state.point, u)
-    basis = jnp.concatenate([u[None], state.steps])
-    images = jnp.concatenate([Hu[None], state.changes])
+    basis = jnp.concatenate([state.steps, u[None]])
     norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
     there = norms > 0
     scale = jnp.where(there, 1 / jnp.where(there, norms, 1), 0)
-    basis, images = scale[:, None] * basis, scale[:, None] * images
+    basis, images = scale[:, None] * basis, scale[:-1, None] * state.changes
 
     to_span, kept = _orthonormal((basis * P) @ basis.T)
-    model = to_span @ (basis @ images.T) @ to_span.T
-    exact = model[:, 0]  # the product is at x; the changes are means along a step
-    model = ((model + model.T) / 2).at[0].set(exact).at[:, 0].set(exact)
-    model = jnp.where(kept[:, None] & kept, model, jnp.eye(len(model), dtype=model.dtype))
-    curvatures, axes = jnp.linalg.eigh(model)
+    slopes = to_span @ (basis @ state.point.gradient)
+    model = to_span @ (basis @ images.T) @ to_span[:-1, :-1].T
+    among, coupling, old = model[:-1], model[-1], kept[:-1]
+    among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
+    curvatures, axes = jnp.linalg.eigh(among)
     largest = jnp.max(jnp.abs(curvatures))
     curvatures = jnp.maximum(jnp.abs(curvatures), CURVATURE_TOLERANCE * largest) + state.damping
-    slopes = to_span @ (basis @ g)
-    best = axes @ ((axes.T @ slopes) / jnp.where(curvatures > 0, curvatures, 1))
+
+    def newton(of: Any) -> Any:
+        return axes @ ((axes.T @ of) / curvatures)
+
+    sigma = _new_curvature(state, P, largest) + state.damping
+    new = (slopes[-1] - coupling @ newton(slopes[:-1])) / sigma
+    best = jnp.append(newton(slopes[:-1] - new * coupling), new)
     weights = scale * (best @ to_span)
-    p = weights[0] * u + weights[1:] @ state.steps
-    gamma = jnp.where(weights[0] != 0, weights[1] / weights[0], 0)
-    return p, weights[0], gamma, ~jnp.any(there[1:]), largest
+    p = weights[:-1] @ state.steps + weights[-1] * u
+    gamma = jnp.where(weights[-1] != 0, weights[0] / weights[-1], 0)
+    return p, weights[-1], gamma, ~jnp.any(there[:-1]), largest
+
+
+def _new_curvature(state: SpanState, P: Any, largest: Any) -> Any:
+    """y'P^-1 y / y's of the last step s and its change of the gradient y, as L-BFGS takes it."""
+    s, y = state.steps[0], state.changes[0]
+    along = inner(s, y)
+    # without a step P is the curvature
+    otherwise = jnp.where(inner(s, s) > 0, largest, 1)
+    return jnp.where(along > 0, inner(y, y / P) / jnp.where(along > 0, along, 1), otherwise)
 
 
 def _orthonormal(gram: Any) -> tuple[Any, Any]:
     """Coefficients of an orthonormal basis, by Cholesky in the given order, and which it keeps.
 
-    The order matters: the scaled gradient and the latest steps are the ones to trust.
+    The order matters: the latest steps are the ones to trust.
     """
     n = len(gram)
     L = jnp.zeros_like(gram)
@@ -156,33 +165,37 @@ def _orthonormal(gram: Any) -> tuple[Any, Any]:
 
 
 def _search(
-    objective: Objective, point: Point, p: Any, image: Any, slope: Any, whole: Point
-) -> tuple[Any, Any]:
+    objective: Objective, point: Point, p: Any, image: Any, slope: Any, whole: Point, moves: Any
+) -> tuple[Any, Point, Any]:
     """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
 
-    Where rounding hides the decrease that the slope promises, not to increase will do.
+    Where rounding hides the decrease that the slope promises, not to increase will do, and of the
+    whole step the slopes at its ends say that better than values.
     """
     value, eps = point.value, jnp.finfo(point.value.dtype).eps
     hidden = slope <= eps**0.6 * jnp.abs(value)
     by_slopes = hidden & (inner(whole.gradient, p) >= -0.8 * slope)
-    same = whole.value <= value + eps**0.8 * jnp.abs(value)
-    seen = jnp.where(by_slopes & same, jnp.minimum(whole.value, value), whole.value)
+    same = by_slopes & (whole.value <= value + eps**0.8 * jnp.abs(value))
+    seen = jnp.where(same, jnp.minimum(whole.value, value), whole.value)
+    whole = eqx.tree_at(lambda at: at.value, whole, seen)
 
     def too_far(state: Any) -> Any:
-        t, seen, tries = state
-        enough = (seen <= value - 1e-4 * t * slope) | (hidden & (seen <= value))
-        return ~enough & (tries < MOST_TRIES)
+        t, at, tries = state
+        enough = (at.value <= value - 1e-4 * t * slope) | (hidden & (at.value <= value))
+        return moves & ~enough & (tries < MOST_TRIES)
 
     def shorter(state: Any) -> Any:
-        t, seen, tries = state
-        parabola = slope * t * t / (2 * (seen - value + slope * t))
+        t, at, tries = state
+        parabola = slope * t * t / (2 * (at.value - value + slope * t))
         inside = jnp.clip(parabola, t / 10, t / 2)
         t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-        return t, objective.values_along(point, p, image, t[None])[0], tries + 1
+        return t, objective.move(point, p, image, t, slope), tries + 1
 
-    start = (jnp.ones_like(value), seen, jnp.zeros((), jnp.int32))
-    t, seen, tries = jax.lax.while_loop(too_far, shorter, start)
-    return jnp.where(seen <= value, t, 0), tries
+    start = (jnp.ones_like(value), whole, jnp.zeros((), jnp.int32))
+    t, new, tries = jax.lax.while_loop(too_far, shorter, start)
+    went = moves & (new.value <= value)
+    new = jax.tree.map(lambda new, old: jnp.where(went, new, old), new, point)
+    return jnp.where(went, t, 0), new, tries
 
 
 def _has_gauss_newton(objective: Objective) -> bool:
