@@ -11,6 +11,7 @@ import scipy.optimize
 import scipy.sparse.linalg
 
 import cfgd
+from cfgd.bench.cases import smooth
 from cfgd.bench.problems import PROBLEMS
 from problems import BOWL, X as TALL, Y as TALL_Y, identity, ill_conditioned, wave
 
@@ -300,6 +301,44 @@ def test_small_problems_decrease_and_are_solved(name):
     assert np.linalg.norm(g) <= 1.01e-10 * np.linalg.norm(g0)
     theirs = lbfgs(fn, x0)
     assert ends.value <= theirs.fun + 1e-8 * max(1, abs(theirs.fun))
+
+
+@pytest.mark.parametrize(("name", "seed"), [("Beale", 1), ("Beale", 6), ("Biggs", 4)])
+def test_an_indefinite_start_does_not_run_off_along_a_valley(name, seed):
+    case = smooth(name, seed)
+    assert np.linalg.eigvalsh(jax.hessian(case.fn)(case.x0))[0] < 0
+    ends = cfgd.minimize(case.fn, case.x0)
+    assert ends.success
+    assert ends.value < 1e-2
+    assert ends.iterations < 200
+
+
+def test_slopes_go_on_where_rounding_hides_the_decrease():
+    """At the local minimum f = 2.8e-5 is known to 1e-18, and |g|^2 is as small."""
+    case = smooth("Trigonometric 10", 0)
+    ends = cfgd.minimize(case.fn, case.x0, tolerance=1e-10)
+    assert ends.success
+    assert ends.iterations < 100
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    assert ends.value == seen_at(case.fn, ends.x)[0]
+
+
+def test_evaluations_are_the_looks_that_were_taken():
+    looks = []
+
+    def watched(x):
+        jax.debug.callback(lambda _: looks.append(1), x[0])
+        return PROBLEMS["Rosenbrock 2"](x)
+
+    taken, said = [], []
+    for iterations in (5, 12, 25):
+        looks.clear()
+        ends = cfgd.minimize(watched, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
+        jax.effects_barrier()
+        taken.append(len(looks))
+        said.append(ends.evaluations)
+    np.testing.assert_array_equal(np.diff(taken), np.diff(said))
+    assert taken[-1] > taken[0] + 20  # some steps were shortened
 
 
 def test_rosenbrock_in_100_dimensions():

@@ -54,7 +54,7 @@ def start(objective: Objective, x0: Any) -> SpanState:
 def start_cost(objective: Objective, d: int) -> float:
     if isinstance(objective, Local) or _has_gauss_newton(objective):
         return 1.0
-    return 1.0 + (d if d <= EXACT_DIMENSION else PROBES * objective.product_cost)
+    return 1.0 + (d if d <= EXACT_DIMENSION else PROBES) * objective.product_cost
 
 
 def describe(objective: Objective) -> str:

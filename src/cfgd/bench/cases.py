@@ -16,6 +16,7 @@ import cfgd
 from cfgd.bench.problems import PROBLEMS
 from cfgd.reproduce import gas
 from cfgd.reproduce.network_runs import ALPHAS, FUNCTIONS
+from cfgd.reproduce.random_data import ill_conditioned
 
 TARGET = 1e-8
 # one of the paper's gammas for each network (figure 7)
@@ -60,12 +61,10 @@ def least_squares(name: str, X: Any, y: Any, x0: Any, known: bool, gamma: float)
 
 
 def random_square(d: int, seed: int) -> Case:
-    """The paper's construction (section 4.1): extreme singular values of X set to 10 and 0.1."""
     random = np.random.default_rng(seed)
-    U, s, V = np.linalg.svd(random.normal(size=(d, d)) / np.sqrt(d))
-    s[0], s[-1] = 10.0, 0.1
-    y, x0 = random.normal(size=d), random.uniform(-1, 1, d)
-    return least_squares(f"random d = {d}", (U * s) @ V, y, x0, known=True, gamma=-0.25)
+    X, y = ill_conditioned(random, d), random.normal(size=d)
+    x0 = random.uniform(-1, 1, d)
+    return least_squares(f"random d = {d}", X, y, x0, known=True, gamma=-0.25)
 
 
 def gas_data(data: gas.Gas, seed: int) -> Case:

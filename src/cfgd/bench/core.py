@@ -14,16 +14,9 @@ import numpy as np
 
 import cfgd
 from cfgd.bench.measure import Row, at_least, at_most, side_by_side
+from cfgd.reproduce.random_data import ill_conditioned
 
 GAMMA = -0.25
-
-
-def ill_conditioned(d: int, seed: int) -> tuple[Any, Any]:
-    """The paper's construction (section 4.1): extreme singular values of X set to 10 and 0.1."""
-    random = np.random.default_rng(seed)
-    U, s, V = np.linalg.svd(random.normal(size=(d, d)) / np.sqrt(d))
-    s[0], s[-1] = 10.0, 0.1
-    return (U * s) @ V, random.normal(size=d)
 
 
 def bare_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
@@ -64,7 +57,8 @@ def rows() -> Iterator[Row]:
 
 
 def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
-    X, y = ill_conditioned(d, seed=0)
+    random = np.random.default_rng(0)
+    X, y = ill_conditioned(random, d), random.normal(size=d)
     A, b, x0 = X.T @ X, -X.T @ y, np.ones(d)
     objective, method = cfgd.Quadratic(A, b), cfgd.AdaptiveTerminal(gamma=GAMMA)
 
@@ -91,7 +85,8 @@ def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
 
 def _sweep() -> Iterator[Row]:
     d, settings, iterations = 128, 81, 10_000
-    X, y = ill_conditioned(d, seed=0)
+    random = np.random.default_rng(0)
+    X, y = ill_conditioned(random, d), random.normal(size=d)
     objective = cfgd.LeastSquares(X, y)
     methods = cfgd.AdaptiveTerminal(gamma=-np.linspace(20.0, 100.0, settings))
     x0 = np.ones(d)

@@ -41,7 +41,7 @@ INTERRUPTED = 130  # what a shell gives for Ctrl-C
 # from loose to tight: what a tolerance means differs from solver to solver
 TOLERANCES = tuple(10.0**-k for k in range(4, 15))
 # decades of it that may change nothing before a solver is given up
-IDLE = 2
+IDLE = 4
 
 
 class Report(NamedTuple):

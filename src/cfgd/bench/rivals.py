@@ -23,7 +23,7 @@ from cfgd.bench.cases import Case
 
 MOST = 20_000  # iterations of anything
 # seconds: a run that takes longer is not tried again with a smaller tolerance
-PATIENCE = 20.0
+PATIENCE = 10.0
 
 
 class Outcome(NamedTuple):

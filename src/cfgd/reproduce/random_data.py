@@ -23,12 +23,16 @@ REACHED = 1e-8  # the distance at which runs are compared
 ROWS = 200
 
 
-def problem(seed: int) -> dict[str, Any]:
-    """Singular values of a Gaussian matrix, the largest replaced by 10, the smallest by 0.1."""
-    random = np.random.default_rng(seed)
-    U, s, V = np.linalg.svd(random.normal(size=(DIMENSION, DIMENSION)) / np.sqrt(DIMENSION))
+def ill_conditioned(random: np.random.Generator, d: int = DIMENSION) -> Any:
+    """Section 4.1: a Gaussian matrix, its largest singular value set to 10, its smallest to 0.1."""
+    U, s, V = np.linalg.svd(random.normal(size=(d, d)) / np.sqrt(d))
     s[0], s[-1] = 10.0, 0.1
-    X = (U * s) @ V
+    return (U * s) @ V
+
+
+def problem(seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    X = ill_conditioned(random)
     y = random.normal(size=DIMENSION)
     return {
         "X": X,
