@@ -130,9 +130,17 @@ def test_networks_are_judged_by_their_loss():
     lines = {line.solver: line for line in table(runs)}
     assert lines["L-BFGS-B"].winner
     assert lines["L-BFGS-B"].ratio == 2.0
-    assert any(
-        "in 0 of 1 cases (wanted 1): DOES NOT HOLD" in said for said in verdicts([*lines.values()])
-    )
+    loss, time = verdicts([*lines.values()])
+    assert "the loss of Auto" in loss
+    assert "in 0 of 1 cases (wanted 1): DOES NOT HOLD" in loss
+    assert "a fifth of its time (0.1 to 0.1) in 1 of 1 cases (wanted 1): holds" in time
+
+
+@pytest.mark.parametrize(("products", "holds"), [(8000.0, ": holds"), (8002.0, "NOT HOLD")])
+def test_the_gas_data_are_judged_by_iterations(products, holds):
+    runs = [of(OURS, 0, products, problem="gas", group="least squares")]
+    (said,) = verdicts(table(runs))
+    assert said.endswith(holds), said
 
 
 def test_a_profile_counts_what_was_not_solved():
