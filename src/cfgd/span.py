@@ -74,6 +74,7 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
     # a model that rounding or overflow has spoilt is not followed
     bad = ~(slope > 0) | ~jnp.isfinite(slope)
     p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
+    eta, gamma = jnp.where(bad, 1, eta), jnp.where(bad, 0, gamma)
 
     image = objective.image(point, p)
     whole = objective.move(point, p, image, jnp.ones((), g.dtype), slope)
@@ -120,20 +121,34 @@ def _best_of_span(state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
     model = to_span @ (basis @ images.T) @ to_span[:-1, :-1].T
     among, coupling, old = model[:-1], model[-1], kept[:-1]
     among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
-    curvatures, axes = jnp.linalg.eigh(among)
-    largest = jnp.max(jnp.abs(curvatures))
-    curvatures = jnp.maximum(jnp.abs(curvatures), CURVATURE_TOLERANCE * largest) + state.damping
-
-    def newton(of: Any) -> Any:
-        return axes @ ((axes.T @ of) / curvatures)
-
+    largest = jnp.linalg.norm(among)
+    inverse = _inverse_by_size(among, CURVATURE_TOLERANCE * largest, state.damping)
     sigma = _new_curvature(state, P, largest) + state.damping
-    new = (slopes[-1] - coupling @ newton(slopes[:-1])) / sigma
-    best = jnp.append(newton(slopes[:-1] - new * coupling), new)
+    new = (slopes[-1] - coupling @ inverse @ slopes[:-1]) / sigma
+    best = jnp.append(inverse @ (slopes[:-1] - new * coupling), new)
     weights = scale * (best @ to_span)
     p = weights[:-1] @ state.steps + weights[-1] * u
     gamma = jnp.where(weights[-1] != 0, weights[0] / weights[-1], 0)
     return p, weights[-1], gamma, ~jnp.any(there[:-1]), largest
+
+
+def _inverse_by_size(M: Any, least: Any, damping: Any) -> Any:
+    """(max(|M|, least) + damping)^-1; where M is positive a Cholesky factor will do, for less."""
+    identity = jnp.eye(len(M), dtype=M.dtype)
+
+    def factor(more: Any) -> Any:
+        return jnp.linalg.cholesky(M + more * identity, symmetrize_input=False)
+
+    def positive() -> Any:
+        half = jax.scipy.linalg.solve_triangular(factor(least + damping), identity, lower=True)
+        return half.T @ half
+
+    def by_size() -> Any:
+        curvatures, axes = jnp.linalg.eigh(M, symmetrize_input=False)
+        return (axes / (jnp.maximum(jnp.abs(curvatures), least) + damping)) @ axes.T
+
+    # without the damping: it must not make a negative curvature a small positive one
+    return jax.lax.cond(jnp.all(jnp.isfinite(factor(least))), positive, by_size)
 
 
 def _new_curvature(state: SpanState, P: Any, largest: Any) -> Any:

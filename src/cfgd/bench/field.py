@@ -88,7 +88,8 @@ def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    # an instance may take minutes: longer than what the estimate looks back on by itself
+    with Progress(*columns, console=console, speed_estimate_period=3600) as progress:
         task = progress.add_task("", total=len(problems) * seeds)
         report = run(
             out,

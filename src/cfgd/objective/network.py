@@ -24,10 +24,11 @@ class Parameters(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a point of a network keeps: a_1 z + a_2, phi of it, and N(z) - y."""
+    """What a point of a network keeps: a_1 z + a_2, phi and phi' of it, and N(z) - y."""
 
     inside: Any
     phi: Any
+    slope: Any
     misfit: Any
 
 
@@ -127,7 +128,7 @@ class ShallowNetwork(Objective):
         misfit = phi @ output - self.y
         back = misfit[:, None] * slope
         gradient = jnp.concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
-        return Point(x, inner(misfit, misfit) / 2, gradient, Seen(inside, phi, misfit))
+        return Point(x, inner(misfit, misfit) / 2, gradient, Seen(inside, phi, slope, misfit))
 
     def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
         """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
@@ -162,8 +163,7 @@ class ShallowNetwork(Objective):
 
     def gauss_newton_diagonal(self, point: Point) -> Any:
         _, output = self._layers(point.x)
-        _, slope, _ = self.activation(point.carried.inside)
-        hidden = (self.z**2).T @ slope**2 * output**2
+        hidden = (self.z**2).T @ point.carried.slope**2 * output**2
         return jnp.concatenate([hidden.reshape(-1), jnp.sum(point.carried.phi**2, 0)])
 
     def image(self, point: Point, d: Any) -> Any:
@@ -173,8 +173,8 @@ class ShallowNetwork(Objective):
     def hessian_times(self, point: Point, v: Any) -> Any:
         """The derivative of the gradient along v; it takes no new activation's worth of work."""
         (_, output), (weights_v, output_v) = self._layers(point.x), self._layers(v)
-        inside, phi, misfit = point.carried
-        _, slope, curvature = self.activation(inside)
+        inside, phi, slope, misfit = point.carried
+        _, _, curvature = self.activation(inside)
         inside_v = self.z @ weights_v
         phi_v = slope * inside_v
         misfit_v = phi_v @ output + phi @ output_v
