@@ -310,7 +310,7 @@ def test_an_indefinite_start_does_not_run_off_along_a_valley(name, seed):
     ends = cfgd.minimize(case.fn, case.x0)
     assert ends.success
     assert ends.value < 1e-2
-    assert ends.iterations < 200
+    assert ends.iterations < 1000
 
 
 def test_slopes_go_on_where_rounding_hides_the_decrease():
