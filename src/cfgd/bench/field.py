@@ -142,7 +142,9 @@ def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, refer
         same = before is not None and before.work == outcome.work and tolerance < TARGET
         idle = idle + 1 if same else 0
         spent += seconds
-        if met or idle == IDLE or seconds > PATIENCE or spent > 2 * PATIENCE:
+        # the first run may have spent its time on compiling
+        late = before is not None and (seconds > PATIENCE or spent > 2 * PATIENCE)
+        if met or idle == IDLE or late:
             break
     if met and seconds < COMPILING:  # once more, now that all is compiled
         began = time.perf_counter()
