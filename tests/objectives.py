@@ -326,3 +326,19 @@ def walk(name):
 def reference(name):
     case = CASES[name]
     return in_float64(jitted_reference, case.fn, case.model, *arguments(case))
+
+
+TIGHT = 1e-11  # what the structured objectives owe
+
+
+def close(got, want, tolerance=TIGHT):
+    """Equal shapes, and equal to `tolerance` of the largest entry."""
+    assert np.shape(got) == np.shape(want)
+    np.testing.assert_allclose(
+        got, want, rtol=0, atol=tolerance * (1 + np.max(np.abs(want), initial=0))
+    )
+
+
+def all_close(got, want, tolerance=TIGHT):
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        close(one, other, tolerance)

@@ -6,10 +6,12 @@ end or sign must show.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.special
 
 import cfgd
@@ -18,6 +20,15 @@ import cfgd
 def identity(x):
     """For `record`: one function, so that equal runs share one compilation."""
     return x
+
+
+def look_on(solution):
+    """A callback: with one the solver goes by single iterations, otherwise by blocks of eight."""
+
+
+# the paper's data is not ours to hand out
+GAS = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
+needs_gas = pytest.mark.skipif(not GAS.exists(), reason=f"the gas data is not at {GAS}")
 
 
 class Problem(NamedTuple):
@@ -267,3 +278,20 @@ def smooth_walk(row, choose, x0, iterations):
         steps.append(Step(x, d, g @ d, eta))
         points.append(x - eta * d)
     return np.array(points), steps
+
+
+def pytree_bowl(p):
+    return jnp.sum((p["a"] - 1.0) ** 2) + 2 * (p["b"] + 0.5) ** 2 + p["a"][0] * p["b"]
+
+
+TREE = {"a": np.array([2.0, -1.0]), "b": np.array(0.3)}
+
+
+def fixed_gd(eta):
+    return cfgd.GradientDescent(cfgd.FixedStep(eta))
+
+
+def stages_of(gamma):
+    """As many stages and iterations as in METHODS: one compilation for both."""
+    stages = [cfgd.Stage(5, gamma=gamma), cfgd.Stage(6, gamma=gamma / 2), cfgd.Stage(20, gamma=0.0)]
+    return cfgd.AdaptiveOrder(stages, C)

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -11,8 +10,8 @@ import scipy.sparse
 
 import cfgd
 from cfgd.best import MOST_PRODUCTS, extremes
+from problems import GAS, needs_gas
 
-GAS = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
 BEST = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))
 
 
@@ -150,7 +149,7 @@ def test_the_products_are_counted():
     assert end.evaluations >= 12 + 7
 
 
-@pytest.mark.skipif(not GAS.exists(), reason=f"the gas data is not at {GAS}")
+@needs_gas
 def test_gamma_of_the_gas_data_explains_the_range_of_the_paper():
     with gzip.open(GAS, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",")

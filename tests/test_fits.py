@@ -12,6 +12,7 @@ import cfgd
 from cfgd import Status
 from cfgd.run import Run
 from objectives import COUNTS, FORMATS, LABELS, LOSSES, W0, WEIGHTS, X, Y, wave
+from problems import look_on
 
 # ---------------------------------------------------------------------------- fits
 
@@ -280,10 +281,6 @@ PRODUCT = {
     ]
 }
 ITERATIONS = 10
-
-
-def look_on(solution):
-    """A callback: with one, quadratics go by single iterations, which compile in less time."""
 
 
 def callback_of(objective, method):

@@ -25,6 +25,7 @@ from problems import (
     ill_conditioned,
     lagged,
     least_squares,
+    look_on,
     smooth_walk,
     walk,
     wave,
@@ -57,10 +58,6 @@ def points_of(problem, method, iterations=ITERATIONS, **options):
     )
     assert solution.iterations == iterations
     return solution.history["x"]
-
-
-def look_on(solution):
-    """A callback: with one the solver goes by single iterations, otherwise by blocks of eight."""
 
 
 @pytest.mark.parametrize(("problem", "row", "step", "eta"), WALKS.values(), ids=WALKS)

@@ -17,6 +17,7 @@ from cfgd.reproduce.catalogue import EXPERIMENTS, chosen
 from cfgd.reproduce.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim, Outcome
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting, Silent
 from cfgd.reproduce.runner import reproduce
+from problems import GAS, needs_gas
 
 TINY = Setting("tiny")
 GRADIENT_DESCENT = cfgd.GradientDescent()
@@ -248,12 +249,10 @@ def test_the_papers_claims_on_random_data_that_should_hold() -> None:
 
 
 @pytest.mark.slow
+@needs_gas
 def test_the_papers_claims_on_the_gas_data() -> None:
-    found = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
-    if not found.exists():
-        pytest.skip("the gas data is not here: put it at ../shared/data/gas.csv.gz")
     experiment = EXPERIMENTS["uci"]
-    run = experiment.run(Setting("full", gas=gas.read(found)), Silent()).data
+    run = experiment.run(Setting("full", gas=gas.read(GAS)), Silent()).data
     condition, share, faster, descent = (one.judge(run) for one in experiment.claims)
     assert [one.verdict for one in (condition, faster, descent)] == [HOLDS] * 3
     # whether that is "almost all" is for the claim to say; this guards the solver

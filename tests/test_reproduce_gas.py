@@ -13,8 +13,7 @@ import pytest
 from rich.console import Console
 
 from cfgd.reproduce import gas, gas_download
-
-REAL = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
+from problems import GAS, needs_gas
 
 
 def table(rows: int = 140) -> Any:
@@ -175,8 +174,8 @@ def test_the_stand_in_has_the_size_and_conditioning() -> None:
     assert y.std() == pytest.approx(1)
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the gas data is not beside this checkout")
+@needs_gas
 def test_the_real_data_has_the_papers_condition_number() -> None:
-    X, _ = gas.standardised(gas.read(REAL))
+    X, _ = gas.standardised(gas.read(GAS))
     assert X.shape == (2565, 128)
     assert np.linalg.cond(X) == pytest.approx(70_980, rel=1e-3)

@@ -1,4 +1,4 @@
-"""The solver around the methods: how runs stop, what they give back, and in which precision."""
+"""The solver around the methods: how runs stop, and what they give back."""
 
 import os
 import re
@@ -20,11 +20,16 @@ from problems import (
     PAST,
     PROBLEMS,
     SMOOTH_METHODS,
+    TREE,
     WAVE_X0,
     A,
     B,
     C,
+    fixed_gd,
     identity,
+    look_on,
+    pytree_bowl,
+    stages_of,
     wave,
 )
 
@@ -37,18 +42,7 @@ FLAT = cfgd.Quadratic(np.diag([1.0, 1.0, 1e-13]), np.zeros(3))
 LONG = 2 * 10**6  # iterations that take seconds
 
 
-def pytree_bowl(p):
-    return jnp.sum((p["a"] - 1.0) ** 2) + 2 * (p["b"] + 0.5) ** 2 + p["a"][0] * p["b"]
-
-
-TREE = {"a": np.array([2.0, -1.0]), "b": np.array(0.3)}
-
-
 # ---------------------------------------------------------------- every stop
-
-
-def look_on(solution):
-    """A callback: with one the solver goes by single iterations, otherwise by blocks of eight."""
 
 
 def bowl(**options):
@@ -410,118 +404,6 @@ def fixed_long(record):
     )
 
 
-# ---------------------------------------------------------------- precision and kinds of arrays
-
-
-@pytest.fixture(params=[False, True], ids=["x64 off", "x64 on"])
-def global_x64(request):
-    """JAX as its user may have set it, and the setting still there afterwards."""
-    with jax.enable_x64(request.param):
-        yield request.param
-        assert jax.config.jax_enable_x64 is request.param
-
-
-def small_quadratic(dtype):
-    return cfgd.Quadratic(A.astype(dtype), B.astype(dtype))
-
-
-# x0, the precision of A and b, and what x must be
-KINDS = {
-    "float64": (X0, np.float64, np.ndarray, np.float64),
-    "float32": (X0.astype(np.float32), np.float32, np.ndarray, np.float32),
-    "jax float32": (lambda: jnp.asarray(X0, jnp.float32), np.float32, jax.Array, np.float32),
-    "list of integers": ([1, -2, 1], np.float64, np.ndarray, np.float64),
-    "integers": (np.array([1, -2, 1]), np.float64, np.ndarray, np.float64),
-    "float32 start on float64 data": (
-        X0.astype(np.float32),
-        np.float64,
-        np.ndarray,
-        np.float64,
-    ),
-}
-
-
-@pytest.mark.parametrize(("x0", "data", "kind", "dtype"), KINDS.values(), ids=KINDS)
-def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
-    x0 = x0() if callable(x0) else x0
-    solution = cfgd.minimize(
-        small_quadratic(data), x0, GradientDescent(), tolerance=1e-6, callback=look_on
-    )
-    assert isinstance(solution.x, kind)
-    assert solution.x.dtype == dtype
-    assert solution.status is Status.converged
-    assert solution.history["value"].dtype == dtype
-    np.testing.assert_allclose(solution.x, BOWL.minimiser, rtol=1e-4)
-
-
-SEARCHES = {"armijo, x64 off": (cfgd.ArmijoStep(), False), "grid, x64 on": (cfgd.GridStep(), True)}
-
-
-@pytest.mark.parametrize(("step", "x64"), SEARCHES.values(), ids=SEARCHES)
-def test_float32_stays_float32_on_a_function(step, x64):
-    """With nodes, a lag and a search."""
-    method = AdaptiveTerminal(gamma=-0.1, lag=2, nodes=3, step=step)
-    x0 = WAVE_X0.astype(np.float32)
-    with jax.enable_x64(x64):
-        solution = cfgd.minimize(wave, x0, method, max_iterations=20)
-    assert solution.x.dtype == np.float32
-    assert solution.value < float(wave(x0)) - 1
-
-
-def test_float64_is_really_float64():
-    """With JAX at float32 throughout, an error of 1e-7 would be the best."""
-    assert not jax.config.jax_enable_x64
-    solution = bowl(tolerance=1e-14)
-    np.testing.assert_allclose(solution.x, BOWL.minimiser, rtol=1e-13)
-    seen = []
-    cfgd.minimize(lambda x: seen.append(x.dtype) or wave(x), WAVE_X0, GradientDescent())
-    assert set(seen) == {np.dtype(np.float64)}
-    assert not jax.config.jax_enable_x64
-
-
-def test_the_flag_is_untouched_by_an_error():
-    with pytest.raises(ZeroDivisionError):
-        bowl(callback=lambda solution: 1 / 0)
-    assert not jax.config.jax_enable_x64
-
-
-def test_pytrees_keep_structure_and_kinds():
-    x0 = {"a": jnp.array([2.0, -1.0]), "b": np.float32(0.3)}
-    solution = cfgd.minimize(pytree_bowl, x0, GradientDescent(), tolerance=1e-5)
-    assert isinstance(solution.x["a"], jax.Array)
-    assert isinstance(solution.x["b"], np.ndarray)
-    assert solution.x["a"].dtype == solution.x["b"].dtype == np.float32
-    assert solution.x["b"].shape == ()
-    np.testing.assert_allclose(solution.x["a"], [10 / 7, 1.0], rtol=1e-3)
-    np.testing.assert_allclose(solution.x["b"], -6 / 7, rtol=1e-3)
-
-
-def test_a_pytree_as_past():
-    past = {"a": np.array([1.0, 3.0]), "b": np.array(-1.0)}
-
-    def vector(v):
-        return pytree_bowl({"a": v[:2], "b": v[2]})
-
-    def end(f, x0, past):
-        method = AdaptiveTerminal(gamma=0.2, past=[past], nodes=1)
-        return cfgd.minimize(f, x0, method, max_iterations=6, tolerance=0).x
-
-    got, want = end(pytree_bowl, TREE, past), end(vector, [2.0, -1.0, 0.3], [1.0, 3.0, -1.0])
-    np.testing.assert_allclose([*got["a"], got["b"]], want, rtol=1e-13)
-
-
-SHAPES = {"a number": 3.0, "0-d": np.array(3.0), "a matrix": np.array([[3.0, 1.0], [0.5, -2.0]])}
-
-
-@pytest.mark.parametrize("x0", SHAPES.values(), ids=SHAPES)
-def test_x_has_the_shape_of_x0(x0):
-    solution = cfgd.minimize(lambda x: jnp.sum((x - 1.0) ** 4 + x**2), x0, GradientDescent())
-    assert isinstance(solution.x, np.ndarray)
-    assert solution.x.shape == np.shape(x0)
-    root = np.roots([4, -12, 14, -4])  # 4 (x - 1)^3 + 2 x
-    np.testing.assert_allclose(solution.x, root[np.isreal(root)].real[0], rtol=1e-6)
-
-
 # ---------------------------------------------------------------- compilation
 
 
@@ -560,7 +442,8 @@ def test_new_numbers_of_a_sweep_do_not_compile_again(caplog):
 
     assert compilations(caplog, lambda: run([-0.3, -0.2, 0.0, 0.1]))
     assert not compilations(caplog, lambda: run([0.4, 0.3, 0.2, -0.1]))
-    assert not compilations(caplog, lambda: run([0.4, 0.3, 0.2, -0.1], STARTS))
+    starts = X0 + np.arange(12.0).reshape(4, 3) / 10
+    assert not compilations(caplog, lambda: run([0.4, 0.3, 0.2, -0.1], starts))
 
 
 def test_new_numbers_do_not_trace_a_function_again():
@@ -586,132 +469,6 @@ def test_new_numbers_do_not_trace_a_function_again():
     assert traced(0.5, 0.1, 0.01, x0, c) > 1
     # x0 is looked at once, to see that the function returns a number
     assert traced(0.3, 0.2, 0.02, x0 + 1, c - 1) <= 1
-
-
-# ---------------------------------------------------------------- sweep
-
-
-def fixed_gd(eta):
-    return GradientDescent(FixedStep(eta))
-
-
-def stages_of(gamma):
-    """As many stages and iterations as in METHODS: one compilation for both."""
-    stages = [cfgd.Stage(5, gamma=gamma), cfgd.Stage(6, gamma=gamma / 2), cfgd.Stage(20, gamma=0.0)]
-    return cfgd.AdaptiveOrder(stages, C)
-
-
-GAMMAS = np.array([-0.4, -0.25, 0.0, 0.3])
-ETAS = np.array([0.05, 0.11, 0.2, 0.3])
-ROWS = np.array([[-0.3, 0.2, 0.1], [0.1, -0.2, 0.0], [0.3, 0.3, -0.2], [-0.1, 0.0, 0.2]])
-STARTS = X0 + ROWS
-# the methods of a sweep, its starts, and the settings one by one
-SWEEPS = {
-    "gamma": (AdaptiveTerminal(gamma=GAMMAS), X0, [AdaptiveTerminal(gamma=g) for g in GAMMAS]),
-    "list": (
-        [AdaptiveTerminal(gamma=g) for g in GAMMAS],
-        X0,
-        [AdaptiveTerminal(gamma=g) for g in GAMMAS],
-    ),
-    "x0": (AdaptiveTerminal(gamma=GAMMAS), STARTS, [AdaptiveTerminal(gamma=g) for g in GAMMAS]),
-    "alpha and beta": (
-        AdaptiveTerminal(GAMMAS + 0.5, beta=GAMMAS),
-        X0,
-        [AdaptiveTerminal(g + 0.5, beta=g) for g in GAMMAS],
-    ),
-    "gamma per coordinate": (
-        AdaptiveTerminal(gamma=ROWS, past=PAST[:1]),
-        X0,
-        [AdaptiveTerminal(gamma=row, past=PAST[:1]) for row in ROWS],
-    ),
-    "past": (
-        AdaptiveTerminal(gamma=-0.2, lag=2, past=STARTS[:, None] * [[1], [-1]]),
-        X0,
-        [AdaptiveTerminal(gamma=-0.2, lag=2, past=[row, -row]) for row in STARTS],
-    ),
-    "eta": (fixed_gd(ETAS), X0, [fixed_gd(eta) for eta in ETAS]),
-    "terminal": (
-        NonAdaptive(STARTS, gamma=0.4),
-        X0,
-        [NonAdaptive(row, gamma=0.4) for row in STARTS],
-    ),
-    "stages": (stages_of(1 + GAMMAS), X0, [stages_of(1 + gamma) for gamma in GAMMAS]),
-}
-
-
-def assert_same_runs(ends, x0, settings, **options):
-    """Setting by setting: x, value, iterations and history of a sweep and of `minimize`."""
-    assert len(ends) == len(settings) == 4
-    assert ends.x.shape == (4, 3)
-    assert ends.history["x"].shape == (4, len(ends.history["iteration"]), 3)
-    for i, (end, method) in enumerate(zip(ends, settings, strict=True)):
-        run = cfgd.minimize(F, x0[i] if np.ndim(x0) == 2 else x0, method, **options)
-        n = len(run.history["iteration"])
-        assert end.iterations == run.iterations
-        assert end.status is run.status
-        assert end.resets == run.resets
-        np.testing.assert_allclose(end.x, run.x, rtol=1e-9)
-        np.testing.assert_allclose(end.value, run.value, rtol=1e-12)
-        labels = np.minimum(end.history["iteration"], run.iterations)
-        np.testing.assert_array_equal(labels[:n], run.history["iteration"])
-        np.testing.assert_allclose(end.history["x"][:n], run.history["x"], rtol=1e-8)
-        np.testing.assert_allclose(end.history["value"][:n], run.history["value"], rtol=1e-9)
-        # a run that is over stays where it is while others go on
-        waits = end.history["x"][n:]
-        np.testing.assert_allclose(waits, np.broadcast_to(run.x, waits.shape), rtol=1e-8)
-
-
-@pytest.mark.parametrize(("methods", "x0", "settings"), SWEEPS.values(), ids=SWEEPS)
-def test_a_sweep_is_its_runs(methods, x0, settings):
-    options = {"tolerance": 1e-7, "max_iterations": 60, "record": RECORD, "callback": look_on}
-    assert_same_runs(cfgd.sweep(F, x0, methods, **options), x0, settings, **options)
-
-
-@pytest.mark.parametrize("every", [1, 4])
-def test_a_sweep_in_blocks_is_its_runs(every):
-    """One setting is over in the middle of a block: the others wait for nothing."""
-    methods, x0, settings = SWEEPS["x0"]
-    options = {"tolerance": 1e-7, "record": RECORD, "every": every}
-    ends = cfgd.sweep(F, x0, methods, **options)
-    assert len(set(ends.iterations)) == 4
-    assert_same_runs(ends, x0, settings, **options)
-
-
-def test_a_sweep_on_a_function():
-    etas = np.array([0.02, 0.05, 0.9])
-    ends = cfgd.sweep(wave, WAVE_X0, fixed_gd(etas), max_iterations=50, record=RECORD)
-    for end, eta in zip(ends, etas, strict=True):
-        run = cfgd.minimize(wave, WAVE_X0, fixed_gd(eta), max_iterations=50, record=RECORD)
-        assert end.status is run.status
-        assert end.iterations == run.iterations
-        np.testing.assert_allclose(end.x, run.x, rtol=1e-12)
-    assert [end.status for end in ends] == ends.status
-    assert ends.status[2] is Status.nonfinite
-    assert ends.message[2] == Status.nonfinite.value
-    np.testing.assert_array_equal(ends.success, [False, False, False])
-
-
-PYTREES = {
-    "past": lambda gamma, c: AdaptiveTerminal(gamma=gamma, nodes=1, past=[c]),
-    "terminal": lambda gamma, c: NonAdaptive(c, gamma=gamma, nodes=1),
-}
-
-
-@pytest.mark.parametrize("method", PYTREES.values(), ids=PYTREES)
-def test_a_sweep_of_a_pytree(method):
-    point, options = {"a": np.array([1.0, 3.0]), "b": np.array(-1.0)}, {"max_iterations": 6}
-    ends = cfgd.sweep(pytree_bowl, TREE, method([0.1, 0.2], point), **options)
-    assert ends.x["a"].shape == (2, 2)
-    assert ends.x["b"].shape == (2,)
-    run = cfgd.minimize(pytree_bowl, TREE, method(0.2, point), **options)
-    np.testing.assert_allclose(ends[1].x["a"], run.x["a"], rtol=1e-12)
-    np.testing.assert_allclose(ends[1].x["b"], run.x["b"], rtol=1e-12)
-    assert np.all(ends.x["a"][0] != ends.x["a"][1])
-
-
-def test_settings_of_a_sweep_cannot_be_counted_for_one_run():
-    with pytest.raises(TypeError, match=r"^A solution of one setting has no length\.$"):
-        len(bowl(max_iterations=7))
 
 
 # ---------------------------------------------------------------- progress

@@ -5,15 +5,14 @@ the solver.
 """
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from cfgd import theory
+from problems import GAS, needs_gas
 
-GAS = Path(__file__).parents[2] / "shared/data/gas.csv.gz"
 SEEDS = range(24)
 seeds = pytest.mark.parametrize("seed", SEEDS)
 lags = pytest.mark.parametrize("lag", [1, 2, 3, 4])
@@ -510,7 +509,7 @@ def test_best_constants_scale_the_direction_by_the_diagonal(seed):
     assert norms(x - p.x_star) < best.rate**iterations * size * 100 * iterations
 
 
-@pytest.mark.skipif(not GAS.exists(), reason="the gas data are not part of the project")
+@needs_gas
 def test_best_gamma_of_the_gas_data():
     """It explains the range [-100, -20] that the paper found by hand."""
     X = np.loadtxt(GAS, delimiter=",")[:, :-1]

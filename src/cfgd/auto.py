@@ -45,7 +45,7 @@ class Auto(Iteration):
     the best one. A singular system converges to the solution nearest to x0 in the norm of D.
 
     On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
-    curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (exact up
+    curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (of |H| up
     to dimension 32, hutchinson beyond) kept up to date by the gradients seen. The quadratic model
     on the span follows from the last gradients and takes no Hessian-vector product: an iteration
     costs one gradient, and another where the step has to be shortened. Negative curvature is

@@ -14,7 +14,7 @@ from cfgd.objective.local import Local
 
 # terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
 TERMINALS = 16
-# up to this dimension the first scaling is the exact diagonal, beyond it the mean of probes
+# up to this dimension the first scaling is diag(|H|), beyond it the mean of probes
 EXACT_DIMENSION, PROBES = 32, 8
 MOST_TRIES = 60
 # squared part of a unit direction that must be new, and curvatures that count as zero
@@ -76,9 +76,7 @@ def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState,
     p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
     eta, gamma = jnp.where(bad, 1, eta), jnp.where(bad, 0, gamma)
 
-    image = objective.image(point, p)
-    whole = objective.move(point, p, image, jnp.ones((), g.dtype), slope)
-    t, new, tries = _search(objective, point, p, image, slope, whole, moves)
+    t, new, tries = _search(objective, point, p, slope, moves)
     moved, change = new.x - point.x, new.gradient - g
     went = t > 0
     # without a step the past is forgotten: what is left is the scaled gradient
@@ -180,14 +178,17 @@ def _orthonormal(gram: Any) -> tuple[Any, Any]:
 
 
 def _search(
-    objective: Objective, point: Point, p: Any, image: Any, slope: Any, whole: Point, moves: Any
+    objective: Objective, point: Point, p: Any, slope: Any, moves: Any
 ) -> tuple[Any, Point, Any]:
     """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
 
+    Returns t, the point there (t = 0 and x itself if there is none) and the tries after the first.
     Where rounding hides the decrease that the slope promises, not to increase will do, and of the
     whole step the slopes at its ends say that better than values.
     """
     value, eps = point.value, jnp.finfo(point.value.dtype).eps
+    image = objective.image(point, p)
+    whole = objective.move(point, p, image, jnp.ones_like(value), slope)
     hidden = slope <= eps**0.6 * jnp.abs(value)
     by_slopes = hidden & (inner(whole.gradient, p) >= -0.8 * slope)
     same = by_slopes & (whole.value <= value + eps**0.8 * jnp.abs(value))

@@ -148,15 +148,15 @@ def verdicts(lines: list[Line]) -> list[str]:
         found.append(_verdict(words, gas.score[0] / 2, 4000))
     networks = [pair for p in problems if (pair := against(p, "L-BFGS-B")) and _by_loss(pair[0])]
     if networks:
-        most = -(-5 * len(networks) // 6)
+        wanted = -(-5 * len(networks) // 6)
         better = sum(ours.score[0] <= theirs.score[0] for ours, theirs in networks)
         words = "networks: at equal work the loss of Auto is at most that of L-BFGS-B"
-        found.append(_count(words, better, len(networks), most))
+        found.append(_count(words, better, len(networks), wanted))
         shares = [ours.to_reference / theirs.seconds[0] for ours, theirs in networks]
         quick = sum(share <= 0.2 for share in shares)
         words = "networks: Auto is at the final loss of L-BFGS-B in a fifth of its time"
         words += f" ({min(shares):.2g} to {max(shares):.2g})"
-        found.append(_count(words, quick, len(networks), most))
+        found.append(_count(words, quick, len(networks), wanted))
     smooth = [
         pair
         for p in problems
@@ -176,8 +176,8 @@ def _verdict(what: str, ratio: float, most: float) -> str:
     return f"{what}: {ratio:.4g} (wanted at most {most:g}): {_holds(ratio <= most)}"
 
 
-def _count(what: str, count: int, of: int, least: int) -> str:
-    return f"{what} in {count} of {of} cases (wanted {least}): {_holds(count >= least)}"
+def _count(what: str, count: int, of: int, wanted: int) -> str:
+    return f"{what} in {count} of {of} cases (wanted {wanted}): {_holds(count >= wanted)}"
 
 
 def _holds(holds: bool) -> str:

@@ -185,8 +185,8 @@ class ShallowNetwork(Objective):
     def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
         (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
         seen = point.carried
-        _, slope, curvature = self.activation(seen.inside)
-        change = slope * image
+        _, _, curvature = self.activation(seen.inside)
+        change = seen.slope * image
         first = change @ output + seen.phi @ out_d
         second = (curvature * image * image) @ output + 2 * (change @ out_d)
         return inner(first, first) + inner(seen.misfit, second)
