@@ -1,15 +1,25 @@
 """Caputo fractional gradient descent."""
 
 from cfgd import theory as theory
-from cfgd.auto import Auto as Auto
 from cfgd.calculus import caputo as caputo, smoothing as smoothing
-from cfgd.gradient import fractional_gradient as fractional_gradient
 from cfgd.method import (
     AdaptiveOrder as AdaptiveOrder,
     AdaptiveTerminal as AdaptiveTerminal,
+    ArmijoStep as ArmijoStep,
+    Auto as Auto,
+    Chosen as Chosen,
+    ExactStep as ExactStep,
+    FixedStep as FixedStep,
+    Fractional as Fractional,
     GradientDescent as GradientDescent,
+    GridStep as GridStep,
+    NetworkStep as NetworkStep,
     NonAdaptive as NonAdaptive,
     Stage as Stage,
+    StepRule as StepRule,
+    fractional_gradient as fractional_gradient,
+    order as order,
+    terminal as terminal,
 )
 from cfgd.objective import (
     LeastSquares as LeastSquares,
@@ -21,16 +31,10 @@ from cfgd.objective import (
     Smooth as Smooth,
 )
 from cfgd.quadrature import gauss_jacobi as gauss_jacobi
-from cfgd.solution import (
+from cfgd.solve import (
     ConvergenceError as ConvergenceError,
     Solution as Solution,
-    Status as Status,
+    minimize as minimize,
+    sweep as sweep,
 )
-from cfgd.solve import minimize as minimize, sweep as sweep
-from cfgd.step import (
-    ArmijoStep as ArmijoStep,
-    ExactStep as ExactStep,
-    FixedStep as FixedStep,
-    GridStep as GridStep,
-    NetworkStep as NetworkStep,
-)
+from cfgd.status import Status as Status

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,3 +71,13 @@ def like(tree: Any, x0: Any) -> Any:
         return np.asarray(leaf)
 
     return jax.tree.map(one, tree, x0)
+
+
+class OfVector(eqx.Module):
+    """fn of a pytree, as a function of the vector in which the pytree is laid out."""
+
+    fn: Callable[[Any], Any]
+    structure: Structure = eqx.field(static=True)
+
+    def __call__(self, vector: Any) -> Any:
+        return self.fn(self.structure.unravel(vector))

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.objective.base import sum_of_parts
+from cfgd.objective.samples import sum_of_parts
+from cfgd.types import Data
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
 CACHE_NUMBERS = 2**15
@@ -134,37 +135,3 @@ class Sparse(eqx.Module):
 
 def _take(v: Any, places: Any) -> Any:
     return jnp.asarray(v).at[places].get(mode=INSIDE)
-
-
-def targets(owner: str, y: Any, X: Dense | Sparse) -> Any:
-    """One target for each sample; labels and counts take the precision of X."""
-    counted = not _check.traced(y) and np.asarray(y).dtype.kind in "biu"
-    y = _check.array(owner, "y", y, "be a vector of numbers")
-    _check.shape(owner, "y", y, (X.shape[0],))
-    return y.astype(X.dtype) if counted else y
-
-
-def weights(owner: str, sample_weight: Any, m: int, like: Any) -> Any:
-    """One weight for each sample, ones by default, in the precision of the data."""
-    if sample_weight is None:
-        return np.ones(m, getattr(like, "dtype", np.float64))
-    counted = not _check.traced(sample_weight) and np.asarray(sample_weight).dtype.kind in "biu"
-    weight = _check.array(owner, "sample_weight", sample_weight)
-    _check.shape(owner, "sample_weight", weight, (m,))
-    if counted:
-        weight = weight.astype(getattr(like, "dtype", np.float64))
-    if not _check.traced(weight):
-        if np.any(np.asarray(weight) < 0):
-            first = int(np.argmax(np.asarray(weight) < 0))
-            got = f"{np.asarray(weight)[first]} at index {first}"
-            _check.fail(owner, "sample_weight", "not be negative", got)
-        if not np.any(np.asarray(weight)):
-            _check.fail(owner, "sample_weight", "have a positive entry", "only zeros")
-    return weight
-
-
-def penalty(owner: str, l2: Any, like: Any) -> Any:
-    l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
-    if l2.ndim != 0:
-        _check.fail(owner, "l2", "be one number", f"shape {l2.shape}")
-    return l2 if _check.traced(l2) else np.asarray(l2, getattr(like, "dtype", np.float64))

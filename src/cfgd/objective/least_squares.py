@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
 
-from cfgd.objective.base import Point, inner
-from cfgd.objective.design import Dense, design, penalty, targets, weights
-from cfgd.objective.quadratic import QuadraticWalk
+from cfgd.algebra import inner
+from cfgd.objective.design import Dense, Sparse, design
+from cfgd.objective.line import Line, Point, slope_along
+from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
+from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.types import Data, Numbers, Scalar, Vector
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
 GRAM_DIMENSION = 2048
 
 
-class LeastSquares(QuadraticWalk):
+class ResidualLine(QuadraticLine):
+    """The line in its residual form: `product` is X d, and the residual is what is updated."""
+
+    product: Float[Array, " m"]
+
+    def curvature(self) -> Scalar:
+        f = self.objective
+        return inner(f.sample_weight * self.product, self.product) + f.l2 * inner(self.d, self.d)
+
+    def to(self, eta: Numbers) -> Point:
+        if jnp.ndim(eta) != 0:
+            return super().to(eta)
+        residual = self.point.carried - eta * self.product
+        return self.objective.point(self.point.x - eta * self.d, residual)
+
+
+class LeastSquares(AnyQuadratic):
     r"""f(w) = |Xw - y|^2 / 2: the rows of X are the samples (equation 3.2).
 
     X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
@@ -31,19 +53,19 @@ class LeastSquares(QuadraticWalk):
     0.0 [-3. -5.]
     """
 
-    X: Any
-    y: Any
-    l2: Any
-    sample_weight: Any
-    gram: Any
+    X: Dense | Sparse
+    y: Data
+    l2: Data
+    sample_weight: Data
+    gram: Data | None
 
     def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
         owner = "LeastSquares"
         self.X = design(owner, X)
-        self.y = targets(owner, y, self.X)
         m, d = self.X.shape
-        self.l2 = penalty(owner, l2, self.y)
-        self.sample_weight = weights(owner, sample_weight, m, self.y)
+        self.y = targets(owner, y, m, self.X.dtype)
+        self.l2 = penalty(owner, l2, self.y.dtype)
+        self.sample_weight = weights(owner, sample_weight, m, self.y.dtype)
         cheaper = isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION
         self.gram = self.X.gram(self.sample_weight, self.l2) if cheaper else None
 
@@ -51,16 +73,21 @@ class LeastSquares(QuadraticWalk):
     def dimension(self) -> int:
         return self.X.shape[1]
 
+    @property
+    def has_gauss_newton(self) -> bool:
+        return True
+
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         x = jnp.asarray(x)
         residual = self.X.times(x) - self.y
         return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
 
-    def at(self, x: Any) -> Point:
-        return self._point(x, self.X.times(x) - self.y)
+    def at(self, x: Vector) -> Point:
+        return self.point(x, self.X.times(x) - self.y)
 
-    def _point(self, x: Any, residual: Any) -> Point:
+    def point(self, x: Vector, residual: Float[Array, " m"]) -> Point:
+        """The point at x, its residual Xx - y being known."""
         weighted = self.sample_weight * residual
         return Point(
             x,
@@ -69,30 +96,30 @@ class LeastSquares(QuadraticWalk):
             residual if self.gram is None else None,
         )
 
-    def diagonal(self) -> Any:
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        slope = slope_along(point, d, slope)
+        if self.gram is None:
+            return ResidualLine(self, point, d, slope, self.X.times(d))
+        return QuadraticLine(self, point, d, slope, d @ self.gram)
+
+    def diagonal(self) -> Vector:
         if self.gram is not None:
             return jnp.diagonal(self.gram)
         return self.X.squares(self.sample_weight) + self.l2
 
-    def gauss_newton_diagonal(self, point: Point) -> Any:
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal()
 
-    def image(self, point: Point, d: Any) -> Any:
-        return self.X.times(d) if self.gram is None else d @ self.gram
-
-    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
+    def in_residual_form(self) -> Self:
+        """Without the Gram matrix, whose products would cost the digits that the residual keeps."""
         if self.gram is None:
-            return inner(self.sample_weight * image, image) + self.l2 * inner(d, d)
-        return super().curvature_along(point, d, image)
+            return self
+        return eqx.tree_at(lambda f: f.gram, self, None)
 
-    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        if self.gram is None and etas.ndim == 1:
-            slope = inner(point.gradient, d)
-            curvature = self.curvature_along(point, d, image)
-            return point.value - etas * slope + etas**2 / 2 * curvature
-        return super().values_along(point, d, image, etas)
-
-    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
-        if self.gram is not None or jnp.ndim(eta) != 0:
-            return super().move(point, d, image, eta, slope)
-        return self._point(point.x - eta * d, point.carried - eta * image)
+    def is_singular(self) -> bool:
+        m, d = self.X.shape
+        if float(self.l2) > 0 or m < d:
+            return float(self.l2) == 0
+        if not isinstance(self.X, Dense) or m * d * d > AFFORDABLE:
+            return False
+        return has_null_space(np.asarray(self.X.gram(self.sample_weight, self.l2)))

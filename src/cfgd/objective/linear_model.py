@@ -7,11 +7,47 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from cfgd.objective.base import Objective, Point, inner
-from cfgd.objective.design import design, penalty, targets, weights
+from cfgd.algebra import inner
+from cfgd.objective.base import Objective
+from cfgd.objective.design import Dense, Sparse, design
+from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.loss import Loss, loss_of
+from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
+
+
+class PredictionLine(Line):
+    """Along the line predictions are Xw - eta X d: a candidate costs O(m), once X d is there."""
+
+    product: Float[Array, " m"]  # X d
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(0.0, 0.0)
+
+    def curvature(self) -> Scalar:
+        f = self.objective
+        _, curvature = f.loss.derivatives(self.point.carried, f.y)
+        along = inner(f.sample_weight * curvature * self.product, self.product)
+        return along + f.l2 * inner(self.d, self.d)
+
+    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+        if etas.ndim != 1:
+            return super().values(etas)
+
+        def value(eta: Scalar) -> Scalar:
+            return self.objective.value_of(*self._moved(eta))
+
+        return jax.vmap(value)(etas)
+
+    def to(self, eta: Numbers) -> Point:
+        return super().to(eta) if jnp.ndim(eta) != 0 else self.objective.point(*self._moved(eta))
+
+    def _moved(self, eta: Scalar) -> tuple[Vector, Float[Array, " m"]]:
+        return self.point.x - eta * self.d, self.point.carried - eta * self.product
 
 
 class LinearModel(Objective):
@@ -30,11 +66,11 @@ class LinearModel(Objective):
     2.079442 [-0.5 -1.5]
     """
 
-    X: Any
-    y: Any
+    X: Dense | Sparse
+    y: Data
     loss: Loss
-    l2: Any
-    sample_weight: Any
+    l2: Data
+    sample_weight: Data
 
     def __init__(
         self,
@@ -48,10 +84,10 @@ class LinearModel(Objective):
         self.loss = loss_of(owner, loss)
         self.X = design(owner, X)
         m, _ = self.X.shape
-        y = targets(owner, y, self.X)
+        y = targets(owner, y, m, self.X.dtype)
         self.y = self.loss.targets(owner, y)
-        self.l2 = penalty(owner, l2, y)
-        self.sample_weight = weights(owner, sample_weight, m, y)
+        self.l2 = penalty(owner, l2, y.dtype)
+        self.sample_weight = weights(owner, sample_weight, m, y.dtype)
 
     @property
     def is_quadratic(self) -> bool:
@@ -62,16 +98,8 @@ class LinearModel(Objective):
         return True
 
     @property
-    def curvature_cost(self) -> float:
-        return 0.0
-
-    @property
-    def product_cost(self) -> float:
-        return 1.0
-
-    @property
-    def value_cost(self) -> float:
-        return 0.0  # O(m), once the image is there
+    def has_gauss_newton(self) -> bool:
+        return True
 
     @property
     def dimension(self) -> int:
@@ -80,20 +108,25 @@ class LinearModel(Objective):
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         x = jnp.asarray(x)
-        return self._value(x, self.X.times(x))
+        return self.value_of(x, self.X.times(x))
 
-    def _value(self, x: Any, p: Any) -> Any:
+    def value_of(self, x: Vector, p: Float[Array, " m"]) -> Scalar:
+        """f at x, its predictions p = Xx being known."""
         return inner(self.sample_weight, self.loss.value(p, self.y)) + self.l2 * inner(x, x) / 2
 
-    def at(self, x: Any) -> Point:
-        return self._point(x, self.X.times(x))
+    def at(self, x: Vector) -> Point:
+        return self.point(x, self.X.times(x))
 
-    def _point(self, x: Any, p: Any) -> Point:
+    def point(self, x: Vector, p: Float[Array, " m"]) -> Point:
+        """The point at x, its predictions p = Xx being known."""
         slope, _ = self.loss.derivatives(p, self.y)
         gradient = self.X.back(self.sample_weight * slope) + self.l2 * x
-        return Point(x, self._value(x, p), gradient, p)
+        return Point(x, self.value_of(x, p), gradient, p)
 
-    def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        return PredictionLine(self, point, d, slope_along(point, d, slope), self.X.times(d))
+
+    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         shift = t - point.x
         if self.is_quadratic:
             D = self.X.squares(self.sample_weight) + self.l2
@@ -103,36 +136,21 @@ class LinearModel(Objective):
         )
         return slope + self.l2 * t, curvature + self.l2
 
-    def diagonal_at(self, point: Point) -> Any:
+    def diagonal_at(self, point: Point) -> Vector:
         """The curvatures f_j''(x_j): for a linear model Gauss-Newton's and the exact ones."""
         _, curvature = self.loss.derivatives(point.carried, self.y)
         return self.X.squares(self.sample_weight * curvature) + self.l2
 
-    def gauss_newton_diagonal(self, point: Point) -> Any:
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal_at(point)
 
-    def image(self, point: Point, d: Any) -> Any:
-        return self.X.times(d)
-
-    def hessian_times(self, point: Point, v: Any) -> Any:
+    def hessian_times(self, point: Point, v: Vector) -> Vector:
         _, curvature = self.loss.derivatives(point.carried, self.y)
         return self.X.back(self.sample_weight * curvature * self.X.times(v)) + self.l2 * v
 
-    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        _, curvature = self.loss.derivatives(point.carried, self.y)
-        return inner(self.sample_weight * curvature * image, image) + self.l2 * inner(d, d)
-
-    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        if etas.ndim != 1:
-            return super().values_along(point, d, image, etas)
-        return jax.vmap(lambda eta: self._value(point.x - eta * d, point.carried - eta * image))(
-            etas
-        )
-
-    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
-        if jnp.ndim(eta) != 0:
-            return self.at(point.x - eta * d)
-        return self._point(point.x - eta * d, point.carried - eta * image)
+    @property
+    def product_cost(self) -> float:
+        return 1.0
 
     def slopes_cost(self, s: int, d: int) -> float:
         return 0.0 if self.is_quadratic else float(s)

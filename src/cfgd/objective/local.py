@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
-from cfgd.objective.base import Objective, Point
-from cfgd.objective.smooth import Smooth
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Line, Point
+from cfgd.objective.smooth import as_objective
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure
+from cfgd.types import Scalar, Vector, Vectors
 
 CURVATURES = ("exact", "gauss_newton", "hutchinson")
 
@@ -42,10 +44,7 @@ class Local(Objective):
     def __init__(
         self, objective: Any, curvature: str = "exact", *, probes: int = 1, key: Any = None
     ) -> None:
-        if not isinstance(objective, Objective):
-            if not callable(objective):
-                _check.fail("Local", "objective", "be an objective or a function", repr(objective))
-            objective = Smooth(objective)
+        objective = as_objective("Local", objective)
         if curvature not in CURVATURES:
             wanted = f"be one of {', '.join(CURVATURES)}"
             _check.fail("Local", "curvature", wanted, repr(curvature))
@@ -55,11 +54,7 @@ class Local(Objective):
             _check.fail("Local", "key", wanted, f"{key} for {curvature}")
         self.objective, self.curvature = objective, curvature
         self.key = None if key is None else _check.key("Local", key)
-        inside: Any = objective
-        while isinstance(inside, Local):
-            inside = inside.objective
-        has_none = type(inside).gauss_newton_diagonal is Objective.gauss_newton_diagonal
-        if curvature == "gauss_newton" and has_none:
+        if curvature == "gauss_newton" and not objective.has_gauss_newton:
             wanted = "be a sum of losses of a model for the curvature gauss_newton"
             _check.fail("Local", "objective", wanted, objective.kind())
 
@@ -75,13 +70,17 @@ class Local(Objective):
         return True
 
     @property
-    def _walks_inside(self) -> bool:
-        """Whether the objective's own way of walking is used; probing goes with the gradient."""
-        return self.curvature != "hutchinson"
+    def _walker(self) -> Objective | None:
+        """The objective whose own points and lines are used; probing has points of its own."""
+        return None if self.curvature == "hutchinson" else self.objective
 
     @property
     def drifts(self) -> bool:
-        return self._walks_inside and self.objective.drifts
+        return self._walker is not None and self._walker.drifts
+
+    @property
+    def hidden(self) -> int | None:
+        return None if self._walker is None else self._walker.hidden
 
     @property
     def dimension(self) -> int | None:
@@ -94,9 +93,12 @@ class Local(Objective):
     def flat(self, structure: Structure) -> Objective:
         return eqx.tree_at(lambda f: f.objective, self, self.objective.flat(structure))
 
-    def at(self, x: Any) -> Point:
-        if self._walks_inside:
-            return self.objective.at(x)
+    def check(self, owner: str, x: Vector) -> None:
+        self.objective.check(owner, x)
+
+    def at(self, x: Vector) -> Point:
+        if self._walker is not None:
+            return self._walker.at(x)
         # x's bits make the draw another one at every point, without a state to carry
         bits = jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1)
         odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1
@@ -111,38 +113,29 @@ class Local(Objective):
         products = jax.lax.map(lambda v: v * along(v)[1], signs)
         return Point(x, value, gradient, jnp.mean(products, 0))
 
-    def diagonal_at(self, point: Point) -> Any:
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        walker: Any = self._walker or super()
+        return walker.line(point, d, slope)
+
+    def hessian_times(self, point: Point, v: Vector) -> Vector:
+        walker: Any = self._walker or super()
+        return walker.hessian_times(point, v)
+
+    @property
+    def product_cost(self) -> float:
+        walker: Any = self._walker or super()
+        return walker.product_cost
+
+    def diagonal_at(self, point: Point) -> Vector:
         if self.curvature == "exact":
             return self.objective.diagonal_at(point)
         if self.curvature == "gauss_newton":
             return self.objective.gauss_newton_diagonal(point)
         return point.carried
 
-    def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
+    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         D = self.diagonal_at(point)
         return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
-
-    def gauss_newton_diagonal(self, point: Point) -> Any:
-        return self.objective.gauss_newton_diagonal(point)
-
-    def image(self, point: Point, d: Any) -> Any:
-        return self.objective.image(point, d) if self._walks_inside else None
-
-    def hessian_times(self, point: Point, v: Any) -> Any:
-        walker: Any = self.objective if self._walks_inside else super()
-        return walker.hessian_times(point, v)
-
-    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        walker: Any = self.objective if self._walks_inside else super()
-        return walker.curvature_along(point, d, image)
-
-    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        walker: Any = self.objective if self._walks_inside else super()
-        return walker.values_along(point, d, image, etas)
-
-    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
-        walker: Any = self.objective if self._walks_inside else super()
-        return walker.move(point, d, image, eta, slope)
 
     def slopes_cost(self, s: int, d: int) -> float:
         if self.curvature == "hutchinson":
@@ -150,13 +143,15 @@ class Local(Objective):
         return 1.0 if self.curvature == "gauss_newton" else self.objective.slopes_cost(1, d)
 
     @property
-    def curvature_cost(self) -> float:
-        return self.objective.curvature_cost if self._walks_inside else super().curvature_cost
+    def has_gauss_newton(self) -> bool:
+        return self.objective.has_gauss_newton
+
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
+        return self.objective.gauss_newton_diagonal(point)
 
     @property
-    def product_cost(self) -> float:
-        return self.objective.product_cost if self._walks_inside else super().product_cost
+    def scaled_by(self) -> str | None:
+        return "the given"
 
-    @property
-    def value_cost(self) -> float:
-        return self.objective.value_cost if self._walks_inside else super().value_cost
+    def scaling_at(self, point: Point) -> Vector:
+        return self.diagonal_at(point)

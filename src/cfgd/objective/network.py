@@ -8,11 +8,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from cfgd import _check
+from cfgd.algebra import inner
 from cfgd.objective.activation import Activation, activation_of
-from cfgd.objective.base import CHUNK_NUMBERS, Objective, Point, inner, sum_of_parts
+from cfgd.objective.base import CHUNK_NUMBERS, Objective
+from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of
+from cfgd.types import Data, Scalar, Vector, Vectors
 
 
 class Parameters(NamedTuple):
@@ -26,10 +31,51 @@ class Parameters(NamedTuple):
 class Seen(NamedTuple):
     """What a point of a network keeps: a_1 z + a_2, phi and phi' of it, and N(z) - y."""
 
-    inside: Any
-    phi: Any
-    slope: Any
-    misfit: Any
+    inside: Float[Array, "m n"]
+    phi: Float[Array, "m n"]
+    slope: Float[Array, "m n"]
+    misfit: Float[Array, " m"]
+
+
+class NetworkLine(Line):
+    """Along the line the units' inputs change by eta z d: linear, unlike what comes out of them."""
+
+    change: Float[Array, "m n"]  # of what goes into the units, for eta = -1
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(curvature=0.5)
+
+    def curvature(self) -> Scalar:
+        f, seen = self.objective, self.point.carried
+        (_, output), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
+        _, _, curvature = f.activation(seen.inside)
+        change = seen.slope * self.change
+        first = change @ output + seen.phi @ out_d
+        second = (curvature * self.change * self.change) @ output + 2 * (change @ out_d)
+        return inner(first, first) + inner(seen.misfit, second)
+
+    def output_curvature(self) -> Scalar:
+        """d'Hd of the output layer alone, in which f is quadratic."""
+        change = self.point.carried.phi @ self.d[self.objective.hidden :]
+        return inner(change, change)
+
+    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+        return super().values(etas) if etas.ndim != 1 else self.layer_values(etas, etas)
+
+    def layer_values(self, hidden: Float[Array, " n"], output: Float[Array, " n"]) -> Any:
+        """f with a step of one length in the hidden layer, and of one in the output layer."""
+        f = self.objective
+        (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
+
+        def value(etas: tuple[Scalar, Scalar]) -> Scalar:
+            inside, out = etas
+            phi, _, _ = f.activation(self.point.carried.inside - inside * self.change)
+            misfit = phi @ (weights - out * out_d) - f.y
+            return inner(misfit, misfit) / 2
+
+        size = max(1, min(len(hidden), CHUNK_NUMBERS // self.change.size))
+        return jax.lax.map(value, (hidden, output), batch_size=size)
 
 
 class ShallowNetwork(Objective):
@@ -51,8 +97,8 @@ class ShallowNetwork(Objective):
     9 (5,)
     """
 
-    z: Any  # (m, p + 1): the inputs and a one, whose weight is the bias
-    y: Any
+    z: Data  # (m, p + 1): the inputs and a one, whose weight is the bias
+    y: Data
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
 
@@ -61,10 +107,7 @@ class ShallowNetwork(Objective):
         z = _check.array(owner, "z", z)
         if z.ndim not in (1, 2) or z.size == 0:
             _check.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
-        counted = not _check.traced(y) and np.asarray(y).dtype.kind in "biu"
-        y = _check.array(owner, "y", y, "be a vector of numbers")
-        self.y = y.astype(z.dtype) if counted else y
-        _check.shape(owner, "y", self.y, (len(z),))
+        self.y = targets(owner, y, len(z), z.dtype)
         self.z = _with_one(z)
         self.width = _check.integer(owner, "width", width)
         self.activation = activation_of(owner, activation)
@@ -72,6 +115,10 @@ class ShallowNetwork(Objective):
     @property
     def dimension(self) -> int:
         return (self.z.shape[1] + 1) * self.width
+
+    @property
+    def has_gauss_newton(self) -> bool:
+        return True
 
     @property
     def hidden(self) -> int:
@@ -99,7 +146,7 @@ class ShallowNetwork(Objective):
 
     def parameters(self, x: Any) -> Parameters:
         """The vector x as hidden weights, biases and output weights."""
-        weights, output = self._layers(x)
+        weights, output = self.layers(x)
         return Parameters(weights[:-1], weights[-1], output)
 
     @numpy_in_numpy_out
@@ -109,20 +156,21 @@ class ShallowNetwork(Objective):
         _check.shape("predict", "x", x, (self.dimension,))
         if z.ndim not in (1, 2) or (1 if z.ndim == 1 else z.shape[1]) != p:
             _check.fail("predict", "z", f"have shape (m,) or (m, {p})", f"shape {z.shape}")
-        weights, output = self._layers(x)
+        weights, output = self.layers(x)
         return self.activation(_with_one(z) @ weights)[0] @ output
 
-    def _layers(self, x: Any) -> tuple[Any, Any]:
+    def layers(self, x: Vector) -> tuple[Any, Any]:
+        """The weights into the units, one row an input and the last the biases; those out of them."""
         return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        weights, output = self._layers(jnp.asarray(x))
+        weights, output = self.layers(jnp.asarray(x))
         misfit = self.activation(self.z @ weights)[0] @ output - self.y
         return inner(misfit, misfit) / 2
 
-    def at(self, x: Any) -> Point:
-        weights, output = self._layers(x)
+    def at(self, x: Vector) -> Point:
+        weights, output = self.layers(x)
         inside = self.z @ weights
         phi, slope, _ = self.activation(inside)
         misfit = phi @ output - self.y
@@ -130,9 +178,9 @@ class ShallowNetwork(Objective):
         gradient = jnp.concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
         return Point(x, inner(misfit, misfit) / 2, gradient, Seen(inside, phi, slope, misfit))
 
-    def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
+    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
-        _, output = self._layers(point.x)
+        _, output = self.layers(point.x)
         (m, q), n = self.z.shape, self.width
         shift = (t - point.x)[:, : self.hidden].reshape(-1, q, n, 1)
         a = output[:, None]
@@ -161,18 +209,18 @@ class ShallowNetwork(Objective):
             jnp.concatenate([second.reshape(len(t), -1), out_curvature], 1),
         )
 
-    def gauss_newton_diagonal(self, point: Point) -> Any:
-        _, output = self._layers(point.x)
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
+        _, output = self.layers(point.x)
         hidden = (self.z**2).T @ point.carried.slope**2 * output**2
         return jnp.concatenate([hidden.reshape(-1), jnp.sum(point.carried.phi**2, 0)])
 
-    def image(self, point: Point, d: Any) -> Any:
-        """What a step does inside the units: linear, unlike what comes out of them."""
-        return self.z @ self._layers(d)[0]
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        change = self.z @ self.layers(d)[0]
+        return NetworkLine(self, point, d, slope_along(point, d, slope), change)
 
-    def hessian_times(self, point: Point, v: Any) -> Any:
+    def hessian_times(self, point: Point, v: Vector) -> Vector:
         """The derivative of the gradient along v; it takes no new activation's worth of work."""
-        (_, output), (weights_v, output_v) = self._layers(point.x), self._layers(v)
+        (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
         inside, phi, slope, misfit = point.carried
         _, _, curvature = self.activation(inside)
         inside_v = self.z @ weights_v
@@ -182,38 +230,12 @@ class ShallowNetwork(Objective):
         hidden = self.z.T @ (bend + misfit[:, None] * slope * output_v)
         return jnp.concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
 
-    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
-        seen = point.carried
-        _, _, curvature = self.activation(seen.inside)
-        change = seen.slope * image
-        first = change @ output + seen.phi @ out_d
-        second = (curvature * image * image) @ output + 2 * (change @ out_d)
-        return inner(first, first) + inner(seen.misfit, second)
-
-    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        (_, output), (_, out_d) = self._layers(point.x), self._layers(d)
-
-        def value(eta: Any) -> Any:
-            # a step for each coordinate has one length in the hidden layer, one in the other
-            hidden, out = (eta, eta) if eta.ndim == 0 else (eta[0], eta[-1])
-            phi, _, _ = self.activation(point.carried.inside - hidden * image)
-            misfit = phi @ (output - out * out_d) - self.y
-            return inner(misfit, misfit) / 2
-
-        size = max(1, min(len(etas), CHUNK_NUMBERS // image.size))
-        return jax.lax.map(value, etas, batch_size=size)
-
     def slopes_cost(self, s: int, d: int) -> float:
         return float(s)
 
     @property
     def product_cost(self) -> float:
         return 1.0
-
-    @property
-    def curvature_cost(self) -> float:
-        return 0.5
 
 
 def _with_one(z: Any) -> Any:

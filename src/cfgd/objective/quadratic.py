@@ -1,4 +1,4 @@
-"""x'Ax/2 + b'x + constant."""
+"""x'Ax/2 + b'x + constant, and what all quadratics share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,54 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from cfgd import _check
-from cfgd.objective.base import Objective, Point, inner
+from cfgd.algebra import inner
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
+
+# operations that may be spent on finding out whether a system is singular: some milliseconds
+AFFORDABLE = 10**8
 
 
-class QuadraticWalk(Objective):
-    """Walking on any quadratic: one product with A a step, everything else by recurrence.
+class QuadraticLine(Line):
+    """Everything along the line by recurrence, from one product with A.
 
-    Along x - eta d the gradient is g - eta A d and the value f - eta g'd + eta^2/2 d'Ad. Rounding
-    makes them drift from the truth, so the solver looks anew (`at`) every REFRESH iterations.
+    At x - eta d the gradient is g - eta A d and the value f - eta g'd + eta^2/2 d'Ad.
+    """
+
+    product: Vector  # A d
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(0.0, 0.0)
+
+    def curvature(self) -> Scalar:
+        return inner(self.d, self.product)
+
+    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+        if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
+            return super().values(etas)
+        return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()
+
+    def to(self, eta: Numbers) -> Point:
+        if jnp.ndim(eta) != 0:
+            return super().to(eta)
+        return Point(
+            x=self.point.x - eta * self.d,
+            value=self.point.value - eta * (self.slope - eta / 2 * self.curvature()),
+            gradient=self.point.gradient - eta * self.product,
+            carried=self.point.carried,
+        )
+
+
+class AnyQuadratic(Objective):
+    """f with a constant Hessian A: coordinate slopes are linear and a step costs one product.
+
+    The recurrences of its line drift from the truth by rounding, so it says that it `drifts`.
     """
 
     @property
@@ -28,50 +65,22 @@ class QuadraticWalk(Objective):
     def drifts(self) -> bool:
         return True
 
-    @property
-    def curvature_cost(self) -> float:
-        return 0.0
-
-    @property
-    def value_cost(self) -> float:
-        return 0.0
-
     @abc.abstractmethod
-    def diagonal(self) -> Any:
+    def diagonal(self) -> Vector:
         """D = diag(A)."""
 
-    def diagonal_at(self, point: Point) -> Any:
+    def diagonal_at(self, point: Point) -> Vector:
         return self.diagonal()
 
-    def slopes(self, point: Point, t: Any) -> tuple[Any, Any]:
+    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         D = self.diagonal()
         return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
-
-    def curvature_along(self, point: Point, d: Any, image: Any) -> Any:
-        return inner(d, image)
-
-    def values_along(self, point: Point, d: Any, image: Any, etas: Any) -> Any:
-        if etas.ndim == 1:
-            slope, curvature = inner(point.gradient, d), inner(d, image)
-            return point.value - etas * slope + etas**2 / 2 * curvature
-        return super().values_along(point, d, image, etas)
-
-    def move(self, point: Point, d: Any, image: Any, eta: Any, slope: Any) -> Point:
-        if jnp.ndim(eta) != 0:  # a step for each coordinate: A (eta d) is not eta A d
-            return self.at(point.x - eta * d)
-        curvature = inner(d, image)
-        return Point(
-            x=point.x - eta * d,
-            value=point.value - eta * (slope - eta / 2 * curvature),
-            gradient=point.gradient - eta * image,
-            carried=point.carried,
-        )
 
     def slopes_cost(self, s: int, d: int) -> float:
         return 0.0
 
 
-class Quadratic(QuadraticWalk):
+class Quadratic(AnyQuadratic):
     r"""f(x) = x'Ax/2 + b'x + constant, A symmetric positive semi-definite.
 
     Its coordinate slopes are linear, so one node is exact (Corollary 3.1, with the a_jj of
@@ -83,9 +92,9 @@ class Quadratic(QuadraticWalk):
     110.0 [ 20. -20.]
     """
 
-    A: Any
-    b: Any
-    constant: Any
+    A: Data
+    b: Data
+    constant: Data
 
     def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
         A = _check.matrix("Quadratic", "A", A)
@@ -109,12 +118,24 @@ class Quadratic(QuadraticWalk):
     def value(self, x: Any) -> Any:
         return self.at(jnp.asarray(x)).value
 
-    def at(self, x: Any) -> Point:
+    def at(self, x: Vector) -> Point:
         Ax = x @ self.A  # A is symmetric, and vectors on the left batch into one matrix product
         return Point(x, x @ (Ax / 2 + self.b) + self.constant, Ax + self.b)
 
-    def diagonal(self) -> Any:
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        return QuadraticLine(self, point, d, slope_along(point, d, slope), d @ self.A)
+
+    def diagonal(self) -> Vector:
         return jnp.diagonal(self.A)
 
-    def image(self, point: Point, d: Any) -> Any:
-        return d @ self.A
+    def is_singular(self) -> bool:
+        return self.dimension**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))
+
+
+def has_null_space(A: np.ndarray) -> bool:
+    """Whether A, scaled to a diagonal of ones, has an eigenvalue that is zero to rounding."""
+    root = np.sqrt(np.diag(A))
+    if not root.all():
+        return True
+    eigenvalues = np.linalg.eigvalsh(A / np.outer(root, root))
+    return bool(eigenvalues[0] <= len(A) * np.finfo(A.dtype).eps * eigenvalues[-1])

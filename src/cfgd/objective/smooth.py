@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from cfgd import _check
 from cfgd.objective.base import Objective
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.structure import Structure, as_tree
+from cfgd.structure import OfVector, Structure, as_tree
+from cfgd.types import Vector
 
 
 class Smooth(Objective):
@@ -34,10 +34,6 @@ class Smooth(Objective):
             _check.fail("Smooth", "fn", "be a function", repr(fn))
         self.fn = fn
 
-    @property
-    def dimension(self) -> None:
-        return None
-
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         return jnp.asarray(self.fn(jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))))
@@ -46,12 +42,14 @@ class Smooth(Objective):
         """The same function of the vector that `structure` makes of a pytree."""
         return self if structure.is_vector else Smooth(OfVector(self.fn, structure))
 
+    def check(self, owner: str, x: Vector) -> None:
+        _check.scalar_function(owner, "objective", self.fn, x)
 
-class OfVector(eqx.Module):
-    """fn of a pytree, as a function of the vector in which the pytree is laid out."""
 
-    fn: Callable[[Any], Any]
-    structure: Structure = eqx.field(static=True)
-
-    def __call__(self, vector: Any) -> Any:
-        return self.fn(self.structure.unravel(vector))
+def as_objective(owner: str, objective: Any) -> Objective:
+    """An objective as it is, a function as `Smooth`."""
+    if isinstance(objective, Objective):
+        return objective
+    if not callable(objective):
+        _check.fail(owner, "objective", "be an objective or a function", repr(objective))
+    return Smooth(objective)

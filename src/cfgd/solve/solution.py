@@ -1,46 +1,15 @@
-"""What a run gives back, and how it ended."""
+"""What a run gives back."""
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-
-class Status(enum.Enum):
-    """How a run ended; the value says the cause and the remedy."""
-
-    running = "The run is under way."
-    converged = "Converged: the norm fell to `tolerance` times its start."
-    stages_done = (
-        "All stages of `AdaptiveOrder` were done before `tolerance` was met: "
-        "add stages with a smaller gamma, or more iterations to the last one."
-    )
-    max_iterations = (
-        "Stopped at `max_iterations` before `tolerance` was met: "
-        "raise `max_iterations`, loosen `tolerance`, or change the method's parameters."
-    )
-    time_limit = (
-        "Stopped at `time_limit` before `tolerance` was met: raise `time_limit`, or go on from `x`."
-    )
-    callback = "Stopped because `callback` asked for it."
-    interrupted = "Interrupted by the keyboard: `x` is the best point so far; go on from it."
-    nonfinite = (
-        "A value or gradient became non-finite: the steps are too long. Use a smaller `FixedStep`, "
-        "`ArmijoStep` or `ExactStep`, or a gamma nearer to 0; `x` is the best finite point."
-    )
-    indefinite = (
-        "A direction of negative curvature was met: the quadratic is not convex and has no "
-        "minimiser; check that `A` is positive semi-definite."
-    )
-    stalled = (
-        "No step along the gradient decreases the value any further: this is the accuracy that the "
-        "precision or the step allows. Use float64, rescale the problem, or another step."
-    )
+from cfgd.status import Status
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cfgd import _check
-from cfgd.solution import Solution
+from cfgd.solve.solution import Solution
 
 MAPPING = "be a mapping of names to functions of x"
 
@@ -20,12 +20,14 @@ class Options:
     max_iterations: int
     tolerance: Any
     time_limit: float | None
-    record: Mapping[str, Callable[[Any], Any]]
+    record: Mapping[str, Any] | None
     every: int
     callback: Callable[[Solution], Any] | None
     progress: bool
 
     def __post_init__(self) -> None:
+        if self.record is None:
+            object.__setattr__(self, "record", {})
         _check.integer(self.owner, "max_iterations", self.max_iterations)
         _check.integer(self.owner, "every", self.every)
         tolerance = _check.number(

@@ -2,106 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
-from cfgd.iteration import Info
-from cfgd.objective.base import Objective, Point, inner
-from cfgd.objective.local import Local
+from cfgd.algebra import inner
+from cfgd.method.base import Info, Method, State, ending
+from cfgd.method.step import MOST_TRIES
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Line, Point
+from cfgd.types import Count, Flag, Number, Scalar, Vector, Vectors
+
+Matrix: TypeAlias = Float[Array, "n n"]
 
 # terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
 TERMINALS = 16
 # up to this dimension the first scaling is diag(|H|), beyond it the mean of probes
 EXACT_DIMENSION, PROBES = 32, 8
-MOST_TRIES = 60
 # squared part of a unit direction that must be new, and curvatures that count as zero
 SPAN_TOLERANCE = 1e-10
 CURVATURE_TOLERANCE = 1e-10
 
 
-class SpanState(eqx.Module):
+class SpanState(State):
     """Steps between the last points, latest first, with the changes of the gradient along them."""
 
-    k: Any
-    point: Point
-    steps: Any
-    changes: Any
-    scaling: Any
-    damping: Any
-    eta: Any
-    gamma: Any
+    steps: Vectors
+    changes: Vectors
+    scaling: Vector
+    damping: Scalar
 
 
-def start(objective: Objective, x0: Any) -> SpanState:
-    none = jnp.full((), jnp.nan, x0.dtype)
-    point = objective.at(x0)
-    past = jnp.zeros((TERMINALS, x0.size), x0.dtype)
-    return SpanState(
-        k=jnp.zeros((), jnp.int32),
-        point=point,
-        steps=past,
-        changes=past,
-        scaling=_first(objective, point),
-        damping=jnp.zeros((), x0.dtype),
-        eta=none,
-        gamma=none,
-    )
+class Span(Method):
+    """x - c for the last few terminals c, and the scaled gradient: the best step of their span."""
 
+    def describe(self, objective: Objective) -> str:
+        scaled = objective.scaled_by or "a secant"
+        return f"best of the span of {TERMINALS} terminals, scaled by {scaled} diagonal"
 
-def start_cost(objective: Objective, d: int) -> float:
-    if isinstance(objective, Local) or _has_gauss_newton(objective):
-        return 1.0
-    return 1.0 + (d if d <= EXACT_DIMENSION else PROBES) * objective.product_cost
+    def measure(self, objective: Objective, state: SpanState) -> Scalar:
+        return inner(state.point.gradient, state.point.gradient)
 
+    def start(self, objective: Objective, x0: Vector) -> SpanState:
+        none = jnp.full((), jnp.nan, x0.dtype)
+        point = objective.at(x0)
+        past = jnp.zeros((TERMINALS, x0.size), x0.dtype)
+        return SpanState(
+            k=jnp.zeros((), jnp.int32),
+            point=point,
+            eta=none,
+            gamma=none,
+            steps=past,
+            changes=past,
+            scaling=_first(objective, point),
+            damping=jnp.zeros((), x0.dtype),
+        )
 
-def describe(objective: Objective) -> str:
-    scaled = "Gauss-Newton's" if _has_gauss_newton(objective) else "a secant"
-    scaled = "the given" if isinstance(objective, Local) else scaled
-    return f"best of the span of {TERMINALS} terminals, scaled by {scaled} diagonal"
+    def start_cost(self, objective: Objective, d: int) -> float:
+        if objective.scaled_by is not None:
+            return 1.0
+        return 1.0 + (d if d <= EXACT_DIMENSION else PROBES) * objective.product_cost
 
+    def step(
+        self, objective: Objective, state: SpanState, floor: Number = 0.0
+    ) -> tuple[SpanState, Info]:
+        point, g = state.point, state.point.gradient
+        norm2 = inner(g, g)
+        moves = norm2 > floor
+        scaled = objective.scaled_by is not None
+        P = _positive(objective.scaling_at(point) if scaled else state.scaling)
+        u = g / P
+        p, eta, gamma, alone, largest = _best_of_span(state, P, u)
+        slope = inner(g, p)
+        # a model that rounding or overflow has spoilt is not followed
+        bad = ~(slope > 0) | ~jnp.isfinite(slope)
+        p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
+        eta, gamma = jnp.where(bad, 1, eta), jnp.where(bad, 0, gamma)
 
-def step(objective: Objective, state: SpanState, floor: Any) -> tuple[SpanState, Info]:
-    point, g = state.point, state.point.gradient
-    norm2 = inner(g, g)
-    moves = norm2 > floor
-    P = _positive(_diagonal(objective, point, state.scaling))
-    u = g / P
-    p, eta, gamma, alone, largest = _best_of_span(state, P, u)
-    slope = inner(g, p)
-    # a model that rounding or overflow has spoilt is not followed
-    bad = ~(slope > 0) | ~jnp.isfinite(slope)
-    p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
-    eta, gamma = jnp.where(bad, 1, eta), jnp.where(bad, 0, gamma)
-
-    t, new, tries = _search(objective, point, p, slope, moves)
-    moved, change = new.x - point.x, new.gradient - g
-    went = t > 0
-    # without a step the past is forgotten: what is left is the scaled gradient
-    steps = jnp.where(went, jnp.concatenate([moved[None], state.steps[:-1]]), 0)
-    changes = jnp.where(went, jnp.concatenate([change[None], state.changes[:-1]]), 0)
-    after = SpanState(
-        k=state.k + 1,
-        point=new,
-        steps=jnp.where(moves, steps, state.steps),
-        changes=jnp.where(moves, changes, state.changes),
-        scaling=_secant_diagonal(state.scaling, moved, change, went),
+        t, new, tries = _search(objective.line(point, p, slope), moves)
+        moved, change = new.x - point.x, new.gradient - g
+        went = t > 0
+        # without a step the past is forgotten: what is left is the scaled gradient
+        steps = jnp.where(went, jnp.concatenate([moved[None], state.steps[:-1]]), 0)
+        changes = jnp.where(went, jnp.concatenate([change[None], state.changes[:-1]]), 0)
         # a step that had to be shortened shows a model trusted too far
-        damping=jnp.where(
-            t == 1, state.damping / 2, jnp.maximum(4 * state.damping, 1e-3 * largest)
-        ),
-        eta=t * eta,
-        gamma=gamma,
-    )
-    cost = 1.0 + tries
-    stuck = moves & ~went & (alone | bad)
-    none = jnp.zeros((), bool)
-    return after, Info(norm2, bad & moves, cost, none, stuck, after.eta, after.gamma)
+        damped = jnp.maximum(4 * state.damping, 1e-3 * largest)
+        after = SpanState(
+            k=state.k + moves,
+            point=new,
+            eta=jnp.where(moves, t * eta, state.eta),
+            gamma=jnp.where(moves, gamma, state.gamma),
+            steps=jnp.where(moves, steps, state.steps),
+            changes=jnp.where(moves, changes, state.changes),
+            scaling=_secant_diagonal(state.scaling, moved, change, went),
+            damping=jnp.where(t == 1, state.damping / 2, damped),
+        )
+        stuck = moves & ~went & (alone | bad)
+        return after, Info(norm2, 1.0 + tries, bad & moves, ending(stalled=stuck))
 
 
-def _best_of_span(state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
+def _best_of_span(state: SpanState, P: Vector, u: Vector) -> tuple[Vector, Scalar, Scalar, Flag, Scalar]:
     """Minimise the quadratic model over the last steps and u = P^-1 g.
 
     In the norm of P, directions that depend on others are dropped; curvatures count by size. The
@@ -130,18 +133,18 @@ def _best_of_span(state: SpanState, P: Any, u: Any) -> tuple[Any, ...]:
     return p, weights[-1], gamma, ~jnp.any(there[:-1]), largest
 
 
-def _inverse_by_size(M: Any, least: Any, damping: Any) -> Any:
+def _inverse_by_size(M: Matrix, least: Scalar, damping: Scalar) -> Matrix:
     """(max(|M|, least) + damping)^-1; where M is positive a Cholesky factor will do, for less."""
     identity = jnp.eye(len(M), dtype=M.dtype)
 
-    def factor(more: Any) -> Any:
+    def factor(more: Scalar) -> Matrix:
         return jnp.linalg.cholesky(M + more * identity, symmetrize_input=False)
 
-    def positive() -> Any:
+    def positive() -> Matrix:
         half = jax.scipy.linalg.solve_triangular(factor(least + damping), identity, lower=True)
         return half.T @ half
 
-    def by_size() -> Any:
+    def by_size() -> Matrix:
         curvatures, axes = jnp.linalg.eigh(M, symmetrize_input=False)
         return (axes / (jnp.maximum(jnp.abs(curvatures), least) + damping)) @ axes.T
 
@@ -149,7 +152,7 @@ def _inverse_by_size(M: Any, least: Any, damping: Any) -> Any:
     return jax.lax.cond(jnp.all(jnp.isfinite(factor(least))), positive, by_size)
 
 
-def _new_curvature(state: SpanState, P: Any, largest: Any) -> Any:
+def _new_curvature(state: SpanState, P: Vector, largest: Scalar) -> Scalar:
     """y'P^-1 y / y's of the last step s and its change of the gradient y, as L-BFGS takes it."""
     s, y = state.steps[0], state.changes[0]
     along = inner(s, y)
@@ -158,7 +161,7 @@ def _new_curvature(state: SpanState, P: Any, largest: Any) -> Any:
     return jnp.where(along > 0, inner(y, y / P) / jnp.where(along > 0, along, 1), otherwise)
 
 
-def _orthonormal(gram: Any) -> tuple[Any, Any]:
+def _orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
     """Coefficients of an orthonormal basis, by Cholesky in the given order, and which it keeps.
 
     The order matters: the latest steps are the ones to trust.
@@ -177,25 +180,22 @@ def _orthonormal(gram: Any) -> tuple[Any, Any]:
     return jnp.where(keep[:, None], inverse, 0), keep
 
 
-def _search(
-    objective: Objective, point: Point, p: Any, slope: Any, moves: Any
-) -> tuple[Any, Point, Any]:
+def _search(line: Line, moves: Flag) -> tuple[Scalar, Point, Count]:
     """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
 
     Returns t, the point there (t = 0 and x itself if there is none) and the tries after the first.
-    Where rounding hides the decrease that the slope promises, not to increase will do, and of the
-    whole step the slopes at its ends say that better than values.
+    Below rounding any non-increase is accepted, and the full step is judged by its end slopes.
     """
-    value, eps = point.value, jnp.finfo(point.value.dtype).eps
-    image = objective.image(point, p)
-    whole = objective.move(point, p, image, jnp.ones_like(value), slope)
+    point, slope, value = line.point, line.slope, line.point.value
+    eps = jnp.finfo(value.dtype).eps
+    whole = line.to(jnp.ones_like(value))
     hidden = slope <= eps**0.6 * jnp.abs(value)
-    by_slopes = hidden & (inner(whole.gradient, p) >= -0.8 * slope)
+    by_slopes = hidden & (inner(whole.gradient, line.d) >= -0.8 * slope)
     same = by_slopes & (whole.value <= value + eps**0.8 * jnp.abs(value))
     seen = jnp.where(same, jnp.minimum(whole.value, value), whole.value)
     whole = eqx.tree_at(lambda at: at.value, whole, seen)
 
-    def too_far(state: Any) -> Any:
+    def too_far(state: Any) -> Flag:
         t, at, tries = state
         enough = (at.value <= value - 1e-4 * t * slope) | (hidden & (at.value <= value))
         return moves & ~enough & (tries < MOST_TRIES)
@@ -205,7 +205,7 @@ def _search(
         parabola = slope * t * t / (2 * (at.value - value + slope * t))
         inside = jnp.clip(parabola, t / 10, t / 2)
         t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-        return t, objective.move(point, p, image, t, slope), tries + 1
+        return t, line.to(t), tries + 1
 
     start = (jnp.ones_like(value), whole, jnp.zeros((), jnp.int32))
     t, new, tries = jax.lax.while_loop(too_far, shorter, start)
@@ -214,21 +214,9 @@ def _search(
     return jnp.where(went, t, 0), new, tries
 
 
-def _has_gauss_newton(objective: Objective) -> bool:
-    return type(objective).gauss_newton_diagonal is not Objective.gauss_newton_diagonal
-
-
-def _diagonal(objective: Objective, point: Point, scaling: Any) -> Any:
-    if isinstance(objective, Local):
-        return objective.diagonal_at(point)
-    if _has_gauss_newton(objective):
-        return objective.gauss_newton_diagonal(point)
-    return scaling
-
-
-def _first(objective: Objective, point: Point) -> Any:
+def _first(objective: Objective, point: Point) -> Vector:
     """The curvature diagonal at x0, for objectives that offer none at every point."""
-    if isinstance(objective, Local) or _has_gauss_newton(objective):
+    if objective.scaled_by is not None:
         return jnp.ones_like(point.x)
     if point.x.size <= EXACT_DIMENSION:
         return _positive(_size_diagonal(objective, point), 1e-3)
@@ -240,7 +228,7 @@ def _first(objective: Objective, point: Point) -> Any:
     return jnp.where(clear, _positive(mean, 1e-3), 1)
 
 
-def _size_diagonal(objective: Objective, point: Point) -> Any:
+def _size_diagonal(objective: Objective, point: Point) -> Vector:
     """diag(|H|): where H is indefinite its own diagonal says nothing of how far to trust it."""
     identity = jnp.eye(point.x.size, dtype=point.x.dtype)
     H = jax.vmap(lambda v: objective.hessian_times(point, v))(identity)
@@ -248,7 +236,7 @@ def _size_diagonal(objective: Objective, point: Point) -> Any:
     return axes**2 @ jnp.abs(curvatures)
 
 
-def _positive(D: Any, least: float = 1e-8) -> Any:
+def _positive(D: Vector, least: float = 1e-8) -> Vector:
     """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
     D = jnp.abs(D)
     largest = jnp.max(D)
@@ -256,7 +244,7 @@ def _positive(D: Any, least: float = 1e-8) -> Any:
     return jnp.where(usable, jnp.maximum(D, least * largest), 1)
 
 
-def _secant_diagonal(D: Any, step: Any, change: Any, went: Any) -> Any:
+def _secant_diagonal(D: Vector, step: Vector, change: Vector, went: Flag) -> Vector:
     """The diagonal of the BFGS update of diag(D), where it is positive."""
     along = inner(step, change)
     enough = along > 1e-12 * jnp.sqrt(inner(step, step) * inner(change, change))

@@ -15,37 +15,42 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from cfgd.objective.base import Objective, Point
+from cfgd.method.base import Method
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
+from cfgd.solve.best_point import Best
+from cfgd.solve.drift import refreshed
+from cfgd.status import Status
+from cfgd.types import Count, Flag, Scalar, Vector
 
-# iterations between two looks at a point that is otherwise updated by recurrence
-REFRESH = 1024
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
 
-# a run has REACHED its tolerance when a recurrence says so, which may have drifted: look again
-RUNNING, REACHED, CONVERGED, NONFINITE, INDEFINITE, STALLED = range(6)
+RUNNING, CONVERGED, NONFINITE = (
+    status.code for status in (Status.running, Status.converged, Status.nonfinite)
+)
 
 
 class Tally(eqx.Module):
     """What the host wants to know of a run: numbers only, so that keeping them costs nothing."""
 
-    iterations: Any
-    evaluations: Any
-    resets: Any
-    norm2: Any
-    best_value: Any
-    best_iteration: Any
-    code: Any
+    iterations: Count
+    evaluations: Scalar
+    resets: Count
+    norm2: Scalar
+    code: Count  # of a Status
+    reached: Flag  # the carried gradient meets the tolerance; recompute it before `converged`
 
     @property
     def is_open(self) -> Any:
         """Whether the run is not over."""
-        return self.code <= REACHED
+        return self.code == RUNNING
 
 
 class Carry(eqx.Module):
     state: Any
     tally: Tally
+    best: Best
 
 
 class Loop(eqx.Module):
@@ -84,14 +89,14 @@ def settle(loop: Loop, objective: Objective, method: Any, carry: Carry, floor: A
 
     def one(method: Any, carry: Carry, floor: Any) -> Carry:
         state = eqx.tree_at(lambda s: s.point, carry.state, objective.at(carry.state.point.x))
-        met = (carry.tally.code == RUNNING) & (method.measure(objective, state) <= floor)
+        met = carry.tally.is_open & (method.measure(objective, state) <= floor)
         code = jnp.where(met, CONVERGED, carry.tally.code).astype(jnp.int32)
         return eqx.tree_at(lambda c: c.tally.code, carry, code)
 
     return loop.over_runs(one)(method, carry, floor)
 
 
-def _start(objective: Objective, method: Any, x0: Any) -> Carry:
+def _start(objective: Objective, method: Method, x0: Vector) -> Carry:
     state = method.start(objective, x0)
     norm2 = method.measure(objective, state)
     zero = jnp.zeros((), jnp.int32)
@@ -101,11 +106,10 @@ def _start(objective: Objective, method: Any, x0: Any) -> Carry:
         evaluations=jnp.asarray(method.start_cost(objective, x0.size), norm2.dtype),
         resets=zero,
         norm2=norm2,
-        best_value=state.point.value,
-        best_iteration=zero,
         code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
+        reached=jnp.zeros((), bool),
     )
-    return Carry(state, tally)
+    return Carry(state, tally, Best(state.point.value, state.point.x))
 
 
 @eqx.filter_jit
@@ -161,69 +165,67 @@ def chunk(
     return carry, rows, labels, written
 
 
-def _look_again(objective: Objective, method: Any, state: Any, reached: Any) -> Any:
-    """The state with its point computed and not carried along.
+class Trace(eqx.Module):
+    """What the bookkeeping needs of the iterations of a block: each entry has their axis first."""
 
-    A run that had seemed to be over starts from it anew: while it waited for the end of its block
-    its memory did not.
-    """
-    state = eqx.tree_at(lambda s: s.point, state, objective.at(state.point.x))
-    return jax.tree.map(lambda a, b: jnp.where(reached, a, b), method.forget(state), state)
+    value: Any
+    norm2: Any
+    cost: Any
+    reset: Any
+    ending: Any
 
 
 def _block(
     loop: Loop, objective: Objective, method: Any, carry: Carry, last: Any, floor: Any, row: Any
 ) -> tuple[Carry, Any]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
-    state, tally = carry.state, carry.tally
-    code, fresh = tally.code, jnp.zeros((), bool)
-    if objective.drifts:
-        reached, k = code == REACHED, jnp.max(state.k)
-        fresh = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
-        look = loop.over_runs(partial(_look_again, objective))
-        state = jax.lax.cond(
-            fresh, look, lambda method, state, reached: state, method, state, reached
-        )
-        code = jnp.where(reached, RUNNING, code)
+    tally = carry.tally
+    state, fresh = refreshed(loop, objective, method, carry.state, tally.reached)
 
-    running = code == RUNNING
-    ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * running.ndim)
-    goes = running & (tally.iterations + ahead < last)
+    ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * tally.code.ndim)
+    goes = tally.is_open & (tally.iterations + ahead < last)
     floors = jnp.where(goes, floor, jnp.inf)
     step = loop.over_runs(lambda method, state, floor: method.step(objective, state, floor))
+    or_better = loop.over_runs(Best.or_better)
 
-    def once(state: Any, floor: Any) -> Any:
+    def once(at: Any, floor: Any) -> Any:
+        state, best = at
         state, info = step(method, state, floor)
-        seen = (state.point.value, info.norm2, info.reset, info.indefinite, info.stuck)
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
-        return state, (*seen, cost, row(state) if row else None)
+        trace = Trace(state.point.value, info.norm2, cost, info.reset, info.ending)
+        return (state, or_better(best, state.point)), (trace, row(state) if row else None)
 
-    state, trace = jax.lax.scan(once, state, floors, unroll=8)
-    values, norm2, reset, indefinite, stuck, cost, rows = trace
-    over = stuck | indefinite
-    moved = (norm2 > floors) & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
-    reached = goes & (norm2 <= floor)
-    # what the first step of a point that was looked at says is sure
-    met, sure = jnp.any(reached, 0), reached[0] & (fresh | (not objective.drifts))
-    bad = jnp.any(goes & ~(jnp.isfinite(values) & jnp.isfinite(norm2)), 0)
+    (state, best), (trace, rows) = jax.lax.scan(once, (state, carry.best), floors, unroll=8)
+    tally = _after(objective, tally, trace, goes, floors, fresh)
+    return Carry(state, tally, best), rows
+
+
+def _after(
+    objective: Objective, tally: Tally, trace: Trace, goes: Any, floors: Any, fresh: Flag
+) -> Tally:
+    """The tally after the iterations of a block, of which the last ones may have been waiting."""
+    running, over = tally.is_open, trace.ending != RUNNING
+    earlier = jnp.cumsum(over, 0) - over == 0  # what follows the end is no step
+    moved = (trace.norm2 > floors) & earlier
+    reached = goes & (trace.norm2 <= floors)
+    met = jnp.any(reached, 0)
+    # of carried values, only what the first step of a point that was looked at says is sure
+    sure = reached[0] & fresh if objective.drifts else met
+    bad = jnp.any(goes & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
+    ends = jnp.max(jnp.where(over & earlier, trace.ending, RUNNING), 0)
     code = jnp.select(
-        [~running, bad, jnp.any(indefinite, 0), sure, met, jnp.any(stuck, 0)],
-        [code, NONFINITE, INDEFINITE, CONVERGED, REACHED, STALLED],
+        [~running, bad, sure, met, ends != RUNNING],
+        [tally.code, NONFINITE, CONVERGED, RUNNING, ends],
         RUNNING,
     ).astype(jnp.int32)
-    seen = jnp.where(jnp.isfinite(values) & moved, values, jnp.inf)
-    least = jnp.min(seen, 0)
-    last = len(values) - 1 - jnp.argmin(seen[::-1], 0)  # of equal values the latest
-    better = jnp.isfinite(least) & (least <= tally.best_value)
-    tally = Tally(
+    looked = fresh if objective.drifts else jnp.zeros((), bool)
+    return Tally(
         iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
-        evaluations=tally.evaluations + jnp.sum(jnp.where(moved, cost, 0), 0) + (fresh & running),
-        resets=tally.resets + jnp.sum(reset, 0, dtype=jnp.int32),
-        norm2=jnp.where(running, norm2[-1], tally.norm2),
-        best_value=jnp.where(better, least, tally.best_value),
-        best_iteration=jnp.where(
-            better, tally.iterations + last.astype(jnp.int32) + 1, tally.best_iteration
-        ),
+        evaluations=tally.evaluations
+        + jnp.sum(jnp.where(moved, trace.cost, 0), 0)
+        + (looked & running),
+        resets=tally.resets + jnp.sum(trace.reset, 0, dtype=jnp.int32),
+        norm2=jnp.where(running, trace.norm2[-1], tally.norm2),
         code=code,
+        reached=running & met & ~sure & (code == RUNNING),
     )
-    return Carry(state, tally), rows

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from cfgd.method.base import Tuning
 from cfgd.objective.base import Objective
 from cfgd.precision import cast, in_precision
 from cfgd.theory import best_constants
@@ -21,20 +22,6 @@ MOST_PRODUCTS = 200
 # relative errors of the extreme eigenvalues that will do: a largest one too small would diverge
 LOW_ERROR, HIGH_ERROR = 1e-3, 1e-6
 SEED = 0
-
-
-class Tuning(NamedTuple):
-    """The numbers that a method was given in place of "best", and what is known of them.
-
-    `rate` is the factor by which the error falls per iteration in the long run; None where the
-    smallest eigenvalue did not settle, for then it is not proved.
-    """
-
-    gamma: float
-    eta: Any
-    rate: float | None
-    words: str
-    cost: float
 
 
 class Extremes(NamedTuple):

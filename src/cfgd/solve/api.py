@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cfgd.auto import Auto
-from cfgd.fitting import rows_of
+from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
-from cfgd.options import Options
-from cfgd.run import Run
-from cfgd.solution import ConvergenceError, Solution
+from cfgd.solve.options import Options
+from cfgd.solve.problem import problem
+from cfgd.solve.run import Run
+from cfgd.solve.solution import ConvergenceError, Solution
 
 
 def minimize(
@@ -21,7 +22,7 @@ def minimize(
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
     time_limit: float | None = None,
-    record: Mapping[str, Callable[[Any], Any]] | None = None,
+    record: Mapping[str, Any] | None = None,
     every: int = 1,
     callback: Callable[[Solution], Any] | None = None,
     progress: bool = False,
@@ -35,31 +36,34 @@ def minimize(
     non-finite value and at Ctrl-C. In every case the best point seen is returned, with a status
     whose message names cause and remedy; `throw=True` raises unless the run converged.
 
-    `history` holds `iteration`, `value` and what the functions of x in `record` gave, at iteration
-    0 and then every `every` iterations, the last one included. `progress=True` shows a live line.
-    float64 data is solved in float64, whatever JAX is configured to.
+    `history` holds `iteration`, `value` and what `record` asks for, at iteration 0 and then every
+    `every` iterations, the last one included: functions of x, or the names "eta" and "gamma" of
+    the numbers that the method chose for its last step (NaN at iteration 0). `progress=True` shows
+    a live line. float64 data is solved in float64, whatever JAX is configured to.
 
     >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> method = cfgd.AdaptiveTerminal(gamma=-0.25)
-    >>> solution = cfgd.minimize(f, [1.0, -10.0], method, record={"distance": jnp.linalg.norm})
+    >>> record = {"distance": jnp.linalg.norm, "step": "eta"}
+    >>> solution = cfgd.minimize(f, [1.0, -10.0], method, record=record)
     >>> print(solution.iterations, solution.message)
     28 Converged: the norm fell to `tolerance` times its start.
-    >>> print(solution.history["distance"][:3].round(3))
-    [10.05   8.223  4.1  ]
+    >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
+    [10.05   8.223  4.1  ] [  nan 0.091 0.249]
     """
+    began = time.perf_counter()
     options = Options(
-        "minimize",
-        max_iterations,
-        tolerance,
-        time_limit,
-        {} if record is None else record,
-        every,
-        callback,
-        progress,
+        owner="minimize",
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        record=record,
+        every=every,
+        callback=callback,
+        progress=progress,
     )
-    run = Run(options, objective, x0, Auto() if method is None else method, rows=None)
-    solution = run.go()
+    method = Auto() if method is None else method
+    solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -73,7 +77,7 @@ def sweep(
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
     time_limit: float | None = None,
-    record: Mapping[str, Callable[[Any], Any]] | None = None,
+    record: Mapping[str, Any] | None = None,
     every: int = 1,
     callback: Callable[[Solution], Any] | None = None,
     progress: bool = False,
@@ -82,23 +86,28 @@ def sweep(
 
     `methods` is a list of settings, or one method whose numeric fields carry a leading axis of
     settings (a vector of gammas is then one gamma for each setting; write (settings, d) for one
-    for each coordinate). Every field of the returned `Solution` has a leading axis of settings,
-    the history's entries too, except `iteration`.
+    for each coordinate). For an objective of d coordinates x0 may be (settings, d): one start for
+    each setting, and with one setting of a method, such as `Auto()`, as many runs as starts. Every
+    field of the returned `Solution` has a leading axis of settings, the history's entries too,
+    except `iteration`.
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> ends = cfgd.sweep(f, [0.0, 0.0], cfgd.AdaptiveTerminal(gamma=[-0.5, -0.25, 0.0]))
     >>> print(ends.x.shape, ends[0].x.round(6))
     (3, 2) [-1.2  2.6]
+    >>> print(cfgd.sweep(f, [[0.0, 0.0], [5.0, 5.0]], cfgd.Auto()).iterations)
+    [2 2]
     """
+    began = time.perf_counter()
     options = Options(
-        "sweep",
-        max_iterations,
-        tolerance,
-        time_limit,
-        {} if record is None else record,
-        every,
-        callback,
-        progress,
+        owner="sweep",
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        record=record,
+        every=every,
+        callback=callback,
+        progress=progress,
     )
-    return Run(options, objective, x0, methods, rows=rows_of(methods)).go()
+    return Run(options, problem(options, objective, x0, methods, swept=True), began).go()

@@ -1,0 +1,66 @@
+"""Auto: fractional descent with nothing to choose.
+
+The adaptive terminal is heavy ball whose momentum is weighted by curvature. In coordinates scaled
+by that curvature the direction is P^-1 g + gamma (x - c), and the best eta and gamma of every step
+follow from a problem as small as the number of terminals.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfgd.method.base import Info, Method, State
+from cfgd.method.conjugate import Conjugate
+from cfgd.method.span import Span
+from cfgd.objective.base import Objective
+from cfgd.types import Number, Scalar, Vector
+
+
+class Auto(Method):
+    """No parameters to choose.
+
+    On quadratics and least squares: the terminal is the previous point, coordinates are scaled by
+    D = diag(A), and eta_k and gamma_k are the best of the plane of D^-1 g and x - c, in the
+    residual form of conjugate gradients: the gamma_k that makes successive directions conjugate is
+    the best one. A singular system converges to the solution nearest to x0 in the norm of D.
+
+    On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
+    curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (of |H| up
+    to dimension 32, hutchinson beyond) kept up to date by the gradients seen. The quadratic model
+    on the span follows from the last gradients and takes no Hessian-vector product: an iteration
+    costs one gradient, and another where the step has to be shortened. Negative curvature is
+    walked along by its size, directions that have become dependent are dropped, the model is
+    damped after a step that was too long, and a search makes every step a decrease.
+
+    It is for deterministic objectives: with a minibatch another function is seen at every step
+    and neither the model nor the search means anything.
+
+    >>> import cfgd
+    >>> f = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+    >>> print(cfgd.minimize(f, [-1.2, 1.0]).x.round(6))
+    [1. 1.]
+    """
+
+    def _on(self, objective: Objective) -> Method:
+        return Conjugate() if objective.is_quadratic else Span()
+
+    def describe(self, objective: Objective) -> str:
+        return f"Auto: {self._on(objective).describe(objective)}"
+
+    def view(self, objective: Objective) -> Objective:
+        return self._on(objective).view(objective)
+
+    def start(self, objective: Objective, x0: Vector) -> State:
+        return self._on(objective).start(objective, x0)
+
+    def start_cost(self, objective: Objective, d: int) -> float:
+        return self._on(objective).start_cost(objective, d)
+
+    def step(self, objective: Objective, state: Any, floor: Number = 0.0) -> tuple[Any, Info]:
+        return self._on(objective).step(objective, state, floor)
+
+    def measure(self, objective: Objective, state: Any) -> Scalar:
+        return self._on(objective).measure(objective, state)
+
+    def forget(self, objective: Objective, state: Any) -> Any:
+        return self._on(objective).forget(objective, state)

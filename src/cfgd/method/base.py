@@ -1,0 +1,126 @@
+"""What every method is to the solver: a start, a step, and a few words about itself."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
+from cfgd.status import Status
+from cfgd.structure import Structure
+from cfgd.types import Count, Flag, Number, Numbers, Scalar, Vector
+
+
+class State(eqx.Module):
+    """What the next iteration needs; `eta` and `gamma` are the numbers of the last one.
+
+    Both are NaN before the first iteration; a method without one has None.
+    """
+
+    k: Count
+    point: Point
+    eta: Scalar
+    gamma: Numbers | None
+
+
+class Info(eqx.Module):
+    """What is worth seeing of an iteration."""
+
+    norm2: Scalar  # |g|^2 at x_k; |d|^2 where a run is judged by its direction
+    cost: Number  # in gradients
+    reset: Flag  # the direction had no step in it and the gradient was taken
+    ending: Count  # the code of a Status: running, or why no further step can be made
+
+
+def ending(**ends: Flag) -> Count:
+    """The code of the first status whose flag is set, else that of `running`."""
+    code = jnp.asarray(Status.running.code, jnp.int32)
+    for name, flag in reversed(ends.items()):
+        code = jnp.where(flag, Status[name].code, code)
+    return code.astype(jnp.int32)
+
+
+class Tuning(NamedTuple):
+    """The numbers that a method was given in place of "best", and what is known of them.
+
+    `rate` is the factor by which the error falls per iteration in the long run; None where the
+    smallest eigenvalue did not settle, for then it is not proved.
+    """
+
+    gamma: float
+    eta: Any
+    rate: float | None
+    words: str
+    cost: float
+
+
+class Method(eqx.Module):
+    """One `step(objective, state) -> (state, info)`; every loop calls it.
+
+    Its numbers stand in fields that say what they are (`settings.number`, `point`, `points`), in
+    the method or in its rules: that is all a sweep needs to vary them.
+    """
+
+    @abc.abstractmethod
+    def start(self, objective: Objective, x0: Vector) -> State: ...
+
+    @abc.abstractmethod
+    def step(self, objective: Objective, state: Any, floor: Number = 0.0) -> tuple[Any, Info]:
+        """One iteration; x stays where it is if the squared norm is at most `floor`."""
+
+    @abc.abstractmethod
+    def measure(self, objective: Objective, state: Any) -> Scalar:
+        """The squared norm that the tolerance is about, without a step."""
+
+    def forget(self, objective: Objective, state: Any) -> Any:
+        """The state of a run that starts anew from the point where it is."""
+        return state
+
+    @abc.abstractmethod
+    def describe(self, objective: Objective) -> str:
+        """What the method does to this objective, in a few words."""
+
+    def owner_of(self, rule: Any) -> str:
+        """In whose call the user gave a rule its numbers, for messages."""
+        return type(rule).__name__
+
+    @property
+    def is_open(self) -> bool:
+        """Whether numbers are left to the method to choose."""
+        return False
+
+    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+        """The method with every "best" replaced by numbers."""
+        return self, None
+
+    def laid_out(self, structure: Structure, d: int, rows: int | None = None) -> Method:
+        """The method for points of d coordinates, of so many rows in a sweep, or a clear error."""
+        from cfgd.method.settings import lay_out
+
+        return lay_out(self, structure, d, rows)
+
+    def view(self, objective: Objective) -> Objective:
+        """The objective in the form that the method walks on best, or a clear error."""
+        return objective
+
+    def direction_cost(self, objective: Objective, d: int) -> float:
+        """What a direction costs beyond the gradient, in gradients."""
+        return 0.0
+
+    def start_cost(self, objective: Objective, d: int) -> float:
+        """What a start costs, in gradients."""
+        return 1.0
+
+    @property
+    def seeks_minimiser(self) -> bool:
+        """Whether runs are judged by f and its gradient, and not by the direction alone."""
+        return True
+
+    @property
+    def last_iteration(self) -> int | None:
+        """Where the method ends by itself."""
+        return None

@@ -1,0 +1,159 @@
+"""How fractional: the rule for the order alpha_k and the smoothing beta_k."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+from cfgd.method.direction import Nodes
+from cfgd.method.settings import Rule, Word, is_open, number, table
+from cfgd.quadrature import rule as nodes_and_weights
+from cfgd.types import Count, Numbers
+
+
+def beta_of(alpha: Any, gamma: Any) -> Any:
+    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta."""
+    return gamma + (1 - alpha) / (2 - alpha)
+
+
+def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
+    """The order, the smoothing, and which of beta and gamma was given."""
+    alpha = _check.order(owner, "alpha", alpha)
+    _check.one_of(owner, beta, gamma)
+    given = Word("gamma" if beta is None else "beta")
+    value = _check.array(owner, given, gamma if beta is None else beta, "be a number")
+    if value.size == 0:
+        _check.fail(owner, given, "hold at least one number", "nothing")
+    _check.fits(owner, given, value, "alpha", alpha)
+    return alpha, (beta_of(alpha, value) if beta is None else value), given
+
+
+class Order(Rule):
+    """`numbers` gives alpha_k and beta_k: all that a subclass must define.
+
+    `vanishes` says that gamma tends to 0 along a run, so that with a terminal that stays it is f
+    that is minimised. Rules whose numbers are few compute their quadrature once, in `prepare`.
+    """
+
+    vanishes: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]: ...
+
+    def prepare(self, nodes: int) -> Any:
+        """What is computed once for a run."""
+        return None
+
+    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
+        """The quadrature rule of alpha_k, and beta_k."""
+        alpha, beta = self.numbers(k)
+        return nodes_and_weights(alpha, nodes), jnp.asarray(beta)
+
+    @property
+    def last_iteration(self) -> int | None:
+        """Where the rule ends by itself."""
+        return None
+
+
+class _Given(Order):
+    """Numbers that the user gave: beta, or the gamma from which it follows."""
+
+    given: Word = eqx.field(static=True)  # which of the two
+
+    def name_of(self, field: str) -> str:
+        return str(self.given) if field == "beta" else field
+
+
+class Constant(_Given):
+    """alpha_k = alpha, beta_k = beta; gamma="best" leaves the number to the method.
+
+    `owner` is whose name an error says.
+    """
+
+    alpha: Any = number()
+    beta: Any = number()
+
+    def __init__(
+        self, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None, owner: str = "Constant"
+    ) -> None:
+        if is_open(gamma) and beta is None:
+            self.alpha, self.beta = _check.order(owner, "alpha", alpha), gamma
+            self.given = Word("gamma")
+        else:
+            self.alpha, self.beta, self.given = alpha_and_beta(owner, alpha, beta, gamma)
+
+    @property
+    def is_open(self) -> bool:
+        return is_open(self.beta)
+
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
+        return self.alpha, self.beta
+
+    def prepare(self, nodes: int) -> tuple[Nodes, Numbers]:
+        return nodes_and_weights(self.alpha, nodes), self.beta
+
+    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
+        return prepared
+
+
+class Stage(eqx.Module):
+    """A number of iterations with one order and smoothing, for `AdaptiveOrder`."""
+
+    iterations: int = eqx.field(static=True)
+    alpha: Any
+    beta: Any
+    given: Word = eqx.field(static=True)
+
+    def __init__(
+        self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
+    ) -> None:
+        self.iterations = _check.integer("Stage", "iterations", iterations)
+        self.alpha, self.beta, self.given = alpha_and_beta("Stage", alpha, beta, gamma)
+
+
+class Stages(_Given):
+    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3)."""
+
+    ends: Any = table()
+    alpha: Any = table()
+    beta: Any = table()
+    iterations: int = eqx.field(static=True)
+    vanishes: ClassVar[bool] = True
+
+    def __init__(self, stages: Sequence[Stage], owner: str = "Stages") -> None:
+        several = isinstance(stages, Sequence) and len(stages) > 0
+        if not several or not all(isinstance(stage, Stage) for stage in stages):
+            _check.fail(owner, "stages", "be a list of Stage(iterations, ...)", stages)
+        shapes = {stage.beta.shape for stage in stages} - {()}
+        if len(shapes) > 1:
+            got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
+            _check.fail(owner, "stages", "have numbers of one shape", got)
+        ends = np.cumsum([stage.iterations for stage in stages])
+        self.ends = ends.astype(np.int32)
+        self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
+        self.beta = np.stack(np.broadcast_arrays(*[stage.beta for stage in stages]))
+        self.given, self.iterations = stages[0].given, int(ends[-1])
+
+    @property
+    def last_iteration(self) -> int:
+        return self.iterations
+
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
+        stage = self._stage(k)
+        return self.alpha[stage], self.beta[stage]
+
+    def prepare(self, nodes: int) -> tuple[Nodes, Numbers]:
+        return jax.vmap(lambda a: nodes_and_weights(a, nodes))(self.alpha), self.beta
+
+    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
+        return jax.tree.map(lambda table: table[self._stage(k)], prepared)
+
+    def _stage(self, k: Count) -> Count:
+        return jnp.clip(jnp.searchsorted(self.ends, k, side="right"), 0, len(self.ends) - 1)

@@ -1,0 +1,222 @@
+"""Numbers meet shapes: check fields against d, flatten pytrees, add the axis of a sweep.
+
+A field of a method, or of a rule in it, declares what it holds in one setting: a `number` (or one
+for each coordinate), a `point`, or `points`. With one axis more it holds one for each setting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd import _check
+from cfgd.precision import is_array
+from cfgd.structure import Structure
+
+
+class Rule(eqx.Module):
+    """A rule of a method: for the terminal, the order or the step."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rule's numbers are left to the method to choose."""
+        return False
+
+    def name_of(self, field: str) -> str:
+        """A field as the user knows it."""
+        return field
+
+
+class Word(str):
+    """A word that only messages use: equal to any other, so that it makes no new trace."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a field holds in one setting: `axes` of its own, and if coordinates may add one."""
+
+    name: str
+    axes: int
+    per_coordinate: bool = False
+    batch_axis: int = 0  # where a sweep adds its axis
+
+
+def number(*, per_coordinate: bool = True) -> Any:
+    """A field that holds a number, or one for each coordinate."""
+    return _field(Kind("number", 0, per_coordinate))
+
+
+def table() -> Any:
+    """A field that holds numbers along an axis of its own, such as one for each stage."""
+    return _field(Kind("number", 1, True, batch_axis=1))
+
+
+def point() -> Any:
+    """A field that holds a point: the structure of x0, or one number for all coordinates."""
+    return _field(Kind("point", 1))
+
+
+def points() -> Any:
+    """A field that holds several points, as many as the rule's `lag`."""
+    return _field(Kind("points", 2))
+
+
+def _field(kind: Kind) -> Any:
+    return eqx.field(metadata={"kind": kind})
+
+
+def is_open(value: Any) -> bool:
+    """Whether a number is left to the method to choose."""
+    return isinstance(value, str) and value == "best"
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a number of a method stands."""
+
+    path: tuple[str, ...]  # to the rule
+    field: str
+    kind: Kind
+    rule: Any
+
+    @property
+    def name(self) -> str:
+        return self.rule.name_of(self.field) if isinstance(self.rule, Rule) else self.field
+
+    @property
+    def where(self) -> Callable[[Any], Any]:
+        return operator.attrgetter(".".join((*self.path, self.field)))
+
+    @property
+    def value(self) -> Any:
+        return getattr(self.rule, self.field)
+
+    def rows(self) -> Any:
+        """Its value with an axis of rows in front."""
+        if not is_array(self.value):  # a pytree: one for all rows
+            return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.value)
+        if jnp.ndim(self.value) <= self.kind.axes:
+            return jnp.asarray(self.value)[None]
+        return jnp.moveaxis(jnp.asarray(self.value), self.kind.batch_axis, 0)
+
+
+def places(module: eqx.Module, path: tuple[str, ...] = ()) -> Iterator[Place]:
+    """The numbers of a method and of its rules."""
+    for field in dataclasses.fields(module):
+        value, kind = getattr(module, field.name), field.metadata.get("kind")
+        if kind is not None and value is not None:
+            yield Place(path, field.name, kind, module)
+        elif kind is None and isinstance(value, eqx.Module):
+            yield from places(value, (*path, field.name))
+
+
+def lay_out(method: Any, structure: Structure, d: int, rows: int | None = None) -> Any:
+    """The method for points of d coordinates laid out by `structure`, or a clear error.
+
+    With `rows`, fields that have one axis more than a setting needs hold one entry for each row
+    of a sweep; the others are repeated.
+    """
+    for place in list(places(method)):
+        one = partial(_lay_out_one, method.owner_of(place.rule), place, structure, d)
+        if rows is None:
+            value = one(place.value)
+        else:
+            many = place.rows()
+            # an error is worded here, where it is not inside a transformation
+            one(jax.tree.map(lambda leaf: leaf[0], many))
+            many = jax.vmap(one)(many)
+            value = jnp.broadcast_to(many, (rows, *many.shape[1:]))
+        method = eqx.tree_at(place.where, method, value)
+    return method
+
+
+def _lay_out_one(owner: str, place: Place, structure: Structure, d: int, value: Any) -> Any:
+    if place.kind.name == "point":
+        return _point(owner, place.name, value, structure, d)
+    if place.kind.name == "points":
+        return _points(owner, place.name, value, place.rule.lag, structure, d)
+    shape = jnp.shape(value)[place.kind.axes :]
+    if not place.kind.per_coordinate and shape != ():
+        _check.fail(owner, place.name, "be one number", f"shape {shape}")
+    if shape not in ((), (d,)):
+        _check.fail(owner, place.name, f"be a number or have shape ({d},)", f"shape {shape}")
+    return value
+
+
+def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> Any:
+    if Structure.of(value) == structure:
+        return structure.ravel(value)
+    if is_array(value) and value.ndim == 0:
+        return jnp.broadcast_to(value, (d,))
+    _check.fail(owner, name, f"be a number or {_like(structure, d)}", _shape(value))
+
+
+def _points(owner: str, name: str, value: Any, lag: int, structure: Structure, d: int) -> Any:
+    """(x_{-1}, ..., x_{-lag}) as the rows of a matrix; with lag 1 the point itself will do."""
+    if lag == 1 and Structure.of(value) == structure:
+        return structure.ravel(value)[None]
+    several = isinstance(value, list | tuple) or (is_array(value) and value.ndim > 0)
+    given = list(value) if several else []
+    if len(given) != lag or any(Structure.of(p) != structure for p in given):
+        count = "1 point " if lag == 1 else f"{lag} points, each "
+        _check.fail(owner, name, f"be {count}{_like(structure, d)}", _shape(value, lag))
+    return jnp.stack([structure.ravel(p) for p in given])
+
+
+def _like(structure: Structure, d: int) -> str:
+    return f"of shape ({d},)" if structure.is_vector else "of the structure of x0"
+
+
+def _shape(value: Any, lag: int | None = None) -> str:
+    if is_array(value):
+        return f"shape {tuple(value.shape)}"
+    if not isinstance(value, list | tuple):
+        return f"a {type(value).__name__}"
+    if len(value) != lag or not all(is_array(point) for point in value):
+        return f"{len(value)} point{'' if len(value) == 1 else 's'}"
+    return "points of shapes " + " and ".join(str(tuple(point.shape)) for point in value)
+
+
+def rows_of(methods: Any) -> int:
+    """How many settings a sweep has: methods in a list, or entries of the leading batch axes."""
+    if isinstance(methods, list | tuple):
+        return _settings(list(methods))
+    sizes = {}
+    for place in places(methods):
+        first, *_ = jax.tree.leaves(place.rows())
+        sizes[place.name] = len(first)
+    sizes = {name: size for name, size in sizes.items() if size > 1}
+    rows = max(sizes.values(), default=1)
+    if any(size != rows for size in sizes.values()):
+        got = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        _check.fail("sweep", "methods", "have fields with one common leading length", got)
+    return rows
+
+
+def _settings(methods: list[Any]) -> int:
+    wanted = "be settings of one and the same method"
+    kinds = sorted({type(method).__name__ for method in methods})
+    if len(kinds) != 1:
+        _check.fail("sweep", "methods", wanted, ", ".join(kinds) or "an empty list")
+    if len({jax.tree.structure(method) for method in methods}) > 1:
+        got = f"{kinds[0]} with different lag, nodes, past, stages or step"
+        _check.fail("sweep", "methods", wanted, got)
+    for same in zip(*(places(method) for method in methods), strict=True):
+        shapes = sorted({jnp.shape(one.value) for one in same if one.kind.name != "point"})
+        if len(shapes) > 1:
+            got = " and ".join(str(shape) for shape in shapes)
+            _check.fail("sweep", "methods", wanted, f"{same[0].name} of shapes {got}")
+    return len(methods)

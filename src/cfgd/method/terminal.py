@@ -1,0 +1,101 @@
+"""Where the memory starts: the rule for the terminal c_k. Only this rule remembers points."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd import _check
+from cfgd.method.settings import Rule, point, points
+from cfgd.structure import as_tree
+from cfgd.types import Count, Vector
+
+
+class Terminal(Rule):
+    """`init` makes the memory of a run, `next` gives c_k and the memory for the next one.
+
+    A rule says what it is: `is_gradient` if c_k = x_k, so that the direction is the gradient;
+    `stays` if c_k does not follow x_k, so that a run ends at a Tikhonov solution.
+    """
+
+    is_gradient: ClassVar[bool] = False
+    stays: ClassVar[bool] = False
+
+    @property
+    def follows(self) -> bool:
+        """Whether c_k moves with x_k at a distance."""
+        return not (self.is_gradient or self.stays)
+
+    @abc.abstractmethod
+    def init(self, x0: Vector) -> Any: ...
+
+    @abc.abstractmethod
+    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]: ...
+
+    def forget(self, memory: Any, x: Vector) -> Any:
+        """The memory of a run that starts anew from x."""
+        return self.init(x)
+
+
+class Here(Terminal):
+    """c_k = x_k: no memory, the direction is the gradient."""
+
+    is_gradient: ClassVar[bool] = True
+
+    def init(self, x0: Vector) -> None:
+        return None
+
+    def next(self, memory: None, x: Vector, k: Count) -> tuple[Vector, None]:
+        return x, memory
+
+
+class Fixed(Terminal):
+    """c_k = c (sections 3.1 and 3.3)."""
+
+    point: Any = point()
+    stays: ClassVar[bool] = True
+
+    def __init__(self, terminal: Any) -> None:
+        self.point = as_tree("Fixed", "terminal", terminal)
+
+    def name_of(self, field: str) -> str:
+        return "terminal"
+
+    def init(self, x0: Vector) -> None:
+        return None
+
+    def next(self, memory: None, x: Vector, k: Count) -> tuple[Vector, None]:
+        return jnp.broadcast_to(self.point, x.shape), memory
+
+
+class Lagged(Terminal):
+    """c_k = x_{k - lag} (section 3.2), with `past` = (x_{-1}, ..., x_{-lag}).
+
+    Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
+    memory is a ring: the place k mod lag holds x_{k - lag} until x_k takes it over.
+    """
+
+    past: Any = points()
+    lag: int = eqx.field(static=True)
+
+    def __init__(self, lag: int = 1, past: Any = None) -> None:
+        self.lag = _check.integer("Lagged", "lag", lag)
+        self.past = None if past is None else as_tree("Lagged", "past", past)
+
+    def init(self, x0: Vector) -> Any:
+        if self.past is None:
+            return jnp.broadcast_to(x0, (self.lag, *x0.shape))
+        return jnp.broadcast_to(self.past, (self.lag, *x0.shape))[::-1]
+
+    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]:
+        if self.lag == 1:
+            return memory[0], x[None]
+        place = k % self.lag
+        return memory[place], memory.at[place].set(x)
+
+    def forget(self, memory: Any, x: Vector) -> Any:
+        return jax.tree.map(lambda points: jnp.broadcast_to(x, points.shape), memory)

@@ -1,0 +1,71 @@
+"""What belongs to samples: targets, weights, a penalty, and sums over chunks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+
+
+def targets(owner: str, y: Any, m: int, dtype: Any) -> Any:
+    """One target for each of m samples; labels and counts take the precision of the data."""
+    counted = _counted(y)
+    y = _check.array(owner, "y", y, "be a vector of numbers")
+    _check.shape(owner, "y", y, (m,))
+    return y.astype(dtype) if counted else y
+
+
+def weights(owner: str, sample_weight: Any, m: int, dtype: Any) -> Any:
+    """One weight for each sample, ones by default, in the precision of the data."""
+    if sample_weight is None:
+        return np.ones(m, dtype)
+    counted = _counted(sample_weight)
+    weight = _check.array(owner, "sample_weight", sample_weight)
+    _check.shape(owner, "sample_weight", weight, (m,))
+    if counted:
+        weight = weight.astype(dtype)
+    if not _check.traced(weight):
+        if np.any(np.asarray(weight) < 0):
+            first = int(np.argmax(np.asarray(weight) < 0))
+            got = f"{np.asarray(weight)[first]} at index {first}"
+            _check.fail(owner, "sample_weight", "not be negative", got)
+        if not np.any(np.asarray(weight)):
+            _check.fail(owner, "sample_weight", "have a positive entry", "only zeros")
+    return weight
+
+
+def penalty(owner: str, l2: Any, dtype: Any) -> Any:
+    l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
+    if l2.ndim != 0:
+        _check.fail(owner, "l2", "be one number", f"shape {l2.shape}")
+    return l2 if _check.traced(l2) else np.asarray(l2, dtype)
+
+
+def _counted(values: Any) -> bool:
+    """Whether they are integers or labels, which have no precision of their own."""
+    return not _check.traced(values) and np.asarray(values).dtype.kind in "biu"
+
+
+def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: Any) -> Any:
+    """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
+
+    The last chunk is moved back to fit: samples that were counted before get the weight 0.
+    """
+    ones = jnp.ones(size, jax.tree.leaves(arrays)[0].dtype)
+    if size >= m:
+        return part(ones, *arrays)
+
+    def chunk(k: Any) -> Any:
+        start = jnp.minimum(k * size, m - size)
+        new = jnp.where(start + jnp.arange(size) < k * size, 0, ones)
+        cut = (jax.lax.dynamic_slice_in_dim(a, start, size, -1) for a in arrays)
+        return part(new, *cut)
+
+    return jax.lax.fori_loop(
+        1, -(-m // size), lambda k, sums: jax.tree.map(jnp.add, sums, chunk(k)), chunk(0)
+    )

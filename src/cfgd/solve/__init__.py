@@ -1,0 +1,2 @@
+from cfgd.solve.api import minimize as minimize, sweep as sweep
+from cfgd.solve.solution import ConvergenceError as ConvergenceError, Solution as Solution

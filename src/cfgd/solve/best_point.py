@@ -1,0 +1,22 @@
+"""The best point of a run, carried along with it."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from cfgd.objective.line import Point
+from cfgd.types import Scalar, Vector
+
+
+class Best(eqx.Module):
+    """The least finite value seen, and where; of equal values the latest."""
+
+    value: Scalar
+    x: Vector
+
+    def or_better(self, point: Point) -> Best:
+        better = jnp.isfinite(point.value) & (point.value <= self.value)
+        return Best(
+            jnp.where(better, point.value, self.value), jnp.where(better, point.x, self.x)
+        )

@@ -1,0 +1,79 @@
+"""What is written down of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+from cfgd.method.base import State
+from cfgd.structure import OfVector, Structure
+
+
+class OfPoint(eqx.Module):
+    """A function of the user's x, as one of the state."""
+
+    fn: OfVector
+
+    def __call__(self, state: State) -> Any:
+        return jnp.asarray(self.fn(state.point.x))
+
+
+@dataclasses.dataclass(frozen=True)
+class OfState:
+    """A number that the method keeps, by its name: eta, gamma."""
+
+    name: str
+
+    def __call__(self, state: State) -> Any:
+        return getattr(state, self.name)
+
+
+KEPT = ("eta", "gamma")
+
+
+def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Any]:
+    """The entries of `record` as functions of the state."""
+    return {
+        name: OfPoint(OfVector(entry, structure)) if callable(entry) else OfState(entry)
+        for name, entry in record.items()
+    }
+
+
+def check_records(owner: str, records: Mapping[str, Any], state: State) -> list[Any]:
+    """What the records of a state give, found out without any work."""
+    known = [name for name in KEPT if getattr(state, name) is not None]
+    for entry in records.values():
+        if isinstance(entry, OfState) and entry.name not in known:
+            wanted = f"name a number that the method keeps ({', '.join(known)})"
+            _check.fail(owner, "record", wanted, repr(entry.name))
+    return [jax.eval_shape(entry, state) for entry in records.values()]
+
+
+class History:
+    """Rows as the chunks give them, joined when they are asked for."""
+
+    def __init__(self, first: dict[str, Any]) -> None:
+        self.labels = [np.zeros(1, int)]
+        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
+
+    def add(self, rows: dict[str, Any], labels: Any) -> None:
+        self.labels.append(labels)
+        self.parts.append(
+            jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[: len(labels)]), rows)
+        )
+
+    def joined(self, batched: bool) -> dict[str, Any]:
+        """The entries over iterations; for a sweep, settings first."""
+        rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
+        # a callback asks often: what is joined stays joined
+        self.parts, self.labels = [rows], [np.concatenate(self.labels)]
+        if batched:
+            rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
+        return {"iteration": self.labels[0], **rows}

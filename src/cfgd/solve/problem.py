@@ -1,0 +1,153 @@
+"""What is solved: objective, method and start, checked, in one precision and one layout."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd import _check
+from cfgd.method.base import Method, Tuning
+from cfgd.method.settings import rows_of
+from cfgd.objective.base import Objective
+from cfgd.objective.local import Local
+from cfgd.objective.smooth import as_objective
+from cfgd.precision import cast, in_precision, precision_of
+from cfgd.solve.chunk import BLOCK, Loop
+from cfgd.solve.history import check_records, recorders
+from cfgd.solve.options import Options
+from cfgd.structure import Structure, as_tree
+
+# rows of the history that a chunk may write, and the numbers in them (1 MiB)
+MOST_ROWS, MOST_NUMBERS = 2**16, 2**17
+# gradients that a direction may cost before the user is told
+COSTLY = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """`rows` is the number of settings of a sweep; None for one method."""
+
+    objective: Objective
+    method: Any
+    start: Any  # a vector, or one for each row
+    rows: int | None
+    x0: Any  # as the user gave it: results come back like it
+    structure: Structure
+    dtype: np.dtype[Any]
+    loop: Loop
+    how: str
+    tuning: Tuning | None
+
+    @property
+    def last_iteration(self) -> int | None:
+        return self.method.last_iteration
+
+
+def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool) -> Problem:
+    """Check everything and lay it out, before any work starts."""
+    rows = _rows(options, method, swept)
+    x0 = as_tree(options.owner, "x0", x0)
+    objective = as_objective(options.owner, objective)
+    starts = _starts(options.owner, objective, x0, rows)
+    rows = rows if rows is None else max(rows, len(starts))
+    structure = Structure.of(starts[0])
+    dtype = precision_of(x0, objective)
+    with in_precision(dtype):
+        vectors = [cast(structure.ravel(x), dtype) for x in starts]
+        d = vectors[0].size
+        objective = objective.flat(structure)
+        objective.check(options.owner, vectors[0])
+        method, tuning = _method(method, objective, structure, d, dtype, rows)
+        objective = method.view(objective)
+        _say_cost(objective, method.direction_cost(objective, d))
+        how = method.describe(objective) + (f", {tuning.words}" if tuning else "")
+        objective, method = cast(objective, dtype), cast(method, dtype)
+        start = vectors[0]
+        if rows is not None:
+            start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
+        loop = _loop(options, objective, method, structure, vectors[0], rows)
+    return Problem(
+        objective, method, start, rows, starts[0], structure, dtype, loop, how, tuning
+    )
+
+
+def _rows(options: Options, method: Any, swept: bool) -> int | None:
+    """How many settings there are, the methods being what they should be."""
+    if not swept:
+        if not isinstance(method, Method):
+            wanted = "be a method such as GradientDescent()"
+            _check.fail(options.owner, "method", wanted, repr(method))
+        return None
+    several = isinstance(method, list | tuple)
+    for one in method if several else [method]:
+        if not isinstance(one, Method):
+            _check.fail("sweep", "methods", "be a method or a list of settings", repr(method))
+        if one.is_open:
+            _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
+    return rows_of(method)
+
+
+def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:
+    """x0 alone, or one x0 for each setting of a sweep."""
+    d, shape = objective.dimension, getattr(x0, "shape", None)
+    if d is None or shape == (d,):
+        return [x0]
+    several = shape is not None and len(shape) == 2 and shape[1] == d and shape[0] > 0
+    if rows is not None and several and (rows == 1 or shape[0] == rows):
+        return list(x0)
+    also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {d})"
+    got = "a pytree" if shape is None else shape
+    _check.fail(owner, "x0", f"have shape ({d},){also}", got)
+
+
+def _method(
+    method: Any, objective: Objective, structure: Structure, d: int, dtype: Any, rows: int | None
+) -> tuple[Any, Tuning | None]:
+    """The method with numbers in all its fields, for points of d coordinates."""
+    if rows is None:
+        method, tuning = method.tuned(objective, d, dtype)
+        return method.laid_out(structure, d), tuning
+    if not isinstance(method, list | tuple):
+        return method.laid_out(structure, d, rows), None
+    settings = [one.laid_out(structure, d) for one in method]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings), None
+
+
+def _say_cost(objective: Objective, cost: float) -> None:
+    """Warn before a direction that costs many gradients."""
+    local = isinstance(objective, Local)
+    cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
+    if cost >= COSTLY:
+        warnings.warn(
+            "An exact direction moves one coordinate at a time and costs about "
+            f"{cost:.0f} gradients here; {cheaper} costs a few.",
+            stacklevel=5,
+        )
+
+
+def _loop(
+    options: Options,
+    objective: Objective,
+    method: Any,
+    structure: Structure,
+    x0: Any,
+    rows: int | None,
+) -> Loop:
+    records = recorders(options.record, structure)
+    numbers = 1
+    if records:
+        one = method if rows is None else jax.tree.map(lambda a: a[0], method)
+        state = jax.eval_shape(lambda x: one.start(objective, x), x0)
+        shapes = jax.tree.leaves(check_records(options.owner, records, state))
+        numbers += sum(math.prod(shape.shape) for shape in shapes)
+    block = BLOCK if objective.is_quadratic else 1
+    if options.every > 1 or options.callback is not None:
+        block = math.gcd(block, options.every)
+    capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // (numbers * (rows or 1))))
+    return Loop(records, options.every, capacity, block, rows is not None)

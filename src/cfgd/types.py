@@ -1,0 +1,17 @@
+"""The words of the annotations. Shapes are those of one setting: a sweep adds its axis outside."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+Scalar: TypeAlias = Float[Array, ""]
+Vector: TypeAlias = Float[Array, " d"]
+Vectors: TypeAlias = Float[Array, "s d"]  # one point, or slopes at it, in each row
+Flag: TypeAlias = Bool[Array, ""]
+Count: TypeAlias = Int[Array, ""]
+Number: TypeAlias = Scalar | float  # what may be known before tracing
+Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
+Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it
