@@ -27,6 +27,7 @@ LAYERS = (
     {"run"},
     {"solve"},
     {"__init__"},
+    {"data"},
     {"integrations", "reproduce"},
     {"bench"},
     {"cli"},

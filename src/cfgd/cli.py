@@ -96,8 +96,8 @@ def reproduce(
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
     what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
     """
-    from cfgd.reproduce import terminal
-    from cfgd.reproduce.catalogue import chosen
+    from cfgd.reproduce import console as terminal
+    from cfgd.reproduce.experiments.catalogue import chosen
 
     console = Console()
     try:
@@ -137,7 +137,7 @@ def bench(
     the time to an error of 1e-8, for networks the loss at equal work, and every loss of cfgd.
     All of it takes about an hour. Ctrl-C keeps what is finished in DIR/bench.json.
     """
-    from cfgd.bench import field
+    from cfgd.bench.field import runner as field
 
     try:
         code = field.show(Console(), out, seeds=seeds, quick=quick, data=data)

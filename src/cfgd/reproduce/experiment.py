@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
-from cfgd.reproduce.claim import Claim
+from cfgd.reproduce.report.claim import Claim
 
 Size = Literal["tiny", "quick", "full"]
 T = TypeVar("T")

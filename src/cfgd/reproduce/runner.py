@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd.reproduce.drawing import render
 from cfgd.reproduce.experiment import Experiment, Meter, Setting, Silent
-from cfgd.reproduce.report import Part, plain, saved_part, versions, write_report
+from cfgd.reproduce.report.drawing import render
+from cfgd.reproduce.report.report import Part, plain, saved_part, versions, write_report
 
 
 @dataclasses.dataclass(frozen=True)

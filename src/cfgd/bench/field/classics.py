@@ -8,8 +8,8 @@ import numpy as np
 import scipy.optimize
 
 import cfgd
-from cfgd.bench.cases import Case
-from cfgd.bench.rivals import MOST, Counted, Looks, Outcome, compiled, in_time, of_cfgd
+from cfgd.bench.field.cases import Case
+from cfgd.bench.field.rivals_scipy import MOST, Counted, Looks, Outcome, compiled, in_time, of_cfgd
 
 
 def _descent(case: Case) -> Any:

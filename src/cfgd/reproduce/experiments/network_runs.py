@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.reproduce.drawing import decades, line
 from cfgd.reproduce.experiment import Meter
-from cfgd.reproduce.solving import point, watched
+from cfgd.reproduce.experiments.solving import point, watched
+from cfgd.reproduce.report.drawing import decades, line
 
 SAMPLES, WIDTH, TEST_POINTS, CHUNK = 100, 50, 100_000, 10_000
 

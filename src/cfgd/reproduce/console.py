@@ -19,11 +19,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from cfgd.reproduce import gas
-from cfgd.reproduce.claim import FAILS, HOLDS, NOT_COMPARABLE
+from cfgd.data import gas
 from cfgd.reproduce.experiment import Experiment, Setting, Size
-from cfgd.reproduce.page import PLURAL, duration
-from cfgd.reproduce.report import Part, count
+from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE
+from cfgd.reproduce.report.page import PLURAL, duration
+from cfgd.reproduce.report.report import Part, count
 from cfgd.reproduce.runner import Result, check_writable, reproduce
 
 STYLES = {HOLDS: "green", FAILS: "bold red", NOT_COMPARABLE: "dim"}

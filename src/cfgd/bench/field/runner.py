@@ -27,11 +27,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cfgd.bench.cases import TARGET, Case, Maker, makers
-from cfgd.bench.competitors import rivals
-from cfgd.bench.rivals import PATIENCE, Outcome, Rival
-from cfgd.bench.standing import Line, Run, figure, render, table, verdicts
-from cfgd.reproduce import gas
+from cfgd.bench.field.cases import TARGET, Case, Maker, makers
+from cfgd.bench.field.rivals_jax import rivals
+from cfgd.bench.field.rivals_scipy import PATIENCE, Outcome, Rival
+from cfgd.bench.field.standing import Line, Run, figure, render, table, verdicts
+from cfgd.data import gas
 from cfgd.reproduce.runner import check_writable
 
 # seconds beside which the time of compiling does not count

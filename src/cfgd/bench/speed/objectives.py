@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import cfgd
-from cfgd.bench.measure import Row, at_least, at_most, side_by_side
+from cfgd.bench.speed.measure import Row, at_least, at_most, side_by_side
 from cfgd.direction import direction
 from cfgd.precision import cast
 from cfgd.quadrature import rule

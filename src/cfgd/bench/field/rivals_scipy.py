@@ -19,7 +19,7 @@ import scipy.optimize
 import scipy.sparse.linalg
 
 import cfgd
-from cfgd.bench.cases import Case
+from cfgd.bench.field.cases import Case
 
 MOST = 20_000  # iterations of anything
 # seconds: a run that takes longer is not tried again with a smaller tolerance

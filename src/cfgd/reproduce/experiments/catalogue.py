@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from cfgd.reproduce import fig1, networks, orders, quadrature, random_data, smoothing, tikhonov, uci
 from cfgd.reproduce.experiment import Experiment
+from cfgd.reproduce.experiments import (
+    fig1,
+    networks,
+    orders,
+    quadrature,
+    random_data,
+    smoothing,
+    tikhonov,
+    uci,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from cfgd.reproduce.claim import Claim
-from cfgd.reproduce.drawing import ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
-from cfgd.reproduce.network_runs import (
+from cfgd.reproduce.experiments.network_runs import (
     ALPHAS,
     FORMULAS,
     FUNCTIONS,
@@ -25,7 +23,9 @@ from cfgd.reproduce.network_runs import (
     problem,
     train,
 )
-from cfgd.reproduce.solving import side_by_side
+from cfgd.reproduce.experiments.solving import side_by_side
+from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.report.drawing import ramp
 
 GAMMAS = {"h1": 70.0, "h2": 10.0, "h3": -150.0}
 # of the two documented starts the one from which gradient descent gets as far as in the paper

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cfgd.reproduce import gas, gas_download
+from cfgd.data import gas, gas_download
 from problems import GAS, needs_gas
 
 

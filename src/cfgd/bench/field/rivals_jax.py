@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.bench import classics
-from cfgd.bench.cases import TARGET, Case
-from cfgd.bench.rivals import (
+from cfgd.bench.field import classics
+from cfgd.bench.field.cases import TARGET, Case
+from cfgd.bench.field.rivals_scipy import (
     MOST,
     Outcome,
     Rival,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.reproduce.claim import VERDICTS, Outcome
-from cfgd.reproduce.page import page
+from cfgd.reproduce.report.claim import VERDICTS, Outcome
+from cfgd.reproduce.report.page import page
 
 PARTS = "parts"
 PACKAGES = ("cfgd", "jax", "numpy", "scipy", "matplotlib")

@@ -11,12 +11,12 @@ import pytest
 import scipy.optimize
 from typer.testing import CliRunner
 
-from cfgd.bench import cases, field
-from cfgd.bench.competitors import rivals
-from cfgd.bench.problems import PROBLEMS
-from cfgd.bench.rivals import Counted
-from cfgd.bench.standing import OURS, Run, profile, table, verdicts
+from cfgd.bench.field import cases, runner as field
+from cfgd.bench.field.rivals_jax import rivals
+from cfgd.bench.field.rivals_scipy import Counted
+from cfgd.bench.field.standing import OURS, Run, profile, table, verdicts
 from cfgd.cli import app
+from cfgd.data.standard_problems import PROBLEMS
 
 LINEAR = partial(cases.random_square, 12)
 SPARSE = partial(cases.sparse, 300, 40)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.reproduce import gas_files
+from cfgd.data import gas_files
 
 ROWS, FEATURES = 2565, 128
 LARGEST, CONDITION = 73.0, 70_980.0  # of the correlation matrix, and of the data
@@ -105,7 +105,7 @@ def keep(table: Any) -> None:
 
 
 def download(console: Any) -> Any:
-    from cfgd.reproduce.gas_download import download
+    from cfgd.data.gas_download import download
 
     return download(console)
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.reproduce import gas, random_data, solving
-from cfgd.reproduce.catalogue import EXPERIMENTS, chosen
-from cfgd.reproduce.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim, Outcome
+from cfgd.data import gas
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting, Silent
+from cfgd.reproduce.experiments import random_data, solving
+from cfgd.reproduce.experiments.catalogue import EXPERIMENTS, chosen
+from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim, Outcome
 from cfgd.reproduce.runner import reproduce
 from problems import GAS, needs_gas
 

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse
 
 import cfgd
-from cfgd.bench.problems import PROBLEMS
-from cfgd.reproduce import gas
-from cfgd.reproduce.network_runs import ALPHAS, FUNCTIONS
-from cfgd.reproduce.random_data import ill_conditioned
+from cfgd.data import gas
+from cfgd.data.standard_problems import PROBLEMS
+from cfgd.reproduce.experiments.network_runs import ALPHAS, FUNCTIONS
+from cfgd.reproduce.experiments.random_data import ill_conditioned
 
 TARGET = 1e-8
 # one of the paper's gammas for each network (figure 7)

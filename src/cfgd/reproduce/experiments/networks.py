@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.reproduce.claim import FACTOR, Claim, Relation
-from cfgd.reproduce.drawing import line
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
-from cfgd.reproduce.network_runs import (
+from cfgd.reproduce.experiments.network_runs import (
     ALPHAS,
     FORMULAS,
     FUNCTIONS,
@@ -29,7 +27,9 @@ from cfgd.reproduce.network_runs import (
     problem,
     train,
 )
-from cfgd.reproduce.solving import side_by_side
+from cfgd.reproduce.experiments.solving import side_by_side
+from cfgd.reproduce.report.claim import FACTOR, Claim, Relation
+from cfgd.reproduce.report.drawing import line
 
 # h1's are the paper's; of h2 and h3 it names one (10 and -150), the others are ours around it
 GAMMAS = {"h1": (20.0, 40.0, 70.0), "h2": (5.0, 10.0, 20.0), "h3": (-100.0, -150.0, -200.0)}

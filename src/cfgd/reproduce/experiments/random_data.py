@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import cfgd
-from cfgd.reproduce.claim import Claim
-from cfgd.reproduce.drawing import decades, line
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
-from cfgd.reproduce.solving import point, side_by_side, watched
+from cfgd.reproduce.experiments.solving import point, side_by_side, watched
+from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.report.drawing import decades, line
 
 DIMENSION = 20
 GAMMAS = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)

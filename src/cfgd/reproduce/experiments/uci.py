@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import cfgd
-from cfgd.reproduce import gas
-from cfgd.reproduce.claim import Claim
-from cfgd.reproduce.drawing import decades, line, ramp
+from cfgd.data import gas
 from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
-from cfgd.reproduce.solving import point, watched
+from cfgd.reproduce.experiments.solving import point, watched
+from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.report.drawing import decades, line, ramp
 
 CONDITION = 70_980
 REACHED = 1e-5

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.bench.measure import Row, at_least, at_most, side_by_side
-from cfgd.reproduce.random_data import ill_conditioned
+from cfgd.bench.speed.measure import Row, at_least, at_most, side_by_side
+from cfgd.reproduce.experiments.random_data import ill_conditioned
 
 GAMMA = -0.25
 
