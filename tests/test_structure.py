@@ -27,9 +27,8 @@ LAYERS = (
     {"run"},
     {"solve"},
     {"__init__"},
-    {"data"},
-    {"integrations", "reproduce"},
-    {"bench"},
+    {"data", "output"},
+    {"integrations", "reproduce", "bench"},
     {"cli"},
     {"__main__"},
 )

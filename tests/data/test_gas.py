@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import problems
 from cfgd.data import gas, gas_download
 from problems import GAS, needs_gas
 
@@ -121,20 +122,17 @@ def test_files_that_are_no_data_at_all(tmp_path: Path) -> None:
             gas.read(tmp_path / name)
 
 
-def test_offline_without_data_it_says_so_and_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_offline_it_says_why_and_caches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def offline(folder: str) -> Any:
         raise OSError("no route to OpenML")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(gas_download, "fetch", offline)
-    found = gas.find(None, Console(width=200))
-    assert found.surrogate
-    said = capsys.readouterr().out
-    assert "could not be downloaded (no route to OpenML)" in said
-    assert "synthetic stand-in" in said
-    assert not gas.cache().exists()
+    with pytest.raises(gas.NotDownloadedError, match="no route to OpenML"):
+        gas.download(Console(quiet=True))
+    assert gas.cached() is None
 
 
 def test_scikit_learn_is_asked_as_it_wants_to_be(
@@ -157,11 +155,12 @@ def test_a_download_is_cached_and_found_again(
     gases = np.array(["1"] * 2565 + ["2"] * 10)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(gas_download, "fetch", lambda folder: (features, gases))
-    first = gas.find(None, Console(quiet=True))
+    assert gas.cached() is None
+    first = gas.download(Console(quiet=True))
     np.testing.assert_array_equal(first.table[:, -1], rows[:, 0])
     np.testing.assert_array_equal(first.table[:, :-1], rows[:, 1:])
-    monkeypatch.setattr(gas_download, "fetch", lambda folder: pytest.fail("not cached"))
-    second = gas.find(None, Console(quiet=True))
+    second = gas.cached()
+    assert second is not None
     assert second.digest == first.digest
     assert "cached" in second.source
 
@@ -179,3 +178,18 @@ def test_the_real_data_has_the_papers_condition_number() -> None:
     X, _ = gas.standardised(gas.read(GAS))
     assert X.shape == (2565, 128)
     assert np.linalg.cond(X) == pytest.approx(70_980, rel=1e-3)
+
+
+def test_without_the_data_its_tests_are_skipped_but_in_ci_they_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def test() -> None:
+        pytest.fail("ran without the data")
+
+    monkeypatch.setattr(problems, "GAS", tmp_path / "gas.csv.gz")
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="the gas data is not at"):
+        needs_gas(test)()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="the gas data is not at"):
+        needs_gas(test)()

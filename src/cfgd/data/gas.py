@@ -73,23 +73,27 @@ def cache() -> Path:
     return Path(base) / "cfgd" / "gas.csv.gz"
 
 
-def find(data: Path | None, console: Any) -> Gas:
-    """The file that was given, a cached copy, a download; failing all, a labelled stand-in."""
-    if data is not None:
-        return read(data)
-    if cache().exists():
-        return dataclasses.replace(read(cache()), source=f"the cached copy {cache()}")
+def cached() -> Gas | None:
+    """The copy that an earlier download left, if there is one."""
+    if not cache().exists():
+        return None
+    return dataclasses.replace(read(cache()), source=f"the cached copy {cache()}")
+
+
+class NotDownloadedError(Exception):
+    """Says in a few words why the data could not be downloaded."""
+
+
+def download(console: Any) -> Gas:
+    """The data from OpenML, cached for the next time; `console` shows how far it is."""
+    from cfgd.data import gas_download
+
     try:
-        table = download(console)
+        table = gas_download.download(console)
         check(table, "The download")
     except (OSError, HTTPException, ImportError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        console.print(
-            f"[yellow]The gas data could not be downloaded[/] ({reason}); uci runs on a synthetic "
-            "stand-in. Give the file with --data to reproduce the paper.",
-            highlight=False,
-        )
-        return surrogate("it could not be downloaded and no file was given with --data")
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        raise NotDownloadedError(words[0]) from error
     keep(table)
     return Gas(table, "OpenML 1477, gas-drift-different-concentrations")
 
@@ -102,12 +106,6 @@ def keep(table: Any) -> None:
         with gzip.open(part, "wt") as file:
             np.savetxt(file, table, delimiter=",", fmt="%.17g")
         part.replace(cache())
-
-
-def download(console: Any) -> Any:
-    from cfgd.data.gas_download import download
-
-    return download(console)
 
 
 def surrogate(reason: str) -> Gas:

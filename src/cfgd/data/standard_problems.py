@@ -15,10 +15,8 @@ import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # hashable: JAX compiles by identity
-class TestProblem:
+class StandardProblem:
     """`minima` are the published local minima of f; `number` is 0 for a problem of other origin."""
-
-    __test__ = False  # not a test class, whatever its name says to pytest
 
     name: str
     residuals: Callable[[Any], Any]
@@ -29,6 +27,11 @@ class TestProblem:
     def __call__(self, x: Any) -> Any:
         r = self.residuals(x)
         return jnp.sum(r * r)
+
+    def start(self, seed: int) -> Any:
+        """The published start; from there moved by a tenth for later seeds."""
+        draw = np.random.default_rng(seed).normal(size=self.x0.size)
+        return self.x0 + (0.1 * draw if seed else 0.0)
 
 
 BARD = np.array([14, 18, 22, 25, 29, 32, 35, 39, 37, 58, 73, 96, 134, 210, 439]) / 100
@@ -147,8 +150,8 @@ def extended_rosenbrock(x: Any) -> Any:
 
 def _problem(
     name: str, residuals: Callable[[Any], Any], x0: Any, *minima: float, number: int = 0
-) -> TestProblem:
-    return TestProblem(name, residuals, np.asarray(x0, float), minima, number)
+) -> StandardProblem:
+    return StandardProblem(name, residuals, np.asarray(x0, float), minima, number)
 
 
 _T10 = np.arange(1, 11) / 11

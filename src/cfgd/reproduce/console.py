@@ -1,4 +1,4 @@
-"""What `cfgd reproduce` shows in the terminal: progress, the claims table, the page's path."""
+"""What `cfgd reproduce` shows on the console: progress, the claims table, the page's path."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from rich.progress import (
 from rich.table import Table
 
 from cfgd.data import gas
+from cfgd.output import INTERRUPTED, check_writable
 from cfgd.reproduce.experiment import Experiment, Setting, Size
 from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE
 from cfgd.reproduce.report.page import PLURAL, duration
-from cfgd.reproduce.report.report import Part, count
-from cfgd.reproduce.runner import Result, check_writable, reproduce
+from cfgd.reproduce.report.part import Part
+from cfgd.reproduce.report.report import count
+from cfgd.reproduce.runner import Result, reproduce
 
 STYLES = {HOLDS: "green", FAILS: "bold red", NOT_COMPARABLE: "dim"}
-INTERRUPTED = 130  # what a shell gives for Ctrl-C
 
 
 class Bar:
@@ -63,8 +64,9 @@ def show_run(
     """Run with a live display, print the claims and the page's path; the exit code."""
     check_writable(folder)
     setting = Setting(size, seeds)
-    if any(experiment.name == "uci" for experiment in experiments):
-        setting = Setting(size, seeds, gas.find(data, console))
+    needing = [experiment.name for experiment in experiments if experiment.needs_gas]
+    if needing:
+        setting = Setting(size, seeds, find_gas(console, data, " and ".join(needing)))
     elif data is not None:
         gas.read(data)  # a bad file is a mistake even where it is not needed
     with Progress(
@@ -100,6 +102,21 @@ def show_run(
         )
     show_result(console, result)
     return INTERRUPTED if result.interrupted else 0
+
+
+def find_gas(console: Console, data: Path | None, name: str) -> gas.Gas:
+    """The file that was given, a cached copy, a download; failing all, a labelled stand-in."""
+    if data is not None:
+        return gas.read(data)
+    try:
+        return gas.cached() or gas.download(console)
+    except gas.NotDownloadedError as error:
+        console.print(
+            f"[yellow]The gas data could not be downloaded[/] ({error}); {name} runs on a "
+            "synthetic stand-in. Give the file with --data to reproduce the paper.",
+            highlight=False,
+        )
+        return gas.surrogate("it could not be downloaded and no file was given with --data")
 
 
 def show_result(console: Console, result: Result) -> None:

@@ -14,14 +14,13 @@ import scipy.sparse
 
 import cfgd
 from cfgd.data import gas
+from cfgd.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, STARTS, WIDTH, Start
+from cfgd.data.random_least_squares import random_least_squares
 from cfgd.data.standard_problems import PROBLEMS
-from cfgd.reproduce.experiments.network_runs import ALPHAS, FUNCTIONS
-from cfgd.reproduce.experiments.random_data import ill_conditioned
 
 TARGET = 1e-8
 # one of the paper's gammas for each network (figure 7)
 GAMMAS = {"h1": 20.0, "h2": 10.0, "h3": -150.0}
-STARTS = {"N(0,1)": 1.0, "N(0,25)": (5.0, 0.02**0.5)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,9 +60,7 @@ def least_squares(name: str, X: Any, y: Any, x0: Any, known: bool, gamma: float)
 
 
 def random_square(d: int, seed: int) -> Case:
-    random = np.random.default_rng(seed)
-    X, y = ill_conditioned(random, d), random.normal(size=d)
-    x0 = random.uniform(-1, 1, d)
+    X, y, x0, _ = random_least_squares(seed, d)
     return least_squares(f"random d = {d}", X, y, x0, known=True, gamma=-0.25)
 
 
@@ -95,13 +92,13 @@ def linear_model(loss: str, m: int, d: int, seed: int) -> Case:
     return Case(f"{loss} {m} x {d}", "smooth", objective, np.zeros(d), lambda x: objective.value(x))
 
 
-def network(name: str, start: str, budget: int, seed: int) -> Case:
+def network(name: str, start: Start, budget: int, seed: int) -> Case:
     objective, value, residuals = _network(name)
     return Case(
-        f"{name}, {start}",
+        f"{name}, {start.short}",
         "network",
         objective,
-        objective.init(seed, STARTS[start]),
+        objective.init(seed, start.scale),
         value,
         residuals,
         paper=cfgd.AdaptiveTerminal(ALPHAS[name], gamma=GAMMAS[name], step=cfgd.NetworkStep()),
@@ -111,8 +108,8 @@ def network(name: str, start: str, budget: int, seed: int) -> Case:
 
 @functools.cache
 def _network(name: str) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
-    z = np.linspace(-1, 1, 100)
-    objective = cfgd.ShallowNetwork(z, FUNCTIONS[name](z), 50)
+    z = np.linspace(-1, 1, SAMPLES)
+    objective = cfgd.ShallowNetwork(z, FUNCTIONS[name](z), WIDTH)
 
     def residuals(x: Any) -> Any:
         return objective.predict(x, z) - jnp.asarray(objective.y)
@@ -121,10 +118,8 @@ def _network(name: str) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]
 
 
 def smooth(name: str, seed: int) -> Case:
-    """A test problem from its published start; from there moved by a tenth for later seeds."""
     problem = PROBLEMS[name]
-    draw = np.random.default_rng(seed).normal(size=problem.x0.size)
-    x0 = problem.x0 + (0.1 * draw if seed else 0.0)
+    x0 = problem.start(seed)
     return Case(name, "smooth", cfgd.Smooth(problem), x0, problem, problem.residuals)
 
 
@@ -148,5 +143,5 @@ def makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
         yield name, partial(smooth, name)
     budget = 1000 if quick else 8000
     for name in ("h1",) if quick else tuple(FUNCTIONS):
-        for start in STARTS:
-            yield f"{name}, {start}", partial(network, name, start, budget)
+        for start in STARTS.values():
+            yield f"{name}, {start.short}", partial(network, name, start, budget)

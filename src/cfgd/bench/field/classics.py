@@ -1,4 +1,4 @@
-"""Rivals from the textbook: direct, gradient descent, Barzilai-Borwein, heavy ball and more."""
+"""Rivals from the textbook: direct, Barzilai-Borwein, variable projection."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-import cfgd
 from cfgd.bench.field.cases import Case
-from cfgd.bench.field.rivals_scipy import MOST, Counted, Looks, Outcome, compiled, in_time, of_cfgd
-
-
-def _descent(case: Case) -> Any:
-    """Gradient descent with the exact step; on networks with the paper's search."""
-    return cfgd.GradientDescent(cfgd.NetworkStep() if case.group == "network" else cfgd.ExactStep())
-
-
-gradient_descent = of_cfgd(_descent)
-heavy_ball = of_cfgd(lambda case: cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best")))
+from cfgd.bench.field.work import MOST, Counted, Outcome, compiled, in_time
 
 
 def direct(case: Case, tolerance: float) -> Outcome:
@@ -48,20 +38,6 @@ def barzilai_borwein(case: Case, tolerance: float) -> Outcome:
     except StopIteration:
         pass
     return Outcome(x, X.products)
-
-
-def newton_cg(case: Case, tolerance: float) -> Outcome:
-    looks = Looks(case)
-    ends = scipy.optimize.minimize(
-        looks.seen,
-        case.x0,
-        jac=True,
-        hessp=looks.times,
-        method="Newton-CG",
-        options={"xtol": tolerance, "maxiter": 2000},
-        callback=in_time(case),
-    )
-    return Outcome(ends.x, looks.work)
 
 
 def variable_projection(case: Case, tolerance: float) -> Outcome:

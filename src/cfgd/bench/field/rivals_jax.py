@@ -1,4 +1,4 @@
-"""Rivals that run inside JAX: optax and optimistix; and who competes on which case."""
+"""Rivals that run inside JAX: optax and optimistix."""
 
 from __future__ import annotations
 
@@ -11,22 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.bench.field import classics
 from cfgd.bench.field.cases import TARGET, Case
-from cfgd.bench.field.rivals_scipy import (
-    MOST,
-    Outcome,
-    Rival,
-    auto,
-    cg,
-    lbfgsb,
-    least_squares,
-    lsmr,
-    lsqr,
-    paper,
-    residuals_of,
-    trust_ncg,
-)
+from cfgd.bench.field.work import MOST, Outcome, residuals_of
 
 RATES = (1e-3, 1e-2, 1e-1, 1.0)  # Adam's grid
 
@@ -129,31 +115,3 @@ def _optimistix(kind: str) -> Any:
         return ends.value, ends.stats["num_steps"]
 
     return run
-
-
-def rivals(case: Case) -> dict[str, Rival]:
-    """Who competes on a case; cfgd first."""
-    if case.group == "least squares":
-        found: dict[str, Rival] = {
-            "cfgd Auto": auto,
-            "LSQR": lsqr,
-            "LSMR": lsmr,
-            "CG, Jacobi": cg,
-            "L-BFGS-B": lbfgsb,
-            "Barzilai-Borwein": classics.barzilai_borwein,
-            "best constants": classics.heavy_ball,
-            "gradient descent": classics.gradient_descent,
-            "the paper": paper,
-        }
-        return found | ({"direct": classics.direct} if isinstance(case.matrix, np.ndarray) else {})
-    found = {"cfgd Auto": auto, "L-BFGS-B": lbfgsb, "trust-ncg": trust_ncg}
-    if case.residuals is not None:
-        found |= {"least_squares": least_squares, "optimistix LM": optimistix_lm}
-    found |= {"optimistix BFGS": optimistix_bfgs, "optax L-BFGS": optax_lbfgs, "optax Adam": adam}
-    if case.budget is None:
-        return found | {"Newton-CG": classics.newton_cg}
-    return found | {
-        "variable projection": classics.variable_projection,
-        "gradient descent": classics.gradient_descent,
-        "the paper": paper,
-    }

@@ -1,4 +1,4 @@
-"""`cfgd bench`: where cfgd stands among the solvers of the field, losses included.
+"""Every rival on every case and seed, kept as soon as a case is finished.
 
 Two questions. Where a problem can be solved: what work and time does it take to reach an error (or
 a gradient relative to its start) of 1e-8? For the networks: what loss is reached with equal work?
@@ -7,7 +7,6 @@ a gradient relative to its start) of 1e-8? For the networks: what loss is reache
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import platform
 import time
@@ -17,26 +16,16 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from cfgd.bench.field.cases import TARGET, Case, Maker, makers
-from cfgd.bench.field.rivals_jax import rivals
-from cfgd.bench.field.rivals_scipy import PATIENCE, Outcome, Rival
-from cfgd.bench.field.standing import Line, Run, figure, render, table, verdicts
-from cfgd.data import gas
-from cfgd.reproduce.runner import check_writable
+from cfgd.bench.field.cases import TARGET, Case, Maker
+from cfgd.bench.field.profiles import figure
+from cfgd.bench.field.rivals import rivals
+from cfgd.bench.field.standing import Run, Standing, table
+from cfgd.bench.field.work import PATIENCE, Outcome, Rival
+from cfgd.output import plain, write
 
 # seconds beside which the time of compiling does not count
 COMPILING = 8.0
-INTERRUPTED = 130  # what a shell gives for Ctrl-C
 
 # from loose to tight: what a tolerance means differs from solver to solver
 TOLERANCES = tuple(10.0**-k for k in range(4, 15))
@@ -45,7 +34,7 @@ IDLE = 4
 
 
 class Report(NamedTuple):
-    lines: list[Line]
+    standings: list[Standing]
     interrupted: bool
 
 
@@ -67,49 +56,10 @@ def run(
             _write(out / "bench.json", runs, table(runs), seeds)
     except KeyboardInterrupt:
         interrupted = True
-    lines = table(runs)
-    _write(out / "bench.json", runs, lines, seeds)
+    standings = table(runs)
+    _write(out / "bench.json", runs, standings, seeds)
     figure(runs, out)
-    return Report(lines, interrupted)
-
-
-def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None) -> int:
-    """`cfgd bench`: progress, the table, and where it was written; an exit code."""
-    for name in ("optax", "optimistix"):
-        if importlib.util.find_spec(name) is None:
-            raise ValueError(f"The rivals need {name}: pip install 'cfgd[bench]'.")
-    check_writable(out)
-    problems = list(makers(quick, gas.read(data) if data is not None else _cached()))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    # an instance may take minutes: longer than what the estimate looks back on by itself
-    with Progress(*columns, console=console, speed_estimate_period=3600) as progress:
-        task = progress.add_task("", total=len(problems) * seeds)
-        report = run(
-            out,
-            problems,
-            seeds,
-            say=lambda what: progress.update(task, description=what),
-            advance=lambda: progress.advance(task),
-        )
-    console.print(render(report.lines, console.width))
-    for line in verdicts(report.lines):
-        console.print(line, highlight=False)
-    where = out.resolve()
-    console.print(f"{where / 'bench.json'} and {where / 'bench.png'}", soft_wrap=True)
-    if report.interrupted:
-        console.print("Interrupted: the table has what was finished.")
-    return INTERRUPTED if report.interrupted else 0
-
-
-def _cached() -> gas.Gas | None:
-    return gas.read(gas.cache()) if gas.cache().exists() else None
+    return Report(standings, interrupted)
 
 
 def _instance(case: Case, name: str, seed: int, say: Callable[[str], None]) -> list[Run]:
@@ -186,16 +136,7 @@ def _time_to(reference: float, outcome: Outcome | None, value: float, seconds: f
     return float(seconds * np.argmax(outcome.values <= reference) / (len(outcome.values) - 1))
 
 
-def _write(path: Path, runs: list[Run], lines: list[Line], seeds: int) -> None:
-    def plain(thing: Any) -> Any:
-        if isinstance(thing, dict):
-            return {key: plain(value) for key, value in thing.items()}
-        if isinstance(thing, list | tuple):
-            return [plain(value) for value in thing]
-        if isinstance(thing, float) and not np.isfinite(thing):
-            return None  # JSON has no infinity
-        return thing.item() if isinstance(thing, np.generic) else thing
-
+def _write(path: Path, runs: list[Run], standings: list[Standing], seeds: int) -> None:
     data = {
         "machine": {
             "processor": platform.processor() or platform.machine(),
@@ -203,7 +144,7 @@ def _write(path: Path, runs: list[Run], lines: list[Line], seeds: int) -> None:
         },
         "target": TARGET,
         "seeds": seeds,
-        "table": [dataclasses.asdict(line) for line in lines],
+        "table": [dataclasses.asdict(standing) for standing in standings],
         "runs": [dataclasses.asdict(run) for run in runs],
     }
-    path.write_text(json.dumps(plain(data), indent=1) + "\n")
+    write(path, json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.bench.speed.measure import Row, at_least, at_most, side_by_side
-from cfgd.reproduce.experiments.random_data import ill_conditioned
+from cfgd.bench.speed.measure import Row, at_least, at_most, in_turns
+from cfgd.data.random_least_squares import random_least_squares
 
 GAMMA = -0.25
 
@@ -57,15 +57,14 @@ def rows() -> Iterator[Row]:
 
 
 def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
-    random = np.random.default_rng(0)
-    X, y = ill_conditioned(random, d), random.normal(size=d)
+    X, y, *_ = random_least_squares(0, d)
     A, b, x0 = X.T @ X, -X.T @ y, np.ones(d)
     objective, method = cfgd.Quadratic(A, b), cfgd.AdaptiveTerminal(gamma=GAMMA)
 
     def ours() -> Any:
         return cfgd.minimize(objective, x0, method, max_iterations=iterations, tolerance=0.0)
 
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "ours": ours,
             "same": lambda: same_loop(A, b, x0, iterations // 20),
@@ -85,8 +84,7 @@ def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
 
 def _sweep() -> Iterator[Row]:
     d, settings, iterations = 128, 81, 10_000
-    random = np.random.default_rng(0)
-    X, y = ill_conditioned(random, d), random.normal(size=d)
+    X, y, *_ = random_least_squares(0, d)
     objective = cfgd.LeastSquares(X, y)
     methods = cfgd.AdaptiveTerminal(gamma=-np.linspace(20.0, 100.0, settings))
     x0 = np.ones(d)
@@ -112,7 +110,7 @@ def _sweep() -> Iterator[Row]:
             objective, x0, methods, max_iterations=iterations, tolerance=0.0, every=100
         )
 
-    seconds = side_by_side({"ours": ours, "jax": jax_products, "numpy": numpy_products})
+    seconds = in_turns({"ours": ours, "jax": jax_products, "numpy": numpy_products})
     what = f"sweep of {settings} gammas, d = {d}: an iteration / a product in"
     yield Row("sweep: an iteration", f"{1e6 * seconds['ours'] / iterations:.1f} us")
     yield at_most(f"{what} JAX", seconds["ours"] / seconds["jax"], 1.5)

@@ -1,4 +1,4 @@
-"""Time things side by side."""
+"""Time things in turns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
         return f"{self.what:<66} {self.measured:>22}  {self.wanted:<20} {mark}"
 
 
-def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+def in_turns(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
     """Median seconds of each job, taken in turns so that all meet the same noise."""
     for job in jobs.values():  # compile
         job()

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse
 
 import cfgd
-from cfgd.bench.speed.measure import Row, at_least, at_most, side_by_side
+from cfgd.bench.speed.measure import Row, at_least, at_most, in_turns
+from cfgd.data.network_functions import FUNCTIONS
 from cfgd.direction import direction
 from cfgd.precision import cast
 from cfgd.quadrature import rule
@@ -52,7 +53,7 @@ def _cost(objective: Any, x: Any, nodes: int, times: int, exact: Any = None) -> 
     objective, x = cast(objective, dtype), cast(x, dtype)
     plain = objective if exact is None else cast(exact, dtype)
     c = x + 0.1
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "gradient": lambda: jax.block_until_ready(gradients(plain, x, times)),
             "direction": lambda: jax.block_until_ready(directions(objective, x, c, nodes, times)),
@@ -63,7 +64,7 @@ def _cost(objective: Any, x: Any, nodes: int, times: int, exact: Any = None) -> 
 
 def network(width: int, m: int) -> cfgd.ShallowNetwork:
     z = np.random.default_rng(0).uniform(-1, 1, size=m)
-    return cfgd.ShallowNetwork(z, np.sin(5 * np.pi * z), width)
+    return cfgd.ShallowNetwork(z, FUNCTIONS["h1"](z), width)
 
 
 def _network() -> Iterator[Row]:
@@ -77,7 +78,7 @@ def _network() -> Iterator[Row]:
         return lambda: cfgd.minimize(f, x, method, max_iterations=300, tolerance=0.0)
 
     step = cfgd.NetworkStep()
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "gd": run(cfgd.GradientDescent(step=step)),
             "at": run(cfgd.AdaptiveTerminal(0.7, gamma=20.0, nodes=10, step=step)),
@@ -112,7 +113,7 @@ def _linear_model() -> Iterator[Row]:
     at = jnp.asarray(x) + 0.1 * random.normal(size=(s, d))
     many = eqx.filter_jit(lambda f, point, at: f.slopes(point, at))
     p, t = jnp.asarray(random.normal(size=(m, d))), jnp.asarray(f.y)[:, None]
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "slopes": lambda: jax.block_until_ready(many(f, point, at)),
             "losses": lambda: jax.block_until_ready(slopes(f, p, t)),
@@ -136,7 +137,7 @@ def _sparse() -> Iterator[Row]:
     def both(X: Any, v: Any, r: Any) -> Any:
         return X.times(v), X.back(r)
 
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "dense": lambda: jax.block_until_ready(both(dense, v, r)),
             "sparse": lambda: jax.block_until_ready(both(sparse, v, r)),
@@ -171,7 +172,7 @@ def _deep() -> Iterator[Row]:
         return lambda: cfgd.minimize(objective, layers, method, max_iterations=200, tolerance=0.0)
 
     step = cfgd.FixedStep(0.02)
-    seconds = side_by_side(
+    seconds = in_turns(
         {
             "gd": run(plain, cfgd.GradientDescent(step=step)),
             "at": run(local, cfgd.AdaptiveTerminal(gamma=-5.0, step=step)),

@@ -1,8 +1,7 @@
-"""What the two network experiments share: test functions, starts, a run and its test error."""
+"""What the two network experiments share: a problem, a run and its test error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,26 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
+from cfgd.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, STARTS, WIDTH
 from cfgd.reproduce.experiment import Meter
 from cfgd.reproduce.experiments.solving import point, watched
 from cfgd.reproduce.report.drawing import decades, line
 
-SAMPLES, WIDTH, TEST_POINTS, CHUNK = 100, 50, 100_000, 10_000
-
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "h1": lambda z: np.sin(5 * np.pi * z),
-    "h2": lambda z: np.sin(2 * np.pi * z) * np.exp(-(z**2)),
-    "h3": lambda z: (z > 0) + 0.2 * np.sin(2 * np.pi * z),
-}
-FORMULAS = {"h1": "sin(5πz)", "h2": "sin(2πz) exp(-z²)", "h3": "1[z > 0] + 0.2 sin(2πz)"}
-ALPHAS = {"h1": 0.7, "h2": 0.4, "h3": 0.4}
-
-# The paper does not say how it starts, and the start decides the outcome: both of these are run.
-STARTS: dict[str, Any] = {"N(0, 1)": 1.0, "N(0, 25), N(0, 0.02)": (5.0, 0.02**0.5)}
-START_WORDS = {
-    "N(0, 1)": "all parameters standard normal",
-    "N(0, 25), N(0, 0.02)": "variance 25 for the hidden layer, 0.02 for the output weights",
-}
+TEST_POINTS, CHUNK = 100_000, 10_000
 
 
 class Problem(NamedTuple):
@@ -57,7 +42,7 @@ def problem(function: str, start: str, seed: int, test_points: int) -> Problem:
     z = random.uniform(-1, 1, size=SAMPLES)
     network = cfgd.ShallowNetwork(z, h(z), WIDTH)
     test = random.uniform(-1, 1, size=test_points)
-    return Problem(network, test, h(test), network.init(seed, STARTS[start]))
+    return Problem(network, test, h(test), network.init(seed, STARTS[start].scale))
 
 
 def train(

@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
+from cfgd.data.network_functions import ALPHAS, FORMULAS, FUNCTIONS, SAMPLES, STARTS, WIDTH
+from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.network_runs import (
-    ALPHAS,
-    FORMULAS,
-    FUNCTIONS,
-    SAMPLES,
-    START_WORDS,
-    STARTS,
     TEST_POINTS,
-    WIDTH,
     Curve,
     descent,
     first_at,
@@ -29,7 +23,7 @@ from cfgd.reproduce.experiments.network_runs import (
 )
 from cfgd.reproduce.experiments.solving import side_by_side
 from cfgd.reproduce.report.claim import FACTOR, Claim, Relation
-from cfgd.reproduce.report.drawing import line
+from cfgd.reproduce.report.drawing import Panel, line
 
 # h1's are the paper's; of h2 and h3 it names one (10 and -150), the others are ours around it
 GAMMAS = {"h1": (20.0, 40.0, 70.0), "h2": (5.0, 10.0, 20.0), "h3": (-100.0, -150.0, -200.0)}
@@ -63,7 +57,7 @@ def run(setting: Setting, meter: Meter) -> Record:
         "samples, units, nodes": [SAMPLES, WIDTH, NODES],
         "alpha": ALPHAS,
         "gamma": GAMMAS,
-        "starts": START_WORDS,
+        "starts": {name: start.words for name, start in STARTS.items()},
         "past": "x0 itself: the first step is a gradient step",
         "step": "exact for the output layer, 32 candidates for the hidden one, in both methods",
         "iterations": iterations,

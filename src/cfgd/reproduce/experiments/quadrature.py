@@ -6,15 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
+from cfgd.data.network_functions import ALPHAS, FORMULAS, FUNCTIONS, SAMPLES, STARTS, WIDTH
+from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.network_runs import (
-    ALPHAS,
-    FORMULAS,
-    FUNCTIONS,
-    SAMPLES,
-    START_WORDS,
     TEST_POINTS,
-    WIDTH,
     Curve,
     descent,
     fractional,
@@ -25,7 +20,7 @@ from cfgd.reproduce.experiments.network_runs import (
 )
 from cfgd.reproduce.experiments.solving import side_by_side
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import ramp
+from cfgd.reproduce.report.drawing import Panel, ramp
 
 GAMMAS = {"h1": 70.0, "h2": 10.0, "h3": -150.0}
 # of the two documented starts the one from which gradient descent gets as far as in the paper
@@ -57,7 +52,7 @@ def run(setting: Setting, meter: Meter) -> Record:
         "nodes": nodes,
         "alpha": ALPHAS,
         "gamma": GAMMAS,
-        "start": START_WORDS[START],
+        "start": STARTS[START].words,
         "past": "x0 itself: the first step is a gradient step",
         "step": "exact for the output layer, 32 candidates for the hidden one, in both methods",
         "iterations": iterations,

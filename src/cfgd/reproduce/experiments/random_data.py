@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 import cfgd
-from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
+from cfgd.data.random_least_squares import RandomLeastSquares, random_least_squares
+from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, side_by_side, watched
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import decades, line
+from cfgd.reproduce.report.drawing import Panel, decades, line
 
 DIMENSION = 20
 GAMMAS = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -23,53 +24,33 @@ REACHED = 1e-8  # the distance at which runs are compared
 ROWS = 200
 
 
-def ill_conditioned(random: np.random.Generator, d: int = DIMENSION) -> Any:
-    """Section 4.1: a Gaussian matrix, its largest singular value set to 10, its smallest to 0.1."""
-    U, s, V = np.linalg.svd(random.normal(size=(d, d)) / np.sqrt(d))
-    s[0], s[-1] = 10.0, 0.1
-    return (U * s) @ V
-
-
-def problem(seed: int) -> dict[str, Any]:
-    random = np.random.default_rng(seed)
-    X = ill_conditioned(random)
-    y = random.normal(size=DIMENSION)
-    return {
-        "X": X,
-        "y": y,
-        "best": np.linalg.solve(X, y),
-        "x0": random.uniform(-1, 1, size=DIMENSION),
-        "past": random.normal(size=(max(LAGS), DIMENSION)),
-        "condition": np.linalg.cond(X) ** 2,
-    }
-
-
-def errors(meter: Meter, p: Mapping[str, Any], lag: int, iterations: int) -> tuple[Any, Any]:
+def errors(meter: Meter, p: RandomLeastSquares, lag: int, iterations: int) -> tuple[Any, Any]:
     """The recorded iterations, and the distances to the minimiser for each gamma."""
     ends = watched(
         meter,
         cfgd.sweep,
-        cfgd.LeastSquares(p["X"], p["y"]),
-        p["x0"],
-        cfgd.AdaptiveTerminal(gamma=np.array(GAMMAS), lag=lag, past=p["past"][:lag]),
+        cfgd.LeastSquares(p.X, p.y),
+        p.x0,
+        cfgd.AdaptiveTerminal(gamma=np.array(GAMMAS), lag=lag, past=p.past[:lag]),
         max_iterations=iterations,
         every=iterations // ROWS,
         record={"x": point},
     )
-    return ends.history["iteration"], np.linalg.norm(ends.history["x"] - p["best"], axis=-1)
+    best = np.linalg.solve(p.X, p.y)
+    return ends.history["iteration"], np.linalg.norm(ends.history["x"] - best, axis=-1)
 
 
 def run(setting: Setting, meter: Meter) -> Record:
     seeds = setting.seeds_or(quick=3, full=10)
     iterations = setting.pick(tiny=2_000, quick=100_000, full=100_000)
     meter.start(len(seeds) * len(LAGS) * iterations)
-    problems = [problem(seed) for seed in seeds]
+    problems = [random_least_squares(seed, DIMENSION) for seed in seeds]
     # a lag at a time: the seeds of one share its compilation
     runs = {
         lag: side_by_side(meter, [partial(errors, meter, p, lag, iterations) for p in problems])
         for lag in LAGS
     }
-    conditions = [p["condition"] for p in problems]
+    conditions = [np.linalg.cond(p.X) ** 2 for p in problems]
     data = {
         "iteration": runs[1][0][0],
         # lag -> (seeds, gammas, rows)

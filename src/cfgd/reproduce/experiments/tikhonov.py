@@ -9,10 +9,10 @@ import numpy as np
 
 import cfgd
 from cfgd import theory
-from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
+from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, whole
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import decades, line, ramp
+from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
 
 DIMENSION = 100
 GAMMAS = (0.0, 0.15, 0.25, 0.5, 0.75, 1.0, 10.0)

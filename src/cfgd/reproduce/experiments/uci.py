@@ -9,10 +9,10 @@ import numpy as np
 
 import cfgd
 from cfgd.data import gas
-from cfgd.reproduce.experiment import Experiment, Meter, Panel, Record, Setting
+from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, watched
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import decades, line, ramp
+from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
 
 CONDITION = 70_980
 REACHED = 1e-5
@@ -175,5 +175,6 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     claims=CLAIMS,
+    needs_gas=True,
     panels=[[Panel(f"γ from {low} to {high}", band(low, high)) for low, high in BANDS]],
 )

@@ -5,6 +5,7 @@ matplotlib is imported where it is used: it is an extra.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from cfgd.reproduce.experiment import Panels
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; in the page each
 # is a variable, because a shade that is right on white is too dark on black.
@@ -60,6 +59,17 @@ STYLE: Any = {
     "legend.fontsize": 8.5,
     "figure.constrained_layout.use": True,
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One panel of a figure: `draw` gets matplotlib axes and the run's data."""
+
+    title: str
+    draw: Callable[[Any, Mapping[str, Any]], None]
+
+
+Panels = Sequence[Sequence[Panel]]  # rows of panels, as in the paper
 
 
 def colour(name: str) -> str:
@@ -133,7 +143,7 @@ def _column(figure: Any, rows: int) -> Sequence[Any]:
     return list(np.ravel(figure.subfigures(rows, 1)))
 
 
-def _svg(plt: Any, salt: str, panel: Any, data: Mapping[str, Any]) -> str:
+def _svg(plt: Any, salt: str, panel: Panel, data: Mapping[str, Any]) -> str:
     with plt.rc_context({"svg.hashsalt": salt}):
         figure, axis = plt.subplots(figsize=PANEL)
         panel.draw(axis, data)

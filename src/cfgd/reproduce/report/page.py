@@ -5,13 +5,11 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, Outcome
 from cfgd.reproduce.report.drawing import DARK, LIGHT
-
-if TYPE_CHECKING:
-    from cfgd.reproduce.report.report import Part
+from cfgd.reproduce.report.part import Part
 
 MARKS = {HOLDS: ("✓", "yes"), FAILS: ("✗", "no")}  # a mark and a word, not a colour alone
 PLURAL = {HOLDS: "hold", FAILS: "do not hold", NOT_COMPARABLE: "not comparable"}
