@@ -8,8 +8,8 @@ import pytest
 import scipy.optimize
 
 import cfgd
-from cfgd.bench.cases import smooth
-from cfgd.bench.problems import PROBLEMS
+from cfgd.bench.field.cases import smooth
+from cfgd.data.standard_problems import PROBLEMS
 from problems import identity, wave
 
 RECORD = {"x": identity, "eta": "eta", "gamma": "gamma"}

@@ -27,8 +27,8 @@ LAYERS = (
     {"run"},
     {"solve"},
     {"__init__"},
-    {"integrations", "reproduce"},
-    {"bench"},
+    {"data", "output"},
+    {"integrations", "reproduce", "bench"},
     {"cli"},
     {"__main__"},
 )

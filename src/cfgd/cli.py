@@ -96,16 +96,16 @@ def reproduce(
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
     what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
     """
-    from cfgd.reproduce import terminal
-    from cfgd.reproduce.catalogue import chosen
+    from cfgd.reproduce.console import show_list, show_run
+    from cfgd.reproduce.experiments.catalogue import chosen
 
     console = Console()
     try:
         experiments = chosen(names or [])
         if listing:
-            terminal.show_list(console, experiments)
+            show_list(console, experiments)
             return
-        code = terminal.show_run(
+        code = show_run(
             console,
             experiments,
             size="full" if full else "quick",
@@ -135,12 +135,12 @@ def bench(
 
     Least squares, linear models, networks and standard test problems; the table has the work and
     the time to an error of 1e-8, for networks the loss at equal work, and every loss of cfgd.
-    All of it takes about an hour. Ctrl-C keeps what is finished in DIR/bench.json.
+    All of it takes about 40 minutes. Ctrl-C keeps what is finished in DIR/bench.json.
     """
-    from cfgd.bench import field
+    from cfgd.bench.field.console import show
 
     try:
-        code = field.show(Console(), out, seeds=seeds, quick=quick, data=data)
+        code = show(Console(), out, seeds=seeds, quick=quick, data=data)
     except ValueError as error:
         raise _fail(str(error)) from None
     raise typer.Exit(code)

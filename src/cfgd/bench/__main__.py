@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cfgd.bench import core, objectives
+from cfgd.bench.speed import core, objectives
 
 SUITES = {"core": core.rows, "objectives": objectives.rows}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
-from cfgd.reproduce.claim import Claim
+from cfgd.data.gas import Gas
+from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.report.drawing import Panels
 
 Size = Literal["tiny", "quick", "full"]
 T = TypeVar("T")
@@ -40,7 +42,7 @@ class Setting:
 
     size: Size = "quick"
     seeds: int | None = None
-    gas: Any = None  # the gas data, read and checked before any run
+    gas: Gas | None = None  # the gas data, read and checked before any run
 
     def pick(self, *, tiny: T, quick: T, full: T) -> T:
         return {"tiny": tiny, "quick": quick, "full": full}[self.size]
@@ -60,17 +62,6 @@ class Record:
 
 
 @dataclasses.dataclass(frozen=True)
-class Panel:
-    """One panel of a figure: `draw` gets matplotlib axes and the run's data."""
-
-    title: str
-    draw: Callable[[Any, Mapping[str, Any]], None]
-
-
-Panels = Sequence[Sequence[Panel]]  # rows of panels, as in the paper
-
-
-@dataclasses.dataclass(frozen=True)
 class Experiment:
     """One of the paper's experiments. `summary` is a line, `about` a paragraph."""
 
@@ -82,3 +73,4 @@ class Experiment:
     run: Callable[[Setting, Meter], Record]
     claims: Sequence[Claim]
     panels: Panels
+    needs_gas: bool = False  # whether it runs on the gas data, `Setting.gas`

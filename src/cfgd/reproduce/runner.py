@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd.reproduce.drawing import render
+from cfgd.output import check_writable, plain
 from cfgd.reproduce.experiment import Experiment, Meter, Setting, Silent
-from cfgd.reproduce.report import Part, plain, saved_part, versions, write_report
+from cfgd.reproduce.report.drawing import render
+from cfgd.reproduce.report.part import Part, saved_part
+from cfgd.reproduce.report.report import versions, write_report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,17 +22,6 @@ class Result:
     page: Path | None
     parts: tuple[Part, ...]
     interrupted: bool
-
-
-def check_writable(folder: Path) -> None:
-    """Make the folder and a file in it now: hours later would be too late to find out."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(f"The folder {folder} cannot be written to: {reason}.") from None
 
 
 def reproduce(
@@ -98,7 +88,7 @@ def described(setting: Setting) -> dict[str, Any]:
 
 def key_of(experiment: Experiment, setting: Setting) -> dict[str, Any]:
     """What must be equal for a saved part to stand for a run."""
-    gas = setting.gas if experiment.name == "uci" else None
+    gas = setting.gas if experiment.needs_gas else None
     return {
         "size": setting.size,
         "seeds": setting.seeds,

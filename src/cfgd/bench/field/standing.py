@@ -1,0 +1,92 @@
+"""What the runs of `cfgd bench` come to: how each solver stands on each problem."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+OURS = "cfgd Auto"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One solver on one instance; work and seconds are infinite where the target was not met."""
+
+    problem: str
+    group: str
+    unit: str
+    solver: str
+    seed: int
+    work: float
+    seconds: float
+    value: float
+    solved: bool
+    to_reference: float = float("nan")  # seconds to the final loss of L-BFGS-B
+    error: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How a solver stands on a problem: medians over seeds with the smallest and the largest."""
+
+    problem: str
+    group: str
+    measure: str
+    solver: str
+    score: tuple[float, float, float]  # median, least, most
+    seconds: tuple[float, float, float]
+    solved: int
+    seeds: int
+    winner: bool
+    ratio: float  # ours to theirs: above one, cfgd loses
+    seconds_ratio: float
+    to_reference: float  # median seconds to the final loss of L-BFGS-B, on networks
+
+
+def table(runs: list[Run]) -> list[Standing]:
+    """Medians; the winner has the least of them, on networks the least loss."""
+    standings: list[Standing] = []
+    for problem in dict.fromkeys(run.problem for run in runs):
+        of_problem = [run for run in runs if run.problem == problem]
+        by_loss = of_problem[0].group == "network"
+        scores = {
+            solver: [r for r in of_problem if r.solver == solver]
+            for solver in dict.fromkeys(r.solver for r in of_problem)
+        }
+        medians = {
+            solver: float(np.median([_score(r) for r in some])) for solver, some in scores.items()
+        }
+        times = {
+            solver: float(np.median([r.seconds for r in some])) for solver, some in scores.items()
+        }
+        for solver, some in sorted(scores.items(), key=lambda item: item[0] != OURS):
+            standings.append(
+                Standing(
+                    problem,
+                    of_problem[0].group,
+                    "loss" if by_loss else of_problem[0].unit,
+                    solver,
+                    _spread([_score(r) for r in some]),
+                    _spread([r.seconds for r in some]),
+                    sum(r.solved for r in some),
+                    len(some),
+                    medians[solver] == min(medians.values()) < float("inf"),
+                    _ratio(medians[OURS], medians[solver]),
+                    _ratio(times[OURS], times[solver]),
+                    float(np.median([np.nan_to_num(r.to_reference, nan=np.inf) for r in some])),
+                )
+            )
+    return standings
+
+
+def _score(run: Run) -> float:
+    return run.value if run.group == "network" else run.work
+
+
+def _spread(numbers: list[float]) -> tuple[float, float, float]:
+    return float(np.median(numbers)), min(numbers), max(numbers)
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    return ours / theirs if np.isfinite(theirs) and theirs > 0 else 0.0

@@ -1,0 +1,1 @@
+"""The experiments, one in each file; `catalogue` has them by name."""

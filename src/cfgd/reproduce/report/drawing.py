@@ -1,0 +1,173 @@
+"""How figures look: one SVG for each panel that follows the page's theme, one PNG of them all.
+
+matplotlib is imported where it is used: it is an extra.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart; in the page each
+# is a variable, because a shade that is right on white is too dark on black.
+LIGHT = {
+    "blue": "#0072b2",
+    "orange": "#d55e00",
+    "green": "#009e73",
+    "purple": "#b45f93",
+    "yellow": "#c98a00",
+    "ink": "#1f2328",
+    "faint": "#c9ced6",
+}
+DARK = {
+    "blue": "#58b4ec",
+    "orange": "#ff8b4a",
+    "green": "#2fc79b",
+    "purple": "#e39ac6",
+    "yellow": "#f2bd45",
+    "ink": "#e6e9ee",
+    "faint": "#414955",
+}
+# The ramp of a parameter with many values: lightness rises along it, and its ends are readable
+# on white and on black.
+RAMP = ("#0b74b8", "#7d71c9", "#c96fa6", "#df8a62", "#dba32a")
+PANEL = (4.0, 3.1)  # inches
+STYLE: Any = {
+    "svg.fonttype": "none",  # real text: small, selectable, and in the page's font
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": LIGHT["ink"],
+    "axes.labelcolor": LIGHT["ink"],
+    "axes.titlecolor": LIGHT["ink"],
+    "axes.titlesize": 10.5,
+    "text.color": LIGHT["ink"],
+    "xtick.color": LIGHT["ink"],
+    "ytick.color": LIGHT["ink"],
+    "axes.grid": True,
+    "grid.color": LIGHT["faint"],
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.constrained_layout.use": True,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One panel of a figure: `draw` gets matplotlib axes and the run's data."""
+
+    title: str
+    draw: Callable[[Any, Mapping[str, Any]], None]
+
+
+Panels = Sequence[Sequence[Panel]]  # rows of panels, as in the paper
+
+
+def colour(name: str) -> str:
+    return LIGHT.get(name, name)
+
+
+def ramp(t: float) -> str:
+    """A colour for t in [0, 1]."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    return to_hex(LinearSegmentedColormap.from_list("ramp", RAMP)(float(t)))
+
+
+def line(axis: Any, x: Any, y: Any, named: str, **style: Any) -> None:
+    """A line of at most a few hundred points: more are not seen and make a heavy page."""
+    x, y = np.asarray(x), np.asarray(y)
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), 400)).astype(int))
+    style = {"markersize": 4.5, **style}
+    axis.plot(x[keep], np.where(np.isfinite(y), y, np.nan)[keep], color=colour(named), **style)
+
+
+def decades(axis: Any, label: str, low: float | None = None, legend: bool = True) -> None:
+    """A logarithmic axis against iterations, as in the paper."""
+    axis.set_yscale("log")
+    axis.set(xlabel="iteration", ylabel=label)
+    if low is not None:
+        axis.set_ylim(bottom=low)
+    if axis.get_xlim()[1] >= 1e4:
+        axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=False)
+    if legend:
+        axis.legend()
+
+
+def contours(
+    axis: Any, f: Callable[..., Any], x_range: tuple[float, float], y_range: tuple[float, float]
+) -> None:
+    x, y = np.meshgrid(np.linspace(*x_range, 80), np.linspace(*y_range, 80))
+    axis.contour(x, y, f(x, y), levels=12, colors=LIGHT["faint"], linewidths=0.9)
+    axis.set(xlim=x_range, ylim=y_range)
+    axis.grid(False)
+
+
+def render(name: str, panels: Panels, data: Mapping[str, Any], png: Path) -> list[list[str]]:
+    """The panels as rows of SVG texts, and all of them in one PNG file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context(STYLE):
+        _draw_all(plt, panels, data, png)
+        return [
+            [_svg(plt, f"{name}-{i}-{j}", panel, data) for j, panel in enumerate(row)]
+            for i, row in enumerate(panels)
+        ]
+
+
+def _draw_all(plt: Any, panels: Panels, data: Mapping[str, Any], png: Path) -> None:
+    widest = max(len(row) for row in panels)
+    size = (PANEL[0] * widest, (PANEL[1] + 0.2) * len(panels))
+    figure = plt.figure(figsize=size)
+    for subfigure, row in zip(_column(figure, len(panels)), panels, strict=True):
+        for axis, panel in zip(np.ravel(subfigure.subplots(1, len(row))), row, strict=True):
+            panel.draw(axis, data)
+            axis.set_title(panel.title)
+    figure.savefig(png, dpi=130)
+    plt.close(figure)
+
+
+def _column(figure: Any, rows: int) -> Sequence[Any]:
+    return list(np.ravel(figure.subfigures(rows, 1)))
+
+
+def _svg(plt: Any, salt: str, panel: Panel, data: Mapping[str, Any]) -> str:
+    with plt.rc_context({"svg.hashsalt": salt}):
+        figure, axis = plt.subplots(figsize=PANEL)
+        panel.draw(axis, data)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        plt.close(figure)
+    return themed(buffer.getvalue(), salt, panel.title)
+
+
+def themed(svg: str, salt: str, title: str) -> str:
+    """Inline SVG: colours as the page's variables, ids of its own, a title for screen readers."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for name, code in LIGHT.items():
+        svg = svg.replace(code, f"var(--{name})")
+    svg = re.sub(r'\bid="', f'id="{salt}-', svg)
+    svg = re.sub(r'href="#', f'href="#{salt}-', svg)
+    svg = svg.replace("url(#", f"url(#{salt}-")
+    svg = re.sub(r"(font: [^;\"]*?)'[^\"]*?sans-serif", r"\1sans-serif", svg)
+    opening = re.match(r"<svg[^>]*>", svg)
+    assert opening is not None
+    box = re.search(r'viewBox="[^"]*"', opening.group(0))
+    assert box is not None
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'{box.group(0)} role="img" aria-label="{title}">' + svg[opening.end() :].strip()
+    )

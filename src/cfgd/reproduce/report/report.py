@@ -1,0 +1,50 @@
+"""The report: what is made of the parts of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cfgd.output import plain, write
+from cfgd.reproduce.report.claim import VERDICTS, Outcome
+from cfgd.reproduce.report.page import page
+from cfgd.reproduce.report.part import Part
+
+PACKAGES = ("cfgd", "jax", "numpy", "scipy", "matplotlib")
+
+
+def write_report(folder: Path, parts: Sequence[Part], setting: Mapping[str, Any]) -> Path:
+    """`index.html` and `results.json` of the parts; returns the page."""
+    facts = {
+        "setting": dict(setting),
+        "versions": versions(),
+        "seconds": round(sum(part.seconds for part in parts), 1),
+        "verdicts": count([outcome for part in parts for outcome in part.outcomes]),
+    }
+    results = {**facts, "experiments": [_plain(part) for part in parts]}
+    write(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False))
+    write(folder / "index.html", page(parts, facts))
+    return folder / "index.html"
+
+
+def count(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    return {verdict: sum(o.verdict == verdict for o in outcomes) for verdict in VERDICTS}
+
+
+def versions() -> dict[str, str]:
+    found = {package: importlib.metadata.version(package) for package in PACKAGES}
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return {"python": platform.python_version(), **found, "machine": machine}
+
+
+def _plain(part: Part) -> Any:
+    kept = dataclasses.asdict(part)
+    del kept["panels"], kept["key"]
+    kept["panels"] = [[title for title, _ in row] for row in part.panels]
+    return plain(kept)

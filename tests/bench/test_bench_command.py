@@ -1,0 +1,70 @@
+"""The command `cfgd bench` on a few small problems."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from cfgd.bench.field import cases, console, runner
+from cfgd.bench.field.rivals import rivals
+from cfgd.cli import app
+
+
+@pytest.fixture
+def small(monkeypatch):
+    few = [
+        ("random d = 12", partial(cases.random_square, 12)),
+        ("Beale", partial(cases.smooth, "Beale")),
+    ]
+    monkeypatch.setattr(console, "makers", lambda quick, data: few)
+    slow = ("optax Adam", "optimistix LM", "optimistix BFGS", "optax L-BFGS", "gradient descent")
+    monkeypatch.setattr(
+        runner, "rivals", lambda case: {k: v for k, v in rivals(case).items() if k not in slow}
+    )
+    return few
+
+
+def test_the_command(small, tmp_path):
+    said = CliRunner().invoke(
+        app, ["bench", "--seeds", "1", "--out", str(tmp_path)], env={"COLUMNS": "160"}
+    )
+    assert said.exit_code == 0, said.output
+    for words in ("Where cfgd stands", "LSQR", "Beale", "gradients of Auto over L-BFGS-B"):
+        assert words in said.output
+    assert "bench.json" in said.output.replace("\n", "")
+    found = json.loads((tmp_path / "bench.json").read_text())
+    solved = {run["solver"] for run in found["runs"] if run["solved"]}
+    assert {"cfgd Auto", "LSQR", "direct", "L-BFGS-B"} <= solved
+    assert found["seeds"] == 1
+    for ending in ("png", "svg"):
+        assert (tmp_path / f"bench.{ending}").stat().st_size > 1000
+
+
+def test_ctrl_c_keeps_what_is_finished(small, tmp_path, monkeypatch):
+    def interrupted(seed):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console, "makers", lambda quick, data: [small[0], ("stopped", interrupted)])
+    said = CliRunner().invoke(app, ["bench", "--seeds", "1", "--out", str(tmp_path)])
+    assert said.exit_code == 130
+    assert "Interrupted" in said.output
+    found = json.loads((tmp_path / "bench.json").read_text())
+    assert {run["problem"] for run in found["runs"]} == {"random d = 12"}
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
+    (tmp_path / "file").write_text("")
+    said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "file" / "bench")])
+    assert said.exit_code == 2
+    assert "cannot be written to" in said.output
+
+
+def test_a_missing_rival_is_named_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "bench")])
+    assert said.exit_code == 2
+    assert "The rivals need optax: pip install 'cfgd[bench]'." in said.output
+    assert not (tmp_path / "bench").exists()

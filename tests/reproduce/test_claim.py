@@ -1,0 +1,50 @@
+"""Claims and how they are judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+
+from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim, Outcome
+
+
+def claim(relation: Any, expected: float, tolerance: float = 0.0, **more: Any) -> Claim:
+    return Claim("it is so", "figure 1", expected, relation, lambda run: run, tolerance, **more)
+
+
+@pytest.mark.parametrize(
+    ("one", "measured", "verdict"),
+    [
+        (claim("at most", 4), 4, HOLDS),
+        (claim("at most", 4), 5, FAILS),
+        (claim("at least", 4), 4, HOLDS),
+        (claim("at least", 4), 3, FAILS),
+        (claim("equals", -10, 0.1), -11, HOLDS),
+        (claim("equals", -10, 0.1), -11.1, FAILS),
+        (claim("about", 6e-4), 2.1e-4, HOLDS),
+        (claim("about", 6e-4), 1.9e-4, FAILS),
+        (claim("about", 6e-4), 1.9e-3, FAILS),
+        (claim("at most", 4), math.nan, FAILS),
+        (claim("at most", 4), math.inf, FAILS),
+        (claim("at least", 1), [2.0] * 9 + [0.0], HOLDS),
+        (claim("at least", 1), [2.0] * 8 + [0.0] * 2, FAILS),
+        (claim("at most", 4, excuse=lambda run: "too short"), 1, NOT_COMPARABLE),
+    ],
+)
+def test_a_claim_is_judged_by_its_relation_and_tolerance(
+    one: Claim, measured: Any, verdict: str
+) -> None:
+    assert one.judge(measured).verdict == verdict
+
+
+def test_an_outcome_says_median_and_fraction_and_survives_saving() -> None:
+    outcome = claim("at most", 1).judge([0.5, 0.25, 3.0])
+    assert (outcome.median, outcome.fraction) == (0.5, pytest.approx(2 / 3))
+    assert outcome.measured == "median 0.5, 2 of 3"
+    assert outcome.fraction < SHARE
+    assert outcome.verdict == FAILS
+    assert Outcome.read(json.loads(json.dumps(dataclasses.asdict(outcome)))) == outcome
