@@ -43,5 +43,5 @@ $(BIN)/python:
 	$(PYTHON) -m venv --clear .venv
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist report bench
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .jax_cache build dist report bench
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -244,10 +244,7 @@ def heading(x):
 
 
 def each_of(case):
-    """Steps for each coordinate; in a network one length for each layer."""
-    if case.hidden:
-        inside = np.arange(case.x.size) < case.hidden
-        return np.stack([np.where(inside, a, b) for a, b in [(0.2, -0.4), (0.05, 0.3), (0.0, 0.7)]])
+    """Steps for each coordinate."""
     return 0.4 * np.sin(np.arange(3 * case.x.size) + 1.0).reshape(3, -1)
 
 
@@ -260,10 +257,8 @@ def in_float64(fn, *args):
 def walk_of(objective, x, t, d, etas, each):
     """All that a method asks of an objective, by name."""
     point = objective.at(x)
-    image = objective.image(point, d)
-    slope = jnp.sum(point.gradient * d)
-    moved = objective.move(point, d, image, etas[0], slope)
-    moved_each = objective.move(point, d, image, each[0], slope)
+    line = objective.line(point, d)
+    moved, moved_each = line.to(etas[0]), line.to(each[0])
     again = objective.at(moved.x)
     slopes, curvatures = objective.slopes(point, t)
     return {
@@ -272,13 +267,16 @@ def walk_of(objective, x, t, d, etas, each):
         "slopes": slopes,
         "curvatures": curvatures,
         "diagonal_at": objective.diagonal_at(point),
-        "gauss_newton_diagonal": objective.gauss_newton_diagonal(point),
+        "gauss_newton_diagonal": objective.gauss_newton_diagonal(point)
+        if objective.has_gauss_newton
+        else None,
         "hessian_times": objective.hessian_times(point, d),
-        "curvature_along": objective.curvature_along(point, d, image),
-        "values_along": objective.values_along(point, d, image, etas),
-        "values_along, each": objective.values_along(point, d, image, each),
-        "move": (moved.x, moved.value, moved.gradient),
-        "move, each": (moved_each.x, moved_each.value, moved_each.gradient),
+        "slope": line.slope,
+        "curvature": line.curvature(),
+        "values": line.values(etas),
+        "values, each": line.values(each),
+        "to": (moved.x, moved.value, moved.gradient),
+        "to, each": (moved_each.x, moved_each.value, moved_each.gradient),
         "at": (point.x, point.value, point.gradient),
         "carried": (moved.carried, again.carried),
     }
@@ -300,11 +298,12 @@ def reference_of(fn, model, x, t, d, etas, each):
         if model is None
         else jnp.sum(jax.jacobian(model)(x) ** 2, 0),
         "hessian_times": H @ d,
-        "curvature_along": d @ H @ d,
-        "values_along": jax.vmap(lambda eta: fn(x - eta * d))(etas),
-        "values_along, each": jax.vmap(lambda eta: fn(x - eta * d))(each),
-        "move": (x - etas[0] * d, *both(x - etas[0] * d)),
-        "move, each": (x - each[0] * d, *both(x - each[0] * d)),
+        "slope": jax.grad(fn)(x) @ d,
+        "curvature": d @ H @ d,
+        "values": jax.vmap(lambda eta: fn(x - eta * d))(etas),
+        "values, each": jax.vmap(lambda eta: fn(x - eta * d))(each),
+        "to": (x - etas[0] * d, *both(x - etas[0] * d)),
+        "to, each": (x - each[0] * d, *both(x - each[0] * d)),
         "at": (x, *both(x)),
     }
 

@@ -577,6 +577,7 @@ I2 = np.eye(2)
         ),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_message(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()

@@ -1,4 +1,4 @@
-"""The only module that words an input error: owner, field, what was wanted, what was given.
+"""How an input error is worded: owner, field, what was wanted, what was given.
 
 A check looks at concrete values. Inside `jax.jit` values are traced and unknown; there only
 shapes and dtypes are checked.
@@ -6,7 +6,10 @@ shapes and dtypes are checked.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 import jax
@@ -16,6 +19,20 @@ from jax.typing import ArrayLike
 
 def fail(owner: str, field: str, wanted: str, got: object) -> NoReturn:
     raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.")
+
+
+def warn(message: str) -> None:
+    """A warning that points to the line of the user's that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level - 1)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """A frame of cfgd, or of what wraps its functions."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    return package in ("cfgd", "equinox", "jaxtyping", "beartype")
 
 
 def traced(value: object) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
-from cfgd.types import Scalar
+from cfgd.types import Column, Scalar
 
 
-def inner(a: Float[Array, " n"], b: Float[Array, " n"]) -> Scalar:
+def inner(a: Column, b: Column) -> Scalar:
     """<a, b>."""
     return jnp.dot(a, b)

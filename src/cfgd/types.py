@@ -12,6 +12,11 @@ Vector: TypeAlias = Float[Array, " d"]
 Vectors: TypeAlias = Float[Array, "s d"]  # one point, or slopes at it, in each row
 Flag: TypeAlias = Bool[Array, ""]
 Count: TypeAlias = Int[Array, ""]
+# of a run, or of each run of a sweep
+Counts: TypeAlias = Int[Array, "*runs"]
+Reals: TypeAlias = Float[Array, "*runs"]
+Flags: TypeAlias = Bool[Array, "*runs"]
 Number: TypeAlias = Scalar | float  # what may be known before tracing
 Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
+Column: TypeAlias = Float[Array | np.ndarray, " n"]
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from cfgd.method.settings import lay_out
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.status import Status
@@ -99,8 +100,6 @@ class Method(eqx.Module):
 
     def laid_out(self, structure: Structure, d: int, rows: int | None = None) -> Method:
         """The method for points of d coordinates, of so many rows in a sweep, or a clear error."""
-        from cfgd.method.settings import lay_out
-
         return lay_out(self, structure, d, rows)
 
     def view(self, objective: Objective) -> Objective:

@@ -20,6 +20,7 @@ class ConjugateState(State):
     So does a D that stays: the one of the start, also where every point has another estimate.
     """
 
+    gamma: Scalar
     p: Vector
     product: Scalar
     scaling: Vector

@@ -23,9 +23,7 @@ from cfgd.types import Numbers, Vector
 Nodes: TypeAlias = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
 
 
-def direction(
-    objective: Objective, point: Point, c: Vector, nodes: Nodes, beta: Numbers
-) -> Vector:
+def direction(objective: Objective, point: Point, c: Vector, nodes: Nodes, beta: Numbers) -> Vector:
     r"""The scaled Caputo fractional gradient at `point` with terminal c (Theorem 2.4).
 
     $$ d_j = E[f_j'(T_j)] + \beta (x_j - c_j) E[f_j''(T_j)], \quad T_j = c_j + U (x_j - c_j) $$

@@ -121,10 +121,10 @@ class Stage(eqx.Module):
 class Stages(_Given):
     """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3)."""
 
+    iterations: int = eqx.field(static=True)
     ends: Any = table()
     alpha: Any = table()
     beta: Any = table()
-    iterations: int = eqx.field(static=True)
     vanishes: ClassVar[bool] = True
 
     def __init__(self, stages: Sequence[Stage], owner: str = "Stages") -> None:

@@ -209,7 +209,7 @@ def rows_of(methods: Any) -> int:
 def _settings(methods: list[Any]) -> int:
     wanted = "be settings of one and the same method"
     kinds = sorted({type(method).__name__ for method in methods})
-    if len(kinds) != 1:
+    if len(kinds) != 1 or not isinstance(methods[0], eqx.Module):
         _check.fail("sweep", "methods", wanted, ", ".join(kinds) or "an empty list")
     if len({jax.tree.structure(method) for method in methods}) > 1:
         got = f"{kinds[0]} with different lag, nodes, past, stages or step"

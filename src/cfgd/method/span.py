@@ -30,6 +30,7 @@ CURVATURE_TOLERANCE = 1e-10
 class SpanState(State):
     """Steps between the last points, latest first, with the changes of the gradient along them."""
 
+    gamma: Scalar
     steps: Vectors
     changes: Vectors
     scaling: Vector
@@ -104,7 +105,9 @@ class Span(Method):
         return after, Info(norm2, 1.0 + tries, bad & moves, ending(stalled=stuck))
 
 
-def _best_of_span(state: SpanState, P: Vector, u: Vector) -> tuple[Vector, Scalar, Scalar, Flag, Scalar]:
+def _best_of_span(
+    state: SpanState, P: Vector, u: Vector
+) -> tuple[Vector, Scalar, Scalar, Flag, Scalar]:
     """Minimise the quadratic model over the last steps and u = P^-1 g.
 
     In the norm of P, directions that depend on others are dropped; curvatures count by size. The

@@ -79,8 +79,8 @@ class Lagged(Terminal):
     memory is a ring: the place k mod lag holds x_{k - lag} until x_k takes it over.
     """
 
-    past: Any = points()
     lag: int = eqx.field(static=True)
+    past: Any = points()
 
     def __init__(self, lag: int = 1, past: Any = None) -> None:
         self.lag = _check.integer("Lagged", "lag", lag)

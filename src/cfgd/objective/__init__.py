@@ -1,7 +1,7 @@
 from cfgd.objective.base import Objective as Objective
 from cfgd.objective.least_squares import LeastSquares as LeastSquares
-from cfgd.objective.linear_model import LinearModel as LinearModel
 from cfgd.objective.line import Line as Line, Point as Point
+from cfgd.objective.linear_model import LinearModel as LinearModel
 from cfgd.objective.local import Local as Local
 from cfgd.objective.network import ShallowNetwork as ShallowNetwork
 from cfgd.objective.quadratic import Quadratic as Quadratic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -165,7 +165,7 @@ class Objective(eqx.Module):
         """How many coordinates stand before a last layer in which f is quadratic."""
         return None
 
-    def in_residual_form(self) -> Self:
+    def in_residual_form(self) -> Objective:
         """The same objective in the form whose products keep the most digits."""
         return self
 

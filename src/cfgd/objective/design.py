@@ -12,7 +12,6 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.objective.samples import sum_of_parts
-from cfgd.types import Data
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
 CACHE_NUMBERS = 2**15

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -66,8 +66,9 @@ class LeastSquares(AnyQuadratic):
         self.y = targets(owner, y, m, self.X.dtype)
         self.l2 = penalty(owner, l2, self.y.dtype)
         self.sample_weight = weights(owner, sample_weight, m, self.y.dtype)
-        cheaper = isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION
-        self.gram = self.X.gram(self.sample_weight, self.l2) if cheaper else None
+        self.gram = None
+        if isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION:
+            self.gram = self.X.gram(self.sample_weight, self.l2)
 
     @property
     def dimension(self) -> int:
@@ -110,7 +111,7 @@ class LeastSquares(AnyQuadratic):
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal()
 
-    def in_residual_form(self) -> Self:
+    def in_residual_form(self) -> LeastSquares:
         """Without the Gram matrix, whose products would cost the digits that the residual keeps."""
         if self.gram is None:
             return self

@@ -59,7 +59,8 @@ class Local(Objective):
             _check.fail("Local", "objective", wanted, objective.kind())
 
     def kind(self) -> str:
-        return f"a Local of {self.objective.kind()}"
+        probed = " with probes" if self.curvature == "hutchinson" else ""
+        return f"a Local of {self.objective.kind()}{probed}"
 
     @property
     def is_quadratic(self) -> bool:

@@ -159,8 +159,8 @@ class ShallowNetwork(Objective):
         weights, output = self.layers(x)
         return self.activation(_with_one(z) @ weights)[0] @ output
 
-    def layers(self, x: Vector) -> tuple[Any, Any]:
-        """The weights into the units, one row an input and the last the biases; those out of them."""
+    def layers(self, x: Data) -> tuple[Any, Any]:
+        """The weights into the units, a row for each input and one of biases; those out of them."""
         return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
 
     @numpy_in_numpy_out

@@ -17,6 +17,4 @@ class Best(eqx.Module):
 
     def or_better(self, point: Point) -> Best:
         better = jnp.isfinite(point.value) & (point.value <= self.value)
-        return Best(
-            jnp.where(better, point.value, self.value), jnp.where(better, point.x, self.x)
-        )
+        return Best(jnp.where(better, point.value, self.value), jnp.where(better, point.x, self.x))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from cfgd.method.base import Method
 from cfgd.objective.base import Objective
@@ -21,7 +22,7 @@ from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
 from cfgd.solve.drift import refreshed
 from cfgd.status import Status
-from cfgd.types import Count, Flag, Scalar, Vector
+from cfgd.types import Counts, Flag, Flags, Reals, Vector
 
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
@@ -34,12 +35,12 @@ RUNNING, CONVERGED, NONFINITE = (
 class Tally(eqx.Module):
     """What the host wants to know of a run: numbers only, so that keeping them costs nothing."""
 
-    iterations: Count
-    evaluations: Scalar
-    resets: Count
-    norm2: Scalar
-    code: Count  # of a Status
-    reached: Flag  # the carried gradient meets the tolerance; recompute it before `converged`
+    iterations: Counts
+    evaluations: Reals
+    resets: Counts
+    norm2: Reals
+    code: Counts  # of a Status
+    reached: Flags  # the carried gradient meets the tolerance; recompute it before `converged`
 
     @property
     def is_open(self) -> Any:
@@ -165,14 +166,14 @@ def chunk(
     return carry, rows, labels, written
 
 
-class Trace(eqx.Module):
+class Trace(NamedTuple):
     """What the bookkeeping needs of the iterations of a block: each entry has their axis first."""
 
-    value: Any
-    norm2: Any
-    cost: Any
-    reset: Any
-    ending: Any
+    value: Float[Array, " block *runs"]
+    norm2: Float[Array, " block *runs"]
+    cost: Float[Array, " block *runs"]
+    reset: Bool[Array, " block *runs"]
+    ending: Int[Array, " block *runs"]
 
 
 def _block(

@@ -27,7 +27,7 @@ class OfPoint(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class OfState:
-    """A number that the method keeps, by its name: eta, gamma."""
+    """A number that the method keeps, by its name."""
 
     name: str
 
@@ -35,7 +35,7 @@ class OfState:
         return getattr(state, self.name)
 
 
-KEPT = ("eta", "gamma")
+KEPT = ("k", "eta", "gamma")
 
 
 def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Any]:

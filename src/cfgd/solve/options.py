@@ -20,14 +20,12 @@ class Options:
     max_iterations: int
     tolerance: Any
     time_limit: float | None
-    record: Mapping[str, Any] | None
+    record: Mapping[str, Any]
     every: int
     callback: Callable[[Solution], Any] | None
     progress: bool
 
     def __post_init__(self) -> None:
-        if self.record is None:
-            object.__setattr__(self, "record", {})
         _check.integer(self.owner, "max_iterations", self.max_iterations)
         _check.integer(self.owner, "every", self.every)
         tolerance = _check.number(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 import jax
@@ -72,9 +71,7 @@ def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool)
         if rows is not None:
             start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         loop = _loop(options, objective, method, structure, vectors[0], rows)
-    return Problem(
-        objective, method, start, rows, starts[0], structure, dtype, loop, how, tuning
-    )
+    return Problem(objective, method, start, rows, starts[0], structure, dtype, loop, how, tuning)
 
 
 def _rows(options: Options, method: Any, swept: bool) -> int | None:
@@ -85,21 +82,22 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
             _check.fail(options.owner, "method", wanted, repr(method))
         return None
     several = isinstance(method, list | tuple)
+    if not several and not isinstance(method, Method):
+        _check.fail("sweep", "methods", "be a method or a list of settings", repr(method))
     for one in method if several else [method]:
-        if not isinstance(one, Method):
-            _check.fail("sweep", "methods", "be a method or a list of settings", repr(method))
-        if one.is_open:
+        if isinstance(one, Method) and one.is_open:
             _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
     return rows_of(method)
 
 
 def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:
     """x0 alone, or one x0 for each setting of a sweep."""
-    d, shape = objective.dimension, getattr(x0, "shape", None)
+    d = objective.dimension
+    shape: tuple[int, ...] | None = getattr(x0, "shape", None)
     if d is None or shape == (d,):
         return [x0]
     several = shape is not None and len(shape) == 2 and shape[1] == d and shape[0] > 0
-    if rows is not None and several and (rows == 1 or shape[0] == rows):
+    if rows is not None and several and rows in (1, len(x0)):
         return list(x0)
     also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {d})"
     got = "a pytree" if shape is None else shape
@@ -124,10 +122,9 @@ def _say_cost(objective: Objective, cost: float) -> None:
     local = isinstance(objective, Local)
     cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
     if cost >= COSTLY:
-        warnings.warn(
+        _check.warn(
             "An exact direction moves one coordinate at a time and costs about "
-            f"{cost:.0f} gradients here; {cheaper} costs a few.",
-            stacklevel=5,
+            f"{cost:.0f} gradients here; {cheaper} costs a few."
         )
 
 

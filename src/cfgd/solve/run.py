@@ -25,6 +25,8 @@ from cfgd.structure import like
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
 FIRST_LENGTH = 128
+# how far to go to a point whose value overflows, from all the way down to nothing
+SHORTER = (*10.0 ** -np.arange(0.0, 320, 10), 0.0)
 
 
 class Run:
@@ -127,14 +129,17 @@ class Run:
         sound = tally.code != NONFINITE
         if self.problem.method.seeks_minimiser:
             sound = sound & as_good(objective, last, best, self.value0)
-        for candidate in (np.where(np.expand_dims(sound, -1), x, x_best), x_best):
-            point = look(loop, objective, candidate)
+        sound = np.expand_dims(sound, -1)
+        x, start = np.where(sound, x, x_best), np.asarray(self.problem.start)
+        for shorter in SHORTER:
+            point = look(loop, objective, x)
             finite = np.isfinite(point.value) & np.all(np.isfinite(point.x), -1)
             if np.all(finite):
                 return point
-        # by recurrence the value was finite, but it is not: the start is
-        start = np.asarray(self.problem.start)
-        return look(loop, objective, np.where(np.expand_dims(finite, -1), x_best, start))
+            # by recurrence the value was finite, but it is not: go less far from the start
+            nearer = np.where(np.isfinite(x_best), start + shorter * (x_best - start), start)
+            x = np.where(np.expand_dims(finite, -1), x, nearer)
+        return look(loop, objective, x)
 
     def _solution(self, carry: Carry, status: Status, history: History) -> Solution:
         problem, tally = self.problem, jax.device_get(carry.tally)

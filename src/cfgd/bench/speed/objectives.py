@@ -17,9 +17,9 @@ import scipy.sparse
 import cfgd
 from cfgd.bench.speed.measure import Row, at_least, at_most, in_turns
 from cfgd.data.network_functions import FUNCTIONS
-from cfgd.direction import direction
+from cfgd.method.direction import direction
 from cfgd.precision import cast
-from cfgd.quadrature import rule
+from cfgd.quadrature import rule as nodes_and_weights
 
 
 def rows() -> Iterator[Row]:
@@ -39,10 +39,10 @@ def gradients(objective: Any, x: Any, times: int) -> Any:
 
 @eqx.filter_jit
 def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
-    rule_ = rule(jnp.asarray(0.4, x.dtype), nodes)
+    rule, beta = nodes_and_weights(jnp.asarray(0.4, x.dtype), nodes), jnp.asarray(0.3, x.dtype)
 
     def once(_: Any, x: Any) -> Any:
-        return x - 1e-9 * direction(objective, objective.at(x), c, rule_, 0.3)
+        return x - 1e-9 * direction(objective, objective.at(x), c, rule, beta)
 
     return jax.lax.fori_loop(0, times, once, x)
 

@@ -513,6 +513,7 @@ OWNER = "`fractional_gradient"
     ],
     ids=lambda row: next(iter(row)) if isinstance(row, dict) else "",
 )
+@pytest.mark.usefixtures("unchecked")
 def test_message(changed, message):
     given = {"objective": jnp.sum, "x": [1.0, 2.0], "terminal": 0.0, "alpha": 0.3, "beta": 0.2}
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

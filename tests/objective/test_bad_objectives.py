@@ -9,6 +9,9 @@ import scipy.sparse
 
 import cfgd
 
+# what users pass who have no type checker
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 X = np.array([[1.0, 0.5, 0.0], [0.0, -1.0, 2.0], [0.3, 0.0, 0.0], [0.0, 0.0, 1.5]])
 Y = np.array([1.0, 0.0, 0.0, 1.0])
 Z = np.array([0.1, -0.4, 0.9])
@@ -289,20 +292,23 @@ LOCAL = {
 STEPS = {
     "NetworkStep on a linear model": (
         lambda: run(cfgd.LinearModel(X, Y), 3, cfgd.NetworkStep()),
-        "`NetworkStep(objective=...)` must be a ShallowNetwork, got a LinearModel.",
+        "`NetworkStep(objective=...)` must be a ShallowNetwork or its local model without probes, "
+        "got a LinearModel.",
     ),
     "NetworkStep on a function": (
         lambda: run(lambda x: jnp.sum(x**2), 3, cfgd.NetworkStep()),
-        "`NetworkStep(objective=...)` must be a ShallowNetwork, got a Smooth.",
+        "`NetworkStep(objective=...)` must be a ShallowNetwork or its local model without probes, "
+        "got a Smooth.",
     ),
     "NetworkStep on a model with probes": (
         lambda: run(cfgd.Local(NETWORK, "hutchinson", key=0), 6, cfgd.NetworkStep()),
         "`NetworkStep(objective=...)` must be a ShallowNetwork or its local model without probes, "
-        "got one with the curvature hutchinson.",
+        "got a Local of a ShallowNetwork with probes.",
     ),
     "NetworkStep on a local model": (
         lambda: run(cfgd.Local(lambda x: jnp.sum(x**2)), 3, cfgd.NetworkStep()),
-        "`NetworkStep(objective=...)` must be a ShallowNetwork, got a Local of a Smooth.",
+        "`NetworkStep(objective=...)` must be a ShallowNetwork or its local model without probes, "
+        "got a Local of a Smooth.",
     ),
     "ArmijoStep with a start for each coordinate": (
         lambda: run(cfgd.LeastSquares(X, Y), 3, cfgd.ArmijoStep(np.ones(3))),

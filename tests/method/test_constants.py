@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import cfgd
-from cfgd.best import MOST_PRODUCTS, extremes
+from cfgd.method.constants import MOST_PRODUCTS, extremes
 from problems import GAS, needs_gas
 
 BEST = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))

@@ -12,6 +12,7 @@ import scipy.sparse
 import cfgd
 from cfgd.objective import base, design, network as network_module
 from cfgd.objective.activation import activation_of
+from cfgd.objective.samples import sum_of_parts
 from objectives import (
     ACTIVATIONS,
     CASES,
@@ -145,8 +146,8 @@ def chunked_of(objective, x, t, d, etas, each):
     """What is computed by chunks."""
     point = objective.at(x)
     slopes, curvatures = objective.slopes(point, t)
-    values = objective.values_along(point, d, objective.image(point, d), etas)
-    return {"slopes": slopes, "curvatures": curvatures, "values_along": values}
+    values = objective.line(point, d).values(etas)
+    return {"slopes": slopes, "curvatures": curvatures, "values": values}
 
 
 @pytest.mark.parametrize(("name", "cache", "chunk"), CHUNK_ROWS.values(), ids=CHUNK_ROWS)
@@ -167,7 +168,7 @@ PARTS = {f"{m} by {size}": (m, size) for m, size in [(11, 3), (12, 3), (7, 7), (
 def test_a_sum_of_parts_counts_every_sample_once(m, size):
     a, b = np.arange(1.0, m + 1), np.stack([np.arange(m) ** 2.0, np.ones(m)])
     got = in_float64(
-        lambda a, b: base.sum_of_parts(lambda new, a, b: (b * a) @ new, m, size, (a, b)), a, b
+        lambda a, b: sum_of_parts(lambda new, a, b: (b * a) @ new, m, size, (a, b)), a, b
     )
     np.testing.assert_allclose(got, b @ a, rtol=1e-14)
 

@@ -104,18 +104,18 @@ def test_singular_systems_give_the_nearest_solution(kind):
     assert "nearest to x0" in ends.summary
 
 
-def test_the_chosen_numbers_are_in_the_info_of_a_step():
-    """x - eta (D^-1 g + gamma (x - c)), c being the point before, with the numbers of the info."""
+def test_the_chosen_numbers_are_in_the_state():
+    """x - eta (D^-1 g + gamma (x - c)), c being the point before, with the numbers of the state."""
     objective, A, b, x0 = system("quadratic")
-    points, infos = [x0], []
+    points, states = [x0], []
     with jax.enable_x64(True):
         state = cfgd.Auto().start(objective, jnp.asarray(x0))
         for _ in range(3):
-            state, info = cfgd.Auto().step(objective, state)
+            state, _ = cfgd.Auto().step(objective, state)
             points.append(np.asarray(state.point.x))
-            infos.append(info)
+            states.append(state)
     for k in (1, 2):
-        x, eta, gamma = points[k], float(infos[k].eta), float(infos[k].gamma)
+        x, eta, gamma = points[k], float(states[k].eta), float(states[k].gamma)
         assert gamma < 0
         d = (A @ x + b) / np.diag(A) + gamma * (x - points[k - 1])
         np.testing.assert_allclose(points[k + 1], x - eta * d, rtol=1e-9)

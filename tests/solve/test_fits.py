@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import cfgd
 from cfgd import Status
-from cfgd.run import Run
+from cfgd.solve.run import Run
 from objectives import COUNTS, FORMATS, LABELS, LOSSES, W0, WEIGHTS, X, Y, wave
 from problems import look_on
 
@@ -428,6 +428,7 @@ UNSAID = {  # what costs less than 10,000 gradients a direction
 }
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("f", "method"), UNSAID.values(), ids=UNSAID)
 def test_a_cheap_direction_is_not(monkeypatch, f, method):
     """Warnings are errors. The run itself does not matter."""

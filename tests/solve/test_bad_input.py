@@ -21,6 +21,9 @@ from cfgd import (
     Stage,
 )
 
+# what users pass who have no type checker
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]])
 F = Quadratic(A, np.array([1.0, -2.0, 0.5]))
 X0 = np.array([1.0, -2.0, 3.0])
@@ -433,7 +436,8 @@ STEP_SIZES = {
     ),
     "a class": (
         lambda: GradientDescent(ExactStep),
-        f"`GradientDescent(step=...)` must be one of {STEPS}, got <class 'cfgd.step.ExactStep'>.",
+        f"`GradientDescent(step=...)` must be one of {STEPS}, "
+        "got <class 'cfgd.method.step.ExactStep'>.",
     ),
     "eta 0": (lambda: FixedStep(0.0), "`FixedStep(eta=...)` must be positive, got 0.0."),
     "eta negative": (
@@ -515,7 +519,7 @@ KEYWORDS = {
     ),
     "record of a number that the method does not keep": (
         run(record={"step": "length"}),
-        "`minimize(record=...)` must name a number that the method keeps (eta), got 'length'.",
+        "`minimize(record=...)` must name a number that the method keeps (k, eta), got 'length'.",
     ),
     "record under a number": (run(record={3: len}), f"{MAPPING}, got the name 3."),
     "record under a name that is taken": (
@@ -533,7 +537,7 @@ KEYWORDS = {
     "method a class": (
         run(method=GradientDescent),
         "`minimize(method=...)` must be a method such as GradientDescent(), "
-        "got <class 'cfgd.method.GradientDescent'>.",
+        "got <class 'cfgd.method.presets.GradientDescent'>.",
     ),
     "method a step": (
         run(method=0.1),
@@ -594,7 +598,7 @@ def no_work(monkeypatch):
     def chunk(*args):
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("cfgd.run.chunk", chunk)
+    monkeypatch.setattr("cfgd.solve.run.chunk", chunk)
 
 
 @pytest.mark.parametrize(("make", "message"), TABLE.values(), ids=TABLE)

@@ -1,0 +1,29 @@
+"""What all tests share: annotations that are executed, compiled programs that are kept."""
+
+from pathlib import Path
+
+import jax
+import jaxtyping
+import pytest
+
+# Most of the time of a test is compiling: a program that was compiled once is read from here, by
+# the other worker or by the next run. `make clean` removes it.
+CACHE = Path(__file__).parents[1] / ".jax_cache"
+jax.config.update("jax_compilation_cache_dir", str(CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_is_given_back():
+    """Compiled programs of a module are of no use to the next one: workers held 3 GB."""
+    yield
+    jax.clear_caches()
+
+
+@pytest.fixture
+def unchecked():
+    """Annotations are not executed: for what a user without a type checker may pass."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
