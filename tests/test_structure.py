@@ -16,8 +16,8 @@ MOST_LINES = 350
 LAYERS = (
     {"_check", "rule"},
     {"precision"},
-    {"structure", "quadrature"},
-    {"calculus", "objective"},
+    {"structure", "calculus"},
+    {"objective"},
     {"best"},
     {"direction", "terminal", "order", "step", "iteration", "fitting"},
     {"span"},
@@ -36,7 +36,6 @@ LAYERS = (
 FORBIDDEN = {
     "theory": set().union(*LAYERS),  # a bound must not depend on the code that it judges
     "calculus": {"objective", "direction", "step", "method", "solve"},
-    "quadrature": {"objective", "direction", "step", "method", "solve"},
     "objective": {"direction", "terminal", "order", "step", "method", "solve"},
     "direction": {"terminal", "order", "step", "method", "solve"},
     "step": {"direction", "method", "solve"},

@@ -2,7 +2,7 @@
 
 from cfgd import theory as theory
 from cfgd.auto import Auto as Auto
-from cfgd.calculus import caputo as caputo, smoothing as smoothing
+from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
 from cfgd.gradient import fractional_gradient as fractional_gradient
 from cfgd.method import (
     AdaptiveOrder as AdaptiveOrder,
@@ -20,7 +20,6 @@ from cfgd.objective import (
     ShallowNetwork as ShallowNetwork,
     Smooth as Smooth,
 )
-from cfgd.quadrature import gauss_jacobi as gauss_jacobi
 from cfgd.solution import (
     ConvergenceError as ConvergenceError,
     Solution as Solution,

@@ -9,11 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.direction import direction
 from cfgd.objective.base import Objective
 from cfgd.objective.smooth import Smooth
 from cfgd.precision import is_array, numpy_in_numpy_out
-from cfgd.quadrature import rule
 from cfgd.structure import Structure, as_tree
 
 
@@ -67,7 +67,7 @@ def fractional_gradient(
             else structure.ravel(terminal).astype(vector.dtype)
         )
         s = 1 if flat.linear_slopes else nodes
-        d = direction(flat, flat.at(vector), c, rule(alpha, s), beta)
+        d = direction(flat, flat.at(vector), c, nodes_and_weights(alpha, s), beta)
         return structure.unravel(d)
 
     return numpy_in_numpy_out(compute)(objective, x, terminal, alpha, beta)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
-from cfgd.quadrature import rule
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.rule import Rule
 
 
@@ -40,7 +40,7 @@ class Constant(Rule):
 
     def prepare(self, nodes: int) -> Any:
         """The quadrature rule, computed once and not in every iteration."""
-        return rule(self.alpha, nodes), self.beta
+        return nodes_and_weights(self.alpha, nodes), self.beta
 
     def at(self, prepared: Any, k: Any) -> Any:
         return prepared
@@ -57,7 +57,7 @@ class Stages(Rule):
     batch_axis: ClassVar[int] = 1  # the first axis is that of the stages
 
     def prepare(self, nodes: int) -> Any:
-        return jax.vmap(lambda a: rule(a, nodes))(self.alpha), self.beta
+        return jax.vmap(lambda a: nodes_and_weights(a, nodes))(self.alpha), self.beta
 
     def at(self, prepared: Any, k: Any) -> Any:
         stage = jnp.clip(jnp.searchsorted(self.ends, k, side="right"), 0, len(self.ends) - 1)

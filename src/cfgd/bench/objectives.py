@@ -16,9 +16,9 @@ import scipy.sparse
 
 import cfgd
 from cfgd.bench.measure import Row, at_least, at_most, side_by_side
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.direction import direction
 from cfgd.precision import cast
-from cfgd.quadrature import rule
 
 
 def rows() -> Iterator[Row]:
@@ -38,7 +38,7 @@ def gradients(objective: Any, x: Any, times: int) -> Any:
 
 @eqx.filter_jit
 def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
-    rule_ = rule(jnp.asarray(0.4, x.dtype), nodes)
+    rule_ = nodes_and_weights(jnp.asarray(0.4, x.dtype), nodes)
 
     def once(_: Any, x: Any) -> Any:
         return x - 1e-9 * direction(objective, objective.at(x), c, rule_, 0.3)
