@@ -20,7 +20,7 @@ from cfgd.precision import numpy_in_numpy_out
 Pairs = tuple[tuple[int, int], ...]  # nodes, and the nodes that they are compared with
 
 AUTO: Pairs = ((64, 48), (256, 192), (1024, 768))
-ROUNDING = 1000  # in units of eps: two rules that agree to this agree
+ROUNDING = 300  # in units of eps: two rules that agree to this agree
 
 
 def pairs(owner: str, nodes: Any) -> Pairs:

@@ -134,9 +134,9 @@ def _either(
     slope = slope + expectation(differences, rules[0], x.ndim).mean
     limit = at + (1 - alpha) * jnp.where(one, slope, 0)
     value = jnp.where(one, limit, _scale(h, 1 - memory) * average.mean)
-    known = jnp.where((alpha > 0) & (alpha <= 1), 1, math.nan)  # times: slopes are NaN as well
+    value = value + alpha * jnp.where((alpha > 0) & (alpha <= 1), 0, math.nan)  # slopes as well
     other = other._replace(mean=jnp.where(one, average.mean, other.mean))
-    return _sign(n, h) * value * known, error(average, other, c, h)
+    return _sign(n, h) * value, error(average, other, c, h)
 
 
 def _sign(n: int, h: Any) -> Any:
