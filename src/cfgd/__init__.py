@@ -1,7 +1,7 @@
 """Caputo fractional gradient descent."""
 
 from cfgd import theory as theory
-from cfgd.calculus import caputo as caputo, smoothing as smoothing
+from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
 from cfgd.method import (
     AdaptiveOrder as AdaptiveOrder,
     AdaptiveTerminal as AdaptiveTerminal,
@@ -30,7 +30,6 @@ from cfgd.objective import (
     ShallowNetwork as ShallowNetwork,
     Smooth as Smooth,
 )
-from cfgd.quadrature import gauss_jacobi as gauss_jacobi
 from cfgd.solve import (
     ConvergenceError as ConvergenceError,
     Solution as Solution,

@@ -55,7 +55,13 @@ def cast(tree: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def to_numpy(tree: Any) -> Any:
-    return jax.tree.map(lambda a: np.asarray(a) if isinstance(a, jax.Array) else a, tree)
+    """Every JAX array as NumPy; what is traced stays as it is."""
+
+    def one(leaf: Any) -> Any:
+        known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+        return np.asarray(leaf) if known else leaf
+
+    return jax.tree.map(one, tree)
 
 
 def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from cfgd import _check
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.objective.smooth import as_objective
 from cfgd.precision import is_array, numpy_in_numpy_out
-from cfgd.quadrature import rule as nodes_and_weights
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Numbers, Vector
 

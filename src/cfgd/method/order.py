@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.method.direction import Nodes
 from cfgd.method.settings import Rule, Word, is_open, number, table
-from cfgd.quadrature import rule as nodes_and_weights
 from cfgd.types import Count, Numbers
 
 

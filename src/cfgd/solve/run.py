@@ -131,14 +131,18 @@ class Run:
             sound = sound & as_good(objective, last, best, self.value0)
         sound = np.expand_dims(sound, -1)
         x, start = np.where(sound, x, x_best), np.asarray(self.problem.start)
+        most = np.inf
+        if self.problem.method.seeks_minimiser:
+            most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
         for shorter in SHORTER:
             point = look(loop, objective, x)
-            finite = np.isfinite(point.value) & np.all(np.isfinite(point.x), -1)
-            if np.all(finite):
+            value = np.asarray(point.value)
+            true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(point.x), -1)
+            if np.all(true):
                 return point
-            # by recurrence the value was finite, but it is not: go less far from the start
+            # by recurrence the value was better, but it is not: go less far from the start
             nearer = np.where(np.isfinite(x_best), start + shorter * (x_best - start), start)
-            x = np.where(np.expand_dims(finite, -1), x, nearer)
+            x = np.where(np.expand_dims(true, -1), x, nearer)
         return look(loop, objective, x)
 
     def _solution(self, carry: Carry, status: Status, history: History) -> Solution:

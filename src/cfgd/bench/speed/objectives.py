@@ -16,10 +16,10 @@ import scipy.sparse
 
 import cfgd
 from cfgd.bench.speed.measure import Row, at_least, at_most, in_turns
+from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.data.network_functions import FUNCTIONS
 from cfgd.method.direction import direction
 from cfgd.precision import cast
-from cfgd.quadrature import rule as nodes_and_weights
 
 
 def rows() -> Iterator[Row]:

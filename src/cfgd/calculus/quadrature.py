@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -29,18 +31,21 @@ def gauss_jacobi(
     """
     _check.integer("gauss_jacobi", "nodes", nodes)
     alpha = _check.order("gauss_jacobi", "alpha", alpha)
-    return numpy_in_numpy_out(rule)(alpha, nodes)
+    return numpy_in_numpy_out(nodes_and_weights)(alpha, nodes)
 
 
-def rule(alpha: ArrayLike, nodes: int) -> tuple[Array, Array]:
+@functools.partial(jax.jit, static_argnames="nodes")
+def nodes_and_weights(alpha: ArrayLike, nodes: int) -> tuple[Array, Array]:
     """`gauss_jacobi` without its checks; alpha = 0 is the Gauss-Legendre rule."""
     alpha = jnp.asarray(alpha)
     if not jnp.issubdtype(alpha.dtype, jnp.floating):
         alpha = alpha.astype(float)
     if nodes == 1:  # the mean of U: all that a quadratic needs
         return (1 / (2 - alpha))[None], jnp.ones_like(alpha)[None]
-    flat = jax.vmap(lambda a: _golub_welsch(a, nodes), out_axes=1)(alpha.reshape(-1))
-    u, w = (part.reshape((nodes, *alpha.shape)) for part in flat)
+    one = functools.partial(_golub_welsch, nodes=nodes)
+    # matrices of few nodes at once, of many one after the other
+    every = jax.vmap(one) if nodes <= 128 else functools.partial(jax.lax.map, one)
+    u, w = (part.T.reshape((nodes, *alpha.shape)) for part in every(alpha.reshape(-1)))
     return u, w
 
 

@@ -1,4 +1,4 @@
-"""`caputo` and `smoothing` against the paper's definitions, evaluated by mpmath."""
+"""`caputo` against Definition 2.1 by mpmath, closed forms, and pycaputo."""
 
 import functools
 import math
@@ -9,58 +9,23 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from definition import (
+    CURVES,
+    TERMINAL,
+    X,
+    Z,
+    curves,
+    definition,
+    in_digits,
+    orders,
+    sine_and_cube,
+)
 from mpmath import mp
 from pycaputo.differentiation import diff
 from pycaputo.differentiation.caputo import Jacobi
 from pycaputo.grid import make_jacobi_gauss_lobatto_points
 
 import cfgd
-
-# a curve is written once, for jax (m = jnp) and for mpmath (m = mp); none is even or odd
-CURVES = {
-    "sine and cube": lambda m, t: m.sin(t) + t**3,
-    "exponential": lambda m, t: m.exp(t / 2),
-    "logarithm": lambda m, t: m.log(t + 5) - t**2 / 3,
-}
-sine_and_cube = functools.partial(CURVES["sine and cube"], jnp)
-ORDERS = [0.3, 0.5, 0.9, 1.3, 1.7, 2.5]
-TERMINAL = 0.7
-# two on either side of the terminal; four everywhere, since each new shape costs a second
-X = np.array([-1.6, 0.1, 0.75, 2.9])
-Z = np.array([-2.7, 0.4, 0.7, 2.3])  # the terminal among them
-
-curves = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
-orders = pytest.mark.parametrize("order", ORDERS)
-
-
-def definition(f, order, c, x, derivative=mp.diff):
-    """Definition 2.1, left or right by the sign of x - c, for an order that is no integer.
-
-    |x - t| = |x - c| v^(1/(n - order)) takes the singularity out of the integral: what is left
-    is (1/(n - order)) |x - c|^(n - order) times the integral of f^(n) over v in [0, 1].
-    """
-    order, c, x = mp.mpf(order), mp.mpf(c), mp.mpf(x)
-    n, side = int(mp.ceil(order)), mp.sign(x - c)
-    power = 1 / (n - order)
-
-    def integrand(v):
-        return derivative(f, x - (x - c) * v**power, n)
-
-    integral = power * abs(x - c) ** (n - order) * mp.quad(integrand, [0, 1])
-    return side**n / mp.gamma(n - order) * integral
-
-
-def scaled_slope(f, alpha, beta, c, x, derivative=mp.diff):
-    """Equation 2.2: [D^alpha f + beta |x - c| D^(1 + alpha) f] / D^alpha I."""
-    first, second = (definition(f, a, c, x, derivative) for a in (alpha, 1 + mp.mpf(alpha)))
-    return (first + beta * abs(x - c) * second) / definition(lambda t: t, alpha, c, x)
-
-
-def in_digits(digits, fn):
-    """fn in `digits` digits, as a float64 array."""
-    with mpmath.workdps(digits):
-        return np.array(fn(), dtype=float)
-
 
 # By definition.
 
@@ -241,126 +206,6 @@ def test_at_the_terminal_it_is_zero(order):
     assert np.count_nonzero(got) == 3
 
 
-# Smoothing: Theorem 1.
-
-SETTINGS = [(0.66, 1.0), (0.3, 0.0), (0.9, -0.4)]
-settings = pytest.mark.parametrize(("alpha", "beta"), SETTINGS)
-POLYNOMIALS = {  # coefficients in powers of z - TERMINAL, the constant first
-    "line": [2.0, -3.0],
-    "cubic": [1.0, -0.5, 0.25, 2.0],
-    "degree 6": [-1.0, 2.0, 0.3, -0.7, 0.11, 0.05, -0.02],
-}
-
-
-def theorem_1(taylor, alpha, beta, z):
-    """Value and slope by the theorem's series; taylor[k] is f^(k)(c) / k!."""
-    value, slope, h = mp.mpf(taylor[0]), mp.mpf(0), mp.mpf(z) - TERMINAL
-    for k in range(1, len(taylor)):
-        C = (
-            mp.gamma(2 - alpha)
-            * mp.gamma(k)
-            * (1 / mp.gamma(k + 1 - alpha) + beta / mp.gamma(k - alpha))
-        )
-        C = C if k > 1 else 1
-        value += C * taylor[k] * h**k
-        slope += C * taylor[k] * k * h ** (k - 1)
-    return value, slope
-
-
-def value_and_slope(F, z):
-    return np.stack([F(z), F.slope(z)], axis=-1)
-
-
-@settings
-@pytest.mark.parametrize("taylor", POLYNOMIALS.values(), ids=POLYNOMIALS)
-def test_smoothing_of_polynomials(taylor, alpha, beta):
-    def f(z):  # Horner's scheme
-        return functools.reduce(lambda value, a: value * (z - TERMINAL) + a, taylor[::-1], 0.0)
-
-    F = cfgd.smoothing(f, alpha, beta, TERMINAL)
-    expected = in_digits(25, lambda: [theorem_1(taylor, alpha, beta, z) for z in Z])
-    np.testing.assert_allclose(value_and_slope(F, Z), expected, rtol=1e-12, atol=1e-12)
-
-
-@settings
-def test_smoothing_of_the_exponential(alpha, beta):
-    F = cfgd.smoothing(lambda z: jnp.exp(1.3 * (z - TERMINAL)), alpha, beta, TERMINAL)
-    taylor = [1.3**k / math.factorial(k) for k in range(50)]
-    expected = in_digits(25, lambda: [theorem_1(taylor, alpha, beta, z) for z in Z])
-    np.testing.assert_allclose(value_and_slope(F, Z), expected, rtol=1e-12, atol=1e-13)
-
-
-def test_smoothing_figure():
-    def f(z):
-        return (z - 6) * (z + 4) * (7 * z**2 + 10 * z + 24)
-
-    F, z = cfgd.smoothing(f, 0.66, 1.0, -1.0), np.array([-2.7, 0.7, -1.0, -1.0])
-    np.testing.assert_allclose(
-        F.slope(z)[:2], [-279.98780395580843, -902.1139947430053], rtol=1e-13
-    )
-    np.testing.assert_allclose(cfgd.caputo(f, 1, -9.0)(z)[:2], [-41.004, -513.876], rtol=1e-13)
-    np.testing.assert_array_equal(F(z)[2:], f(-1.0))
-
-
-@settings
-@curves
-def test_smoothing_slope_is_the_scaled_caputo_slope(curve, alpha, beta):
-    F = cfgd.smoothing(functools.partial(curve, jnp), alpha, beta, TERMINAL)
-    f = functools.partial(curve, mp)
-    expected = in_digits(20, lambda: [scaled_slope(f, alpha, beta, TERMINAL, x) for x in X])
-    np.testing.assert_allclose(F.slope(X), expected, rtol=1e-11)
-
-
-@curves
-def test_smoothing_slope_is_the_slope_of_its_value(curve):
-    F = cfgd.smoothing(functools.partial(curve, jnp), 0.3, -0.4, TERMINAL)
-    h = 2e-3  # five points: an error of order h^4
-    difference = F(X - 2 * h) - 8 * F(X - h) + 8 * F(X + h) - F(X + 2 * h)
-    np.testing.assert_allclose(difference / (12 * h), F.slope(X), rtol=1e-9)
-
-
-@settings
-@curves
-def test_smoothing_starts_at_the_terminal(curve, alpha, beta):
-    """F(c) = f(c) and F'(c) = f'(c), whatever alpha and beta are."""
-    F = cfgd.smoothing(functools.partial(curve, jnp), alpha, beta, TERMINAL)
-    f = functools.partial(curve, mp)
-    expected = in_digits(20, lambda: [f(mp.mpf(TERMINAL)), mp.diff(f, mp.mpf(TERMINAL))])
-    np.testing.assert_allclose(value_and_slope(F, Z)[2], expected, rtol=1e-13)
-
-
-@curves
-def test_smoothing_vanishes_at_order_one(curve):
-    """alpha = 1 and beta = 0 recover f itself."""
-    F = cfgd.smoothing(functools.partial(curve, jnp), 1 - 1e-9, 0.0, TERMINAL)
-    f = functools.partial(curve, mp)
-    expected = in_digits(20, lambda: [(f(x), mp.diff(f, x)) for x in map(mp.mpf, X)])
-    np.testing.assert_allclose(value_and_slope(F, X), expected, rtol=0, atol=1e-7)
-
-
-def test_smoothing_beyond_the_radius_of_convergence():
-    """1 / (1 + 25 z^2) has poles at +-0.2i, 0.36 from the terminal 0.3; z is 0.5 away."""
-    alpha, beta, c = 0.4, 0.5, 0.3
-
-    def f(z):
-        return 1 / (1 + 25 * z**2)
-
-    def derivative(f, z, n):  # four times as fast as mp.diff
-        q = 1 + 25 * z**2
-        return -50 * z / q**2 if n == 1 else (5000 * z**2 / q - 50) / q**2
-
-    def slope(z):
-        return scaled_slope(f, alpha, beta, c, z, derivative)
-
-    def value(z):
-        halves = [c, (c + z) / 2, z]
-        return f(mp.mpf(c)) + mp.quad(slope, halves, method="gauss-legendre", maxdegree=4)
-
-    F, z = cfgd.smoothing(f, alpha, beta, c), np.array([-0.2, 0.8])  # right and left
-    expected = in_digits(12, lambda: [(value(t), slope(t)) for t in z])
-    np.testing.assert_allclose(value_and_slope(F, np.tile(z, 2))[:2], expected, rtol=1e-11)
-
-
 # Precision follows the data; under jit, vmap and grad these are plain JAX functions.
 
 FUNCTIONS = {  # at the terminal 0.7, each with its exact value at x = 2.9
@@ -369,14 +214,6 @@ FUNCTIONS = {  # at the terminal 0.7, each with its exact value at x = 2.9
         2 / math.gamma(2.5) * 2.2**1.5,
     ),
     "caputo of order 2": (lambda: cfgd.caputo(lambda t: (t - 0.7) ** 3, 2, 0.7), 6 * 2.2),
-    "smoothing": (
-        lambda: cfgd.smoothing(lambda t: (t - 0.7) ** 2, 0.5, 0.25, 0.7),
-        (2 / 3 + 0.25) * 2.2**2,
-    ),
-    "smoothing slope": (
-        lambda: cfgd.smoothing(lambda t: (t - 0.7) ** 2, 0.5, 0.25, 0.7).slope,
-        2 * (2 / 3 + 0.25) * 2.2,
-    ),
 }
 functions = pytest.mark.parametrize(("make", "exact"), FUNCTIONS.values(), ids=FUNCTIONS)
 
@@ -448,11 +285,105 @@ def test_gradient_in_the_terminal_at_a_number_x():
     np.testing.assert_allclose(slope, expected, rtol=1e-5)
 
 
-def test_gradient_of_smoothing_is_its_slope():
-    F = cfgd.smoothing(sine_and_cube, 0.66, 1.0, TERMINAL)
+def test_jit_of_the_function_itself():
+    D = cfgd.caputo(sine_and_cube, 0.3, TERMINAL)
     with jax.enable_x64(True):
-        slope = jax.jit(jax.vmap(jax.grad(F)))(jnp.asarray(X))
-    np.testing.assert_allclose(slope, F.slope(X), rtol=1e-12)
+        np.testing.assert_allclose(jax.jit(D)(X), D(X), rtol=1e-13)
+
+
+# Orders: many at once, and traced.
+
+SEVERAL = {1: [0.3, 0.9, 1.0, 1e-3], 2: [1.3, 1.7, 2.0, 1.999]}
+several = pytest.mark.parametrize(("n", "several"), SEVERAL.items(), ids=SEVERAL)
+
+
+@several
+def test_one_order_for_each_x(n, several):
+    """The integer among them is exact."""
+    got = cfgd.caputo(sine_and_cube, several, TERMINAL)(X)
+    expected = [cfgd.caputo(sine_and_cube, a, TERMINAL)(X)[j] for j, a in enumerate(several)]
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+    assert got[2] == expected[2]
+
+
+def test_orders_broadcast_with_x_and_terminal():
+    orders = np.array([0.3, 0.5, 0.9]).reshape(3, 1, 1)
+    terminals = np.array([[0.7], [-2.0]])
+    got = cfgd.caputo(sine_and_cube, orders, terminals)(X)
+    assert got.shape == (3, 2, 4)
+    expected = [[cfgd.caputo(sine_and_cube, a, c)(X) for c in terminals.flat] for a in orders.flat]
+    np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+@several
+def test_traced_order(n, several):
+    """Under jit and vmap, with the number of derivatives that belongs to it."""
+
+    def D(order, x):
+        return cfgd.caputo(sine_and_cube, order, TERMINAL, derivatives=n)(x)
+
+    expected = cfgd.caputo(sine_and_cube, several, TERMINAL)(X)
+    with jax.enable_x64(True):
+        orders, x = jnp.asarray(several), jnp.asarray(X)
+        np.testing.assert_allclose(jax.jit(D)(orders, x), expected, rtol=1e-13)
+        np.testing.assert_allclose(jax.vmap(D)(orders, x), expected, rtol=1e-13)
+
+
+def test_a_traced_order_is_of_one_derivative():
+    """Outside (0, 1] there is no number, and no slope."""
+    orders = np.array([-0.5, 0.0, 0.5, 1.0, 1.5])
+
+    def D(order):
+        return cfgd.caputo(sine_and_cube, order, TERMINAL)(2.9)
+
+    with jax.enable_x64(True):
+        value, slope = jax.jit(jax.vmap(jax.value_and_grad(D)))(jnp.asarray(orders))
+    outside = [True, True, False, False, True]
+    np.testing.assert_array_equal(np.isnan(value), outside)
+    np.testing.assert_array_equal(np.isnan(slope), outside)
+
+
+@pytest.mark.parametrize("x", [-1.6, 2.9], ids=["right", "left"])
+@pytest.mark.parametrize("order", [1e-6, 0.3, 0.9, 0.999999, 1.7])
+def test_gradient_in_the_order(order, x):
+    """Against the definition differentiated by mpmath."""
+    curve, n = CURVES["exponential"], math.ceil(order)
+
+    def D(order):
+        return cfgd.caputo(functools.partial(curve, jnp), order, TERMINAL, derivatives=n)(x)
+
+    with jax.enable_x64(True):
+        got = jax.jit(jax.grad(D))(order)
+    expected = in_digits(25, lambda: slope_in_order(functools.partial(curve, mp), order, x, 0))
+    np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("x", [-1.6, 2.9], ids=["right", "left"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradient_at_an_integer_order(order, x):
+    """From below, where the order is the limit."""
+    curve, at = CURVES["exponential"], float(order)
+
+    def D(alpha):
+        return cfgd.caputo(functools.partial(curve, jnp), alpha, TERMINAL, derivatives=order)(x)
+
+    with jax.enable_x64(True):
+        value, got = jax.jit(jax.value_and_grad(D))(at)
+    expected = in_digits(
+        25, lambda: slope_in_order(functools.partial(curve, mp), order - mp.mpf(10) ** -9, x, -1)
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-7)
+    assert float(value) == cfgd.caputo(functools.partial(curve, jnp), at, TERMINAL)(x)
+
+
+def slope_in_order(f, order, x, direction):
+    def derivative(f, t, n):  # of exp(t / 2)
+        return f(t) / 2**n
+
+    def D(order):
+        return definition(f, order, TERMINAL, x, derivative)
+
+    return mp.diff(D, mp.mpf(order), h=mp.mpf(10) ** -8, direction=direction)
 
 
 # Bad input.
@@ -466,10 +397,6 @@ def test_gradient_of_smoothing_is_its_slope():
             "`caputo(order=...)` must be a positive number, got 0.0.",
         ),
         (
-            lambda: cfgd.caputo(jnp.sin, np.array([0.5, 0.6]), 0.0),
-            "`caputo(order=...)` must be one number, got shape (2,).",
-        ),
-        (
             lambda: cfgd.caputo(jnp.sin, 0.5, math.nan),
             "`caputo(terminal=...)` must be finite, got nan.",
         ),
@@ -478,32 +405,23 @@ def test_gradient_of_smoothing_is_its_slope():
             "`caputo(nodes=...)` must be an integer of at least 1, got 0.",
         ),
         (
-            lambda: cfgd.smoothing(jnp.sin, 1.0, 0.0, 0.0),
-            "`smoothing(alpha=...)` must lie in (0, 1), got 1.0.",
+            lambda: cfgd.caputo(jnp.sin, 0.5, 0.0, nodes="many"),
+            "`caputo(nodes=...)` must be \"auto\" or an integer of at least 1, got 'many'.",
         ),
         (
-            lambda: cfgd.smoothing(jnp.sin, 0.5, math.inf, 0.0),
-            "`smoothing(beta=...)` must be finite, got inf.",
+            lambda: cfgd.caputo(jnp.sin, [0.5, 1.5], 0.0),
+            "`caputo(order=...)` must lie in one interval (n - 1, n], got 0.5 and 1.5.",
         ),
         (
-            lambda: cfgd.caputo(jnp.sin, [0.5, 0.6], 0.0),
-            "`caputo(order=...)` must be one number, got shape (2,).",
+            lambda: cfgd.caputo(jnp.sin, 0.5, 0.0, derivatives=2),
+            "`caputo(order=...)` must lie in (1, 2], the interval of `derivatives`, got 0.5.",
         ),
         (
-            lambda: cfgd.smoothing(jnp.sin, np.array([0.5, 0.6]), 0.0, 0.0),
-            "`smoothing(alpha=...)` must be one number, got shape (2,).",
+            lambda: cfgd.caputo(jnp.sin, 0.5, 0.0, derivatives=0),
+            "`caputo(derivatives=...)` must be an integer of at least 1, got 0.",
         ),
     ],
-    ids=[
-        "order zero",
-        "two orders",
-        "terminal",
-        "nodes",
-        "alpha",
-        "beta",
-        "list of orders",
-        "two alphas",
-    ],
+    ids=["order zero", "terminal", "nodes", "word", "two intervals", "interval", "derivatives"],
 )
 def test_message(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

@@ -1,0 +1,54 @@
+"""The paper's definitions, evaluated by mpmath, and curves to try them on."""
+
+import functools
+
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp
+
+# a curve is written once, for jax (m = jnp) and for mpmath (m = mp); none is even or odd
+CURVES = {
+    "sine and cube": lambda m, t: m.sin(t) + t**3,
+    "exponential": lambda m, t: m.exp(t / 2),
+    "logarithm": lambda m, t: m.log(t + 5) - t**2 / 3,
+}
+sine_and_cube = functools.partial(CURVES["sine and cube"], jnp)
+ORDERS = [0.3, 0.5, 0.9, 1.3, 1.7, 2.5]
+TERMINAL = 0.7
+# two on either side of the terminal; four everywhere, since each new shape costs a second
+X = np.array([-1.6, 0.1, 0.75, 2.9])
+Z = np.array([-2.7, 0.4, 0.7, 2.3])  # the terminal among them
+
+curves = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+orders = pytest.mark.parametrize("order", ORDERS)
+
+
+def definition(f, order, c, x, derivative=mp.diff):
+    """Definition 2.1, left or right by the sign of x - c, for an order that is no integer.
+
+    |x - t| = |x - c| v^(1/(n - order)) takes the singularity out of the integral: what is left
+    is (1/(n - order)) |x - c|^(n - order) times the integral of f^(n) over v in [0, 1].
+    """
+    order, c, x = mp.mpf(order), mp.mpf(c), mp.mpf(x)
+    n, side = int(mp.ceil(order)), mp.sign(x - c)
+    power = 1 / (n - order)
+
+    def integrand(v):
+        return derivative(f, x - (x - c) * v**power, n)
+
+    integral = power * abs(x - c) ** (n - order) * mp.quad(integrand, [0, 1])
+    return side**n / mp.gamma(n - order) * integral
+
+
+def scaled_slope(f, alpha, beta, c, x, derivative=mp.diff):
+    """Equation 2.2: [D^alpha f + beta |x - c| D^(1 + alpha) f] / D^alpha I."""
+    first, second = (definition(f, a, c, x, derivative) for a in (alpha, 1 + mp.mpf(alpha)))
+    return (first + beta * abs(x - c) * second) / definition(lambda t: t, alpha, c, x)
+
+
+def in_digits(digits, fn):
+    """fn in `digits` digits, as a float64 array."""
+    with mpmath.workdps(digits):
+        return np.array(fn(), dtype=float)
