@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool | None) -> None:
     if asked:
         typer.echo(f"cfgd {importlib.metadata.version('cfgd')}")
         raise typer.Exit
@@ -29,8 +29,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = None,
 ) -> None:
     """Caputo fractional gradient descent: gradient descent with a memory.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 Scalar: TypeAlias = Float[Array, ""]
@@ -19,4 +21,5 @@ Flags: TypeAlias = Bool[Array, "*runs"]
 Number: TypeAlias = Scalar | float  # what may be known before tracing
 Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
 Column: TypeAlias = Float[Array | np.ndarray, " n"]
+Given: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it

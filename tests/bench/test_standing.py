@@ -11,7 +11,7 @@ from cfgd.bench.field.verdicts import verdicts
 
 
 def of(solver, seed, work, seconds=1.0, problem="p", value=0.0, group="smooth", **more):
-    solved = np.isfinite(work)
+    solved = bool(np.isfinite(work))
     return Run(problem, group, "gradients", solver, seed, work, seconds, value, solved, **more)
 
 

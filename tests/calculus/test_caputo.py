@@ -423,6 +423,7 @@ def slope_in_order(f, order, x, direction):
     ],
     ids=["order zero", "terminal", "nodes", "word", "two intervals", "interval", "derivatives"],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_message(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()

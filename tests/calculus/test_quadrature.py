@@ -245,6 +245,7 @@ def test_float32_stays_float32(alpha, x64, nodes):
     ],
     ids=["one", "zero", "second of two", "no nodes", "not an integer"],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_message(alpha, nodes, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         cfgd.gauss_jacobi(alpha, nodes)

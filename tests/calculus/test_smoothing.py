@@ -256,6 +256,7 @@ def test_gradient_in_the_numbers():
     ],
     ids=["alpha", "beta", "two alphas", "nodes"],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_message(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()

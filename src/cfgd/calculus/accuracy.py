@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -74,12 +73,10 @@ def settle(
 
 def _warn(owner: str, f: Any, nodes: int, left: float) -> None:
     name = getattr(f, "__name__", type(f).__name__)
-    warnings.warn(
+    _check.warn(
         f"`{owner}({name}, ...)`: with {nodes} nodes a relative error of about {left:.0e} is left; "
         "split the interval where the function has a kink, bring the terminal nearer, or raise "
-        "`nodes`.",
-        UserWarning,
-        stacklevel=6,  # the caller of the derivative
+        "`nodes`."
     )
 
 

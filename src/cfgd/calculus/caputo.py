@@ -11,17 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jax.typing import ArrayLike
 
 from cfgd import _check
 from cfgd.calculus.accuracy import compilable, error, pairs, settle
 from cfgd.calculus.expectation import Curve, beside, derivative, expectation, on_every
+from cfgd.types import Given
 
 
 def caputo(
     f: Curve,
-    order: ArrayLike,
-    terminal: ArrayLike,
+    order: Given,
+    terminal: Given,
     nodes: int | Literal["auto"] = "auto",
     *,
     derivatives: int | None = None,

@@ -11,11 +11,10 @@ from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.types import Data, Given, Numbers, Scalar
 
 
-def gauss_jacobi(
-    alpha: ArrayLike, nodes: int
-) -> tuple[Float[Array, " nodes *rest"], Float[Array, " nodes *rest"]]:
+def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
     r"""Nodes in [0, 1] and weights that sum to one, for U ~ Beta(1, 1 - alpha).
 
     $$ E[p(U)] = (1-\alpha) \int_0^1 p(u) (1-u)^{-\alpha} du = \sum_l w_l\, p(u_l) $$
@@ -35,7 +34,7 @@ def gauss_jacobi(
 
 
 @functools.partial(jax.jit, static_argnames="nodes")
-def nodes_and_weights(alpha: ArrayLike, nodes: int) -> tuple[Array, Array]:
+def nodes_and_weights(alpha: ArrayLike, nodes: int) -> tuple[Numbers, Numbers]:
     """`gauss_jacobi` without its checks; alpha = 0 is the Gauss-Legendre rule."""
     alpha = jnp.asarray(alpha)
     if not jnp.issubdtype(alpha.dtype, jnp.floating):
@@ -49,7 +48,7 @@ def nodes_and_weights(alpha: ArrayLike, nodes: int) -> tuple[Array, Array]:
     return u, w
 
 
-def _golub_welsch(alpha: Array, nodes: int) -> tuple[Array, Array]:
+def _golub_welsch(alpha: Scalar, nodes: int) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
     """Eigenvalues of the Jacobi matrix are the nodes; squared first components the weights.
 
     The polynomials are those of Jacobi with parameters (-alpha, 0), on [0, 1].

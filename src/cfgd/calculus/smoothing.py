@@ -7,18 +7,18 @@ from typing import Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
 from cfgd import _check
 from cfgd.calculus.accuracy import Pairs, compilable, error, pairs, settle
 from cfgd.calculus.expectation import Curve, beside, derivative, expectation, on_every
+from cfgd.types import Given
 
 
 def smoothing(
     f: Curve,
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    terminal: ArrayLike,
+    alpha: Given,
+    beta: Given,
+    terminal: Given,
     nodes: int | Literal["auto"] = "auto",
 ) -> Smoothing:
     r"""The smoothing F of `f` whose ordinary slope is the scaled Caputo slope (Theorem 2.3).
@@ -52,11 +52,11 @@ class Smoothing:
         self.f, self.pairs = f, pairs
         self.alpha, self.beta, self.terminal = alpha, beta, terminal
 
-    def __call__(self, z: ArrayLike) -> Any:
+    def __call__(self, z: Given) -> Any:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _value, self.f, z, *numbers)
 
-    def slope(self, z: ArrayLike) -> Any:
+    def slope(self, z: Given) -> Any:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _slope, self.f, z, *numbers)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from cfgd.data.gas import Gas
 from cfgd.reproduce.report.claim import Claim
@@ -14,6 +14,7 @@ Size = Literal["tiny", "quick", "full"]
 T = TypeVar("T")
 
 
+@runtime_checkable
 class Meter(Protocol):
     """Where a run says how far it is; `stopped` asks it to end."""
 

@@ -49,7 +49,7 @@ def minimize(
     >>> print(solution.iterations, solution.message)
     28 Converged: the norm fell to `tolerance` times its start.
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
-    [10.05   8.223  4.1  ] [  nan 0.091 0.249]
+    [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
     began = time.perf_counter()
     options = Options(
