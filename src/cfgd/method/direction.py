@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -23,24 +23,34 @@ from cfgd.types import Numbers, Vector
 Nodes: TypeAlias = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
 
 
-def direction(objective: Objective, point: Point, c: Vector, nodes: Nodes, beta: Numbers) -> Vector:
+class Memory(NamedTuple):
+    """How the way from the terminal to x counts: the rule of the order alpha, and beta."""
+
+    nodes: Nodes
+    beta: Numbers
+    gamma: Numbers
+
+
+def memory_of(alpha: Numbers, beta: Numbers, nodes: int) -> Memory:
+    """gamma is beta - (1 - alpha)/(2 - alpha), because the mean of U is 1/(2 - alpha)."""
+    u, w = nodes_and_weights(alpha, nodes)
+    return Memory((u, w), beta, beta + jnp.sum(u * w, 0) - 1)
+
+
+def direction(objective: Objective, point: Point, c: Vector, memory: Memory) -> Vector:
     r"""The scaled Caputo fractional gradient at `point` with terminal c (Theorem 2.4).
 
     $$ d_j = E[f_j'(T_j)] + \beta (x_j - c_j) E[f_j''(T_j)], \quad T_j = c_j + U (x_j - c_j) $$
 
     Signed throughout: the nodes lie between c_j and x_j whichever is larger (errata 2 and 3).
     """
-    u, w = (part[:, None] if part.ndim == 1 else part for part in nodes)
+    u, w = (part[:, None] if part.ndim == 1 else part for part in memory.nodes)
+    beta = memory.beta
     from_terminal = point.x - c
     slopes, curvatures = objective.slopes(point, c + u * from_terminal)
     if len(u) == 1:  # the one weight is one
         return slopes[0] + beta * from_terminal * curvatures[0]
     return jnp.sum(w * slopes, 0) + beta * from_terminal * jnp.sum(w * curvatures, 0)
-
-
-def gamma_of(nodes: Nodes, beta: Numbers) -> Numbers:
-    """beta - (1 - alpha)/(2 - alpha), because the mean of U is 1/(2 - alpha)."""
-    return beta + jnp.sum(nodes[0] * nodes[1], 0) - 1
 
 
 def fractional_gradient(
@@ -95,5 +105,5 @@ def _on_trees(
     c = jnp.broadcast_to(jnp.asarray(c, vector.dtype), vector.shape)
     alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
     s = 1 if objective.linear_slopes else nodes
-    d = direction(objective, objective.at(vector), c, nodes_and_weights(alpha, s), beta)
+    d = direction(objective, objective.at(vector), c, memory_of(alpha, beta, s))
     return structure.unravel(d)

@@ -12,13 +12,13 @@ from jaxtyping import Array, Float
 from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.method.base import Info, Method, State, Tuning, ending
-from cfgd.method.direction import Nodes, direction, gamma_of
+from cfgd.method.direction import Memory, direction
 from cfgd.method.order import Order
 from cfgd.method.step import Chosen, StepRule
 from cfgd.method.terminal import Terminal
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point
-from cfgd.types import Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Count, Flag, Number, Numbers, Scalar, Vector
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
@@ -141,7 +141,7 @@ class Fractional(Method):
         gamma = None
         if not self.terminal.is_gradient:
             zero = jnp.zeros((), jnp.int32)
-            gamma = jnp.full_like(gamma_of(*self._order_at(objective, prepared, zero)), jnp.nan)
+            gamma = jnp.full_like(self._order_at(objective, prepared, zero).gamma, jnp.nan)
         return FractionalState(
             k=jnp.zeros((), jnp.int32),
             point=objective.at(x0),
@@ -152,16 +152,16 @@ class Fractional(Method):
             step_memory=self.step_rule.init(x0.dtype),
         )
 
-    def _order_at(self, objective: Objective, prepared: Any, k: Any) -> tuple[Nodes, Numbers]:
+    def _order_at(self, objective: Objective, prepared: Any, k: Count) -> Memory:
         return self.order.at(prepared, k, self.nodes_on(objective))
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
         """Terminal, order and direction; the step is still to be chosen."""
         point, g = state.point, state.point.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
-        nodes, beta = self._order_at(objective, state.prepared, state.k)
-        gamma = gamma_of(nodes, beta)
-        d = g if self.terminal.is_gradient else direction(objective, point, c, nodes, beta)
+        memory = self._order_at(objective, state.prepared, state.k)
+        gamma = memory.gamma
+        d = g if self.terminal.is_gradient else direction(objective, point, c, memory)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self.seeks_minimiser else square
@@ -202,7 +202,7 @@ class Fractional(Method):
             k=state.k + moves,
             point=line.to(eta),
             eta=jnp.where(moves, longest, state.eta),
-            gamma=None if state.gamma is None else jnp.where(moves, proposal.gamma, state.gamma),
+            gamma=None if state.gamma is None else proposal.gamma,
             past=proposal.past,
             prepared=state.prepared,
             step_memory=chosen.memory,
@@ -227,6 +227,6 @@ class Fractional(Method):
         d = state.point.gradient
         if not self.seeks_minimiser:
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
-            nodes, beta = self._order_at(objective, state.prepared, state.k)
-            d = direction(objective, state.point, c, nodes, beta)
+            memory = self._order_at(objective, state.prepared, state.k)
+            d = direction(objective, state.point, c, memory)
         return inner(d, d)

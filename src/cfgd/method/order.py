@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.calculus.quadrature import nodes_and_weights
-from cfgd.method.direction import Nodes
+from cfgd.method.direction import Memory, memory_of
 from cfgd.method.settings import Rule, Word, is_open, number, table
 from cfgd.types import Count, Numbers
 
@@ -51,10 +50,10 @@ class Order(Rule):
         """What is computed once for a run."""
         return None
 
-    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
-        """The quadrature rule of alpha_k, and beta_k."""
+    def at(self, prepared: Any, k: Count, nodes: int) -> Memory:
+        """The quadrature rule of alpha_k, beta_k and gamma_k."""
         alpha, beta = self.numbers(k)
-        return nodes_and_weights(alpha, nodes), jnp.asarray(beta)
+        return memory_of(jnp.asarray(alpha), jnp.asarray(beta), nodes)
 
     @property
     def last_iteration(self) -> int | None:
@@ -96,10 +95,10 @@ class Constant(_Given):
     def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
         return self.alpha, self.beta
 
-    def prepare(self, nodes: int) -> tuple[Nodes, Numbers]:
-        return nodes_and_weights(self.alpha, nodes), self.beta
+    def prepare(self, nodes: int) -> Memory:
+        return memory_of(self.alpha, self.beta, nodes)
 
-    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
+    def at(self, prepared: Memory, k: Count, nodes: int) -> Memory:
         return prepared
 
 
@@ -149,10 +148,10 @@ class Stages(_Given):
         stage = self._stage(k)
         return self.alpha[stage], self.beta[stage]
 
-    def prepare(self, nodes: int) -> tuple[Nodes, Numbers]:
-        return jax.vmap(lambda a: nodes_and_weights(a, nodes))(self.alpha), self.beta
+    def prepare(self, nodes: int) -> Memory:
+        return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
 
-    def at(self, prepared: Any, k: Count, nodes: int) -> tuple[Nodes, Numbers]:
+    def at(self, prepared: Memory, k: Count, nodes: int) -> Memory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)
 
     def _stage(self, k: Count) -> Count:

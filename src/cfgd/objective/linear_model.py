@@ -89,6 +89,9 @@ class LinearModel(Objective):
         self.l2 = penalty(owner, l2, y.dtype)
         self.sample_weight = weights(owner, sample_weight, m, y.dtype)
 
+    def check(self, owner: str, x: Vector) -> None:
+        """Nothing to refuse: the value is a number by construction."""
+
     @property
     def is_quadratic(self) -> bool:
         return self.loss.is_quadratic

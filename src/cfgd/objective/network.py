@@ -116,6 +116,9 @@ class ShallowNetwork(Objective):
     def dimension(self) -> int:
         return (self.z.shape[1] + 1) * self.width
 
+    def check(self, owner: str, x: Vector) -> None:
+        """Nothing to refuse: the value is a number by construction."""
+
     @property
     def has_gauss_newton(self) -> bool:
         return True

@@ -57,6 +57,9 @@ class AnyQuadratic(Objective):
     The recurrences of its line drift from the truth by rounding, so it says that it `drifts`.
     """
 
+    def check(self, owner: str, x: Vector) -> None:
+        """Nothing to refuse: the value is a number by construction."""
+
     @property
     def is_quadratic(self) -> bool:
         return True

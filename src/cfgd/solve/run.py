@@ -57,12 +57,12 @@ class Run:
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 wanted = np.int32(self._whole(length)), np.int32(self.last)
                 carry, rows, labels, written = chunk(*parts, carry, *wanted, floor)
-                tally = jax.device_get(carry.tally)
+                tally, best = jax.device_get((carry.tally, carry.best.value))
                 now = int(np.max(tally.iterations))
                 history.add(rows, np.asarray(labels)[: int(written)].astype(int))
                 length = self._length(length, now - done, time.perf_counter() - tick)
                 status = self._status(tally)
-                meter.update(*self._seen(carry, tally))
+                meter.update(*self._seen(tally, best))
                 if options.callback is not None and status is None:
                     so_far = self._solution(carry, Status.running, history)
                     status = Status.callback if options.callback(so_far) else None
@@ -73,7 +73,7 @@ class Run:
             tally = jax.device_get(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
-        meter.close(*self._seen(carry, tally))
+        meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, status, history)
 
     def _check_start(self, carry: Carry, tally: Any) -> None:
@@ -114,11 +114,11 @@ class Run:
         late = limit is not None and time.perf_counter() - self.began >= limit
         return Status.time_limit if late else None
 
-    def _seen(self, carry: Carry, tally: Any) -> tuple[int, float, float, str]:
+    def _seen(self, tally: Any, best: Any) -> tuple[int, float, float, str]:
         rows, running = self.problem.rows, int(np.sum(tally.is_open))
         note = "" if rows is None else f"  {running} of {rows} running"
         norm = float(np.sqrt(np.max(tally.norm2)))
-        return int(np.max(tally.iterations)), float(np.min(carry.best.value)), norm, note
+        return int(np.max(tally.iterations)), float(np.min(best)), norm, note
 
     def _best_point(self, carry: Carry, tally: Any) -> Point:
         """The best point by value, or the last one; looked at, so that nothing of it is carried."""

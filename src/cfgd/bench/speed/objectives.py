@@ -16,9 +16,8 @@ import scipy.sparse
 
 import cfgd
 from cfgd.bench.speed.measure import Row, at_least, at_most, in_turns
-from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.data.network_functions import FUNCTIONS
-from cfgd.method.direction import direction
+from cfgd.method.direction import direction, memory_of
 from cfgd.precision import cast
 
 
@@ -39,10 +38,10 @@ def gradients(objective: Any, x: Any, times: int) -> Any:
 
 @eqx.filter_jit
 def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
-    rule, beta = nodes_and_weights(jnp.asarray(0.4, x.dtype), nodes), jnp.asarray(0.3, x.dtype)
+    memory = memory_of(jnp.asarray(0.4, x.dtype), jnp.asarray(0.3, x.dtype), nodes)
 
     def once(_: Any, x: Any) -> Any:
-        return x - 1e-9 * direction(objective, objective.at(x), c, rule, beta)
+        return x - 1e-9 * direction(objective, objective.at(x), c, memory)
 
     return jax.lax.fori_loop(0, times, once, x)
 

@@ -38,6 +38,8 @@ def saved_part(folder: Path, name: str, key: Mapping[str, Any]) -> Part | None:
     try:
         saved = json.loads((folder / PARTS / f"{name}.json").read_text(encoding="utf-8"))
         saved["outcomes"] = tuple(Outcome.read(outcome) for outcome in saved["outcomes"])
+        saved["notes"] = tuple(saved["notes"])
+        saved["panels"] = tuple(tuple((*panel,) for panel in row) for row in saved["panels"])
         part = Part(**saved)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # missing, cut short, or of another version: run it again
