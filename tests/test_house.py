@@ -155,7 +155,7 @@ PUBLIC = {
         "Auto",
     },
     "steps": {"ExactStep", "FixedStep", "GridStep", "ArmijoStep", "NetworkStep"},
-    "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen"},
+    "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
     "solving": {"minimize", "sweep", "Solution", "Status", "ConvergenceError"},
     "theory": {"theory"},
 }

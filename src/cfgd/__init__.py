@@ -19,6 +19,7 @@ from cfgd.method import (
     StepRule as StepRule,
     fractional_gradient as fractional_gradient,
     order as order,
+    settings as settings,
     terminal as terminal,
 )
 from cfgd.objective import (

@@ -17,7 +17,7 @@ from cfgd.objective.line import Point
 from cfgd.objective.smooth import as_objective
 from cfgd.precision import is_array, numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
-from cfgd.types import Numbers, Vector
+from cfgd.types import Given, Numbers, Vector
 
 # nodes and weights of the expectation over U: (s,), or (s, d) for an order per coordinate
 Nodes: TypeAlias = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
@@ -31,8 +31,9 @@ class Memory(NamedTuple):
     gamma: Numbers
 
 
-def memory_of(alpha: Numbers, beta: Numbers, nodes: int) -> Memory:
+def memory_of(alpha: Given, beta: Given, nodes: int) -> Memory:
     """gamma is beta - (1 - alpha)/(2 - alpha), because the mean of U is 1/(2 - alpha)."""
+    alpha, beta = jnp.asarray(alpha), jnp.asarray(beta)
     u, w = nodes_and_weights(alpha, nodes)
     return Memory((u, w), beta, beta + jnp.sum(u * w, 0) - 1)
 

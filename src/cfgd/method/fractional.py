@@ -141,7 +141,9 @@ class Fractional(Method):
         gamma = None
         if not self.terminal.is_gradient:
             zero = jnp.zeros((), jnp.int32)
-            gamma = jnp.full_like(self._order_at(objective, prepared, zero).gamma, jnp.nan)
+            gamma = jnp.full_like(
+                self._order_at(objective, prepared, zero, x0.dtype).gamma, jnp.nan
+            )
         return FractionalState(
             k=jnp.zeros((), jnp.int32),
             point=objective.at(x0),
@@ -152,14 +154,14 @@ class Fractional(Method):
             step_memory=self.step_rule.init(x0.dtype),
         )
 
-    def _order_at(self, objective: Objective, prepared: Any, k: Count) -> Memory:
-        return self.order.at(prepared, k, self.nodes_on(objective))
+    def _order_at(self, objective: Objective, prepared: Any, k: Count, dtype: Any) -> Memory:
+        return self.order.at(prepared, k, self.nodes_on(objective), dtype)
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
         """Terminal, order and direction; the step is still to be chosen."""
         point, g = state.point, state.point.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
-        memory = self._order_at(objective, state.prepared, state.k)
+        memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
         gamma = memory.gamma
         d = g if self.terminal.is_gradient else direction(objective, point, c, memory)
         if self.terminal.stays:
@@ -227,6 +229,6 @@ class Fractional(Method):
         d = state.point.gradient
         if not self.seeks_minimiser:
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
-            memory = self._order_at(objective, state.prepared, state.k)
+            memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
             d = direction(objective, state.point, c, memory)
         return inner(d, d)

@@ -50,10 +50,10 @@ class Order(Rule):
         """What is computed once for a run."""
         return None
 
-    def at(self, prepared: Any, k: Count, nodes: int) -> Memory:
+    def at(self, prepared: Any, k: Count, nodes: int, dtype: Any) -> Memory:
         """The quadrature rule of alpha_k, beta_k and gamma_k."""
         alpha, beta = self.numbers(k)
-        return memory_of(jnp.asarray(alpha), jnp.asarray(beta), nodes)
+        return memory_of(jnp.asarray(alpha, dtype), jnp.asarray(beta, dtype), nodes)
 
     @property
     def last_iteration(self) -> int | None:
@@ -98,7 +98,7 @@ class Constant(_Given):
     def prepare(self, nodes: int) -> Memory:
         return memory_of(self.alpha, self.beta, nodes)
 
-    def at(self, prepared: Memory, k: Count, nodes: int) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
         return prepared
 
 
@@ -151,7 +151,7 @@ class Stages(_Given):
     def prepare(self, nodes: int) -> Memory:
         return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
 
-    def at(self, prepared: Memory, k: Count, nodes: int) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)
 
     def _stage(self, k: Count) -> Count:

@@ -1,0 +1,119 @@
+"""The one door: each objective's line against the one that looks at every point anew."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cfgd
+from cfgd.objective import Line
+from objectives import CASES, all_close, arguments, close, in_float64, jitted_walk
+
+QUANTITIES = ("slope", "curvature", "values", "values, each", "to", "to, each")
+
+
+def plain_lines(objective):
+    """The same objective without a line of its own."""
+
+    class Plain(type(objective)):
+        def line(self, point, d, slope=None):
+            return cfgd.Objective.line(self, point, d, slope)
+
+        def hessian_times(self, point, v):
+            return cfgd.Objective.hessian_times(self, point, v)
+
+    plain = object.__new__(Plain)
+    for name, value in vars(objective).items():
+        object.__setattr__(plain, name, value)
+    return plain
+
+
+WITH_OWN = [
+    name
+    for name in ("quadratic", "network, tanh, p = 3", "custom, dense, weights, l2")
+    if name in CASES
+]
+
+
+@pytest.mark.parametrize("name", WITH_OWN)
+def test_a_line_of_its_own_is_the_plain_line_for_less(name):
+    case = CASES[name]
+    plain = plain_lines(case.objective)
+    assert type(plain) is not type(case.objective)
+    ours = in_float64(jitted_walk, case.objective, *arguments(case))
+    theirs = in_float64(jitted_walk, plain, *arguments(case))
+    for quantity in QUANTITIES:
+        all_close(ours[quantity], theirs[quantity])
+
+
+Z, Y = np.linspace(-1, 1, 9), np.sin(np.linspace(0, 3, 9))
+NETWORK = cfgd.ShallowNetwork(Z, Y, 4)
+
+
+def test_each_coordinate_of_a_network_may_have_its_own_step():
+    """Reading the first and the last of the steps only gave 2.24 where 0.99 is right."""
+    x = NETWORK.init(3)
+    d, eta = np.cos(np.arange(12.0)), 0.3 * np.sin(np.arange(12.0) + 1)
+
+    def values():
+        return NETWORK.line(NETWORK.at(jnp.asarray(x)), jnp.asarray(d)).values(
+            jnp.asarray(eta)[None]
+        )
+
+    got = in_float64(values)
+    close(got, np.array([NETWORK.value(x - eta * d)]), 1e-13)
+
+
+def test_layers_of_a_network_have_one_step_each():
+    x, d = NETWORK.init(4), np.cos(np.arange(12.0))
+    inside, outside = np.array([0.2, -0.1, 0.0]), np.array([-0.4, 0.3, 0.7])
+
+    def values(x, d):
+        return NETWORK.line(NETWORK.at(x), d).layer_values(
+            jnp.asarray(inside), jnp.asarray(outside)
+        )
+
+    got = in_float64(lambda: values(jnp.asarray(x), jnp.asarray(d)))
+    steps = np.where(np.arange(12) < NETWORK.hidden, inside[:, None], outside[:, None])
+    close(got, np.array([NETWORK.value(x - step * d) for step in steps]), 1e-13)
+
+
+@pytest.mark.parametrize("curvature", ["exact", "gauss_newton"])
+def test_a_local_model_goes_along_the_lines_of_what_it_models(curvature):
+    local = cfgd.Local(NETWORK, curvature)
+    point = local.at(jnp.asarray(NETWORK.init(0)))
+    assert type(local.line(point, point.gradient)) is type(NETWORK.line(point, point.gradient))
+    probed = cfgd.Local(NETWORK, "hutchinson", key=0)
+    assert type(probed.line(probed.at(point.x), point.gradient)) is Line
+
+
+def test_a_known_slope_is_taken():
+    f = cfgd.Quadratic([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0])
+    point = f.at(jnp.array([1.0, 2.0]))
+    d = jnp.array([1.0, -1.0])
+    assert float(f.line(point, d).slope) == pytest.approx(float(point.gradient @ d))
+    assert float(f.line(point, d, jnp.array(7.0)).slope) == 7.0
+
+
+class OnlyValue(cfgd.Objective):
+    def value(self, x):
+        return jnp.sum((x - 1) ** 2)
+
+
+def test_value_is_all_that_an_objective_must_define():
+    f = OnlyValue()
+    assert f.dimension is None
+    np.testing.assert_allclose(f.gradient([3.0, 0.0]), [4.0, -2.0])
+    np.testing.assert_allclose(f.coordinate_slope([3.0, 0.0], [0.0, 2.0]), [-2.0, 2.0])
+    np.testing.assert_allclose(cfgd.minimize(f, [3.0, 0.0]).x, 1.0)
+    with pytest.raises(TypeError, match="value"):
+        type("Nothing", (cfgd.Objective,), {})()
+
+
+class Vector(cfgd.Objective):
+    def value(self, x):
+        return x
+
+
+def test_an_own_value_that_is_no_number_is_refused_before_any_work():
+    with pytest.raises(ValueError, match=r"`minimize\(objective=...\)` must return a scalar"):
+        cfgd.minimize(Vector(), np.ones(3))

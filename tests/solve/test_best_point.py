@@ -1,0 +1,59 @@
+"""The best point is carried: it is the one that was seen, at no cost in evaluations."""
+
+import jax
+import numpy as np
+import pytest
+
+import cfgd
+
+NOISE, LOOKS = np.random.default_rng(0), []
+
+
+def noisy(x):
+    """10 x^2 with a noise that is another one at every look, even at the same point.
+
+    In float32: a callback of JAX runs in a thread of its own, which knows no other.
+    """
+
+    def look(x):
+        LOOKS.append(float(x[0]))
+        return np.float32(1e-3 * NOISE.normal())
+
+    shape = jax.ShapeDtypeStruct((), x.dtype)
+    return 10 * x[0] ** 2 + jax.pure_callback(look, shape, jax.lax.stop_gradient(x))
+
+
+@pytest.mark.parametrize("iterations", [7, 23])
+def test_the_best_point_is_one_that_was_seen(iterations):
+    """Unstable at first, so that the best one is in the middle: x_k+1 = x_k - eta 20 x_k."""
+    LOOKS.clear()
+    method = cfgd.GradientDescent(cfgd.FixedStep(0.1 + 1e-3))
+    options = {"max_iterations": iterations, "record": {"x": lambda x: x[0]}}
+    end = cfgd.minimize(noisy, np.ones(1, np.float32), method, tolerance=0.0, **options)
+    jax.effects_barrier()
+    best = np.argmin(end.history["value"])
+    assert end.x[0] == end.history["x"][best]
+    # what was looked at: the start, the iterations, and once more the point that is returned
+    assert len(LOOKS) == end.evaluations + 1
+    assert LOOKS[-1] == end.x[0]
+    assert end.value == pytest.approx(end.history["value"][best], abs=1e-2)
+
+
+def test_the_best_of_a_block_is_in_its_middle():
+    """Heavy ball on a quadratic goes up and down within the eight iterations of a block."""
+    f = cfgd.Quadratic([[20.0, 3.0], [3.0, 2.0]], [1.0, -4.0])
+    method = cfgd.AdaptiveTerminal(gamma=-0.9, step=cfgd.FixedStep(0.05))
+    seen = {}
+    for iterations in range(9, 17):
+        end = cfgd.minimize(
+            f,
+            [3.0, -4.0],
+            method,
+            max_iterations=iterations,
+            tolerance=0.0,
+            record={"x": lambda x: x},
+        )
+        best = np.argmin(end.history["value"])
+        seen[iterations] = best
+        np.testing.assert_array_equal(end.x, end.history["x"][best])
+    assert any(best < iterations for iterations, best in seen.items())
