@@ -2,7 +2,7 @@
 #
 #   make test    lint, then the fast tests      make demo    the paper, quickly
 #   make lint    ruff and mypy                  make bench   the benchmarks
-#   make slow    the paper's experiments        make clean   remove .venv, caches, output
+#   make slow    the long checks                make clean   remove .venv, caches, output
 #
 # Each target makes .venv if it is missing and installs into it when pyproject.toml has changed.
 
@@ -26,7 +26,7 @@ lint: $(READY)
 	$(BIN)/mypy src
 
 slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n 2 -m slow
 
 demo: $(READY)
 	$(BIN)/cfgd reproduce

@@ -518,3 +518,24 @@ def test_message(changed, message):
     given = {"objective": jnp.sum, "x": [1.0, 2.0], "terminal": 0.0, "alpha": 0.3, "beta": 0.2}
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         cfgd.fractional_gradient(**(given | changed))
+
+
+def test_new_numbers_do_not_trace_again():
+    """One program for all x, terminals and orders; also of `coordinate_slope` and its curvature."""
+    traces = []
+
+    def f(x):
+        traces.append(x.shape)
+        return jnp.sum(jnp.cos(x) * x) + x[0] * x[1]
+
+    def look(x, c, alpha):
+        d = cfgd.fractional_gradient(f, x, c, alpha, beta=alpha - 0.3)
+        g = cfgd.Smooth(f)
+        return d, g.coordinate_slope(x, c), g.coordinate_curvature(x, c), g.gradient(x)
+
+    first = look([1.0, 2.0, 3.0], [0.0, 0.5, 1.0], 0.3)
+    seen = len(traces)
+    second = look([1.5, 2.5, 0.1], [0.3, -0.5, 2.0], 0.6)
+    assert seen > 0
+    assert len(traces) == seen
+    assert not np.allclose(first[0], second[0])

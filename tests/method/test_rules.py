@@ -184,10 +184,9 @@ def test_gradient_descent_has_none():
 
 def test_a_direction_without_a_step():
     """What an integration needs: propose, and the line, without moving."""
-    method = cfgd.AdaptiveTerminal(0.3, gamma=-0.4, past=PAST[:1]).laid_out(
-        cfgd.structure.Structure.of(X0), 3
-    )
     with jax.enable_x64(True):
+        method = cfgd.AdaptiveTerminal(0.3, gamma=-0.4, past=PAST[:1])
+        method = method.laid_out(cfgd.structure.Structure.of(X0), 3)
         state = method.start(BOWL.objective, jnp.asarray(X0))
         proposal = method.propose(BOWL.objective, state)
         line = BOWL.objective.line(state.point, proposal.d)

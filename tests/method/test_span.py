@@ -292,7 +292,11 @@ def mixed(number):
     return Mixed(kind, X, random.uniform(-0.9, 0.9, m)), random.normal(size=d)
 
 
-@pytest.mark.parametrize("number", range(200))
+# twenty have each kind in each dimension
+SEVERAL = [*range(20), *(pytest.param(number, marks=pytest.mark.slow) for number in range(20, 200))]
+
+
+@pytest.mark.parametrize("number", SEVERAL)
 def test_random_problems_end_with_a_true_message(number):
     fn, x0 = mixed(number)
     ends = cfgd.minimize(fn, x0, max_iterations=3000)
