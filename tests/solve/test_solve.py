@@ -385,7 +385,7 @@ def test_a_record_gets_the_x_of_the_user():
 
 
 def test_a_history_longer_than_a_chunk_may_write():
-    """2^20 numbers in one chunk: 300 of them an iteration make 3495 rows."""
+    """2^17 numbers in one chunk: 301 of them an iteration make 435 rows."""
     solution = fixed_long(record={"x": lambda x: jnp.tile(x, 100)})
     np.testing.assert_array_equal(solution.history["iteration"], np.arange(8001))
     want = X0[0] * 0.9 ** np.arange(8001)

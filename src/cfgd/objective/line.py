@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from cfgd.algebra import inner
-from cfgd.types import Numbers, Scalar, Vector
+from cfgd.types import Numbers, Scalar, Vector, Vectors
 
 
 class Point(eqx.Module):
@@ -66,6 +67,11 @@ class Line(eqx.Module):
     def to(self, eta: Numbers) -> Point:
         """The point x - eta d."""
         return self.objective.at(self.point.x - eta * self.d)
+
+
+def linear_slopes(point: Point, D: Vector, t: Vectors) -> tuple[Vectors, Vectors]:
+    """Coordinate slopes and curvatures at the rows of t, where f_j'' is D_j throughout."""
+    return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
 
 
 def slope_along(point: Point, d: Vector, known: Scalar | None) -> Scalar:

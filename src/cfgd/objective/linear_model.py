@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from cfgd.algebra import inner
 from cfgd.objective.base import Objective
 from cfgd.objective.design import Dense, Sparse, design
-from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out
@@ -130,12 +130,10 @@ class LinearModel(Objective):
         return PredictionLine(self, point, d, slope_along(point, d, slope), self.X.times(d))
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
-        shift = t - point.x
         if self.is_quadratic:
-            D = self.X.squares(self.sample_weight) + self.l2
-            return point.gradient + D * shift, jnp.broadcast_to(D, t.shape)
+            return linear_slopes(point, self.X.squares(self.sample_weight) + self.l2, t)
         slope, curvature = self.X.column_sums(
-            self.loss.derivatives, point.carried, self.y, self.sample_weight, shift
+            self.loss.derivatives, point.carried, self.y, self.sample_weight, t - point.x
         )
         return slope + self.l2 * t, curvature + self.l2
 

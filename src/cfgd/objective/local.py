@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from cfgd import _check
 from cfgd.objective.base import Objective
-from cfgd.objective.line import Line, Point
+from cfgd.objective.line import Line, Point, linear_slopes
 from cfgd.objective.smooth import as_objective
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure
@@ -135,8 +135,7 @@ class Local(Objective):
         return point.carried
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
-        D = self.diagonal_at(point)
-        return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
+        return linear_slopes(point, self.diagonal_at(point), t)
 
     def slopes_cost(self, s: int, d: int) -> float:
         if self.curvature == "hutchinson":

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.objective.base import Objective
-from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
 
@@ -76,8 +76,7 @@ class AnyQuadratic(Objective):
         return self.diagonal()
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
-        D = self.diagonal()
-        return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
+        return linear_slopes(point, self.diagonal(), t)
 
     def slopes_cost(self, s: int, d: int) -> float:
         return 0.0
