@@ -55,6 +55,16 @@ def test_ctrl_c_keeps_what_is_finished(small, tmp_path, monkeypatch):
     assert {run["problem"] for run in found["runs"]} == {"random d = 12"}
 
 
+def test_ctrl_c_before_anything_is_finished(tmp_path, monkeypatch):
+    def interrupted(seed):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console, "makers", lambda quick, data: [("stopped", interrupted)])
+    said = CliRunner().invoke(app, ["bench", "--seeds", "1", "--out", str(tmp_path)])
+    assert said.exit_code == 130
+    assert json.loads((tmp_path / "bench.json").read_text())["runs"] == []
+
+
 def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
     (tmp_path / "file").write_text("")
     said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "file" / "bench")])

@@ -131,3 +131,38 @@ def test_a_sweep_of_a_pytree(method):
 def test_settings_of_a_sweep_cannot_be_counted_for_one_run():
     with pytest.raises(TypeError, match=r"^A solution of one setting has no length\.$"):
         len(cfgd.minimize(F, X0, GradientDescent(), max_iterations=7))
+
+
+AUTO = {
+    "quadratic": (F, STARTS),
+    "logistic": (
+        cfgd.LinearModel(np.array([[1.0, 0.5], [-0.4, 1.1], [0.8, -0.9]]), [0, 1, 1], l2=0.3),
+        np.array([[0.0, 0.0], [2.0, -1.0], [-3.0, 0.5], [0.1, 4.0]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("methods", [cfgd.Auto(), [cfgd.Auto()] * 4], ids=["one", "list"])
+@pytest.mark.parametrize(("f", "starts"), AUTO.values(), ids=AUTO)
+def test_auto_from_many_starts(f, starts, methods):
+    ends = cfgd.sweep(f, starts, methods)
+    assert len(ends) == 4
+    for end, x0 in zip(ends, starts, strict=True):
+        run = cfgd.minimize(f, x0)
+        assert end.success
+        assert end.iterations == run.iterations
+        np.testing.assert_allclose(end.x, run.x, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(end.history["value"][0], f.value(x0))
+
+
+def test_one_setting_runs_from_as_many_starts_as_there_are():
+    ends = cfgd.sweep(F, STARTS, AdaptiveTerminal(gamma=-0.2))
+    runs = [cfgd.minimize(F, x0, AdaptiveTerminal(gamma=-0.2)) for x0 in STARTS]
+    np.testing.assert_array_equal(ends.iterations, [run.iterations for run in runs])
+
+
+def test_starts_that_fit_no_setting_are_refused():
+    with pytest.raises(ValueError, match=r"x0=\.\.\.\)` must have shape \(3,\) or \(4, 3\)"):
+        cfgd.sweep(F, STARTS[:2], AdaptiveTerminal(gamma=GAMMAS))
+    with pytest.raises(ValueError, match=r"x0=\.\.\.\)` must have shape \(3,\) or \(n, 3\)"):
+        cfgd.sweep(F, STARTS[:, :2], cfgd.Auto())

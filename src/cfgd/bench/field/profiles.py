@@ -14,6 +14,8 @@ def figure(runs: list[Run], out: Path) -> None:
     from matplotlib.figure import Figure
 
     groups = [g for g in ("least squares", "smooth") if any(r.group == g for r in runs)]
+    if not groups:  # interrupted before anything was finished
+        return
     canvas = Figure(figsize=(6 * len(groups), 8), layout="constrained")
     axes = canvas.subplots(2, len(groups), squeeze=False)
     for column, group in enumerate(groups):
