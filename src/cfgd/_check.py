@@ -16,6 +16,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
+from cfgd.types import Values
+
 
 def fail(owner: str, field: str, wanted: str, got: object) -> NoReturn:
     raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.")
@@ -39,7 +41,7 @@ def traced(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Any:
+def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """`value` as a finite floating array; integers become float64, JAX arrays stay JAX arrays."""
     if traced(value):
         return value
@@ -57,7 +59,7 @@ def array(owner: str, field: str, value: Any, wanted: str = "be an array of numb
     return value
 
 
-def finite(owner: str, field: str, value: Any) -> None:
+def finite(owner: str, field: str, value: Values) -> None:
     """Say where the first entry that is not finite stands."""
     bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
     if not bad.any():
@@ -68,20 +70,26 @@ def finite(owner: str, field: str, value: Any) -> None:
     fail(owner, field, "be finite", f"{worth}{place}")
 
 
-def shape(owner: str, field: str, value: Any, wanted: tuple[int, ...]) -> Any:
+def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Values:
     if tuple(value.shape) != wanted:
         fail(owner, field, f"have shape {wanted}", tuple(value.shape))
     return value
 
 
-def matrix(owner: str, field: str, value: Any) -> Any:
+def matrix(owner: str, field: str, value: Any) -> Values:
     value = array(owner, field, value, "be a matrix of numbers")
     if value.ndim != 2 or 0 in value.shape:
         fail(owner, field, "be a matrix", f"shape {tuple(value.shape)}")
     return value
 
 
-def number(owner: str, field: str, value: Any, wanted: str, holds: Callable[[Any], Any]) -> Any:
+def number(
+    owner: str,
+    field: str,
+    value: Any,
+    wanted: str,
+    holds: Callable[[np.ndarray], np.ndarray | np.bool_],
+) -> Values:
     """`value` as a floating array of which `holds` is true in every entry."""
     if isinstance(value, str | bytes) or value is None:
         fail(owner, field, wanted, repr(value))
@@ -92,15 +100,15 @@ def number(owner: str, field: str, value: Any, wanted: str, holds: Callable[[Any
     return value
 
 
-def order(owner: str, field: str, value: Any) -> Any:
+def order(owner: str, field: str, value: Any) -> Values:
     return number(owner, field, value, "lie in (0, 1)", lambda v: (v > 0) & (v < 1))
 
 
-def positive(owner: str, field: str, value: Any) -> Any:
+def positive(owner: str, field: str, value: Any) -> Values:
     return number(owner, field, value, "be positive", lambda v: v > 0)
 
 
-def is_best(value: Any) -> bool:
+def is_best(value: object) -> bool:
     """Whether a number is left to the method to choose."""
     return isinstance(value, str) and value == "best"
 
@@ -120,7 +128,7 @@ def one_of(owner: str, beta: Any, gamma: Any) -> None:
         raise ValueError(f"`{owner}` takes exactly one of `beta` and `gamma`, got {got}.")
 
 
-def fits(owner: str, field: str, value: Any, other: str, beside: Any) -> None:
+def fits(owner: str, field: str, value: Values, other: str, beside: Values) -> None:
     """Two fields that are combined entry by entry."""
     try:
         np.broadcast_shapes(value.shape, beside.shape)
@@ -145,7 +153,7 @@ def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str
     return value
 
 
-def symmetric_psd(owner: str, field: str, A: Any) -> None:
+def symmetric_psd(owner: str, field: str, A: Values) -> None:
     """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient."""
     if traced(A):
         return
@@ -167,7 +175,7 @@ def symmetric_psd(owner: str, field: str, A: Any) -> None:
         fail(owner, field, wanted, f"a negative minor of rows and columns {row} and {column}")
 
 
-def scalar_function(owner: str, field: str, fn: Callable[..., ArrayLike], x: Any) -> None:
+def scalar_function(owner: str, field: str, fn: Callable[..., ArrayLike], x: Values) -> None:
     """A function that is minimised returns one real number."""
     out = jax.eval_shape(fn, x)
     if not hasattr(out, "shape") or out.shape != ():

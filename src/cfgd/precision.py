@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd.types import DType
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -24,7 +26,7 @@ def is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
 
 
-def precision_of(*trees: Any) -> np.dtype[Any]:
+def precision_of(*trees: Any) -> DType:
     """float32 if the floating arrays are at most that, else float64.
 
     A number has no precision of its own: a float64 that stands alone, Python's or NumPy's, does
@@ -39,11 +41,11 @@ def precision_of(*trees: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if bits and max(bits) <= 32 else np.float64)
 
 
-def in_precision(dtype: np.dtype[Any]) -> contextlib.AbstractContextManager[Any]:
+def in_precision(dtype: DType) -> contextlib.AbstractContextManager[object]:
     return jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
 
 
-def cast(tree: Any, dtype: np.dtype[Any]) -> Any:
+def cast(tree: Any, dtype: DType) -> Any:
     """Every floating array leaf as a JAX array of `dtype`; other leaves as they are."""
 
     def one(leaf: Any) -> Any:

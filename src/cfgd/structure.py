@@ -14,6 +14,7 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.precision import is_array
+from cfgd.types import Data, Values, Vector
 
 
 def as_tree(owner: str, field: str, x: Any) -> Any:
@@ -35,7 +36,7 @@ def as_tree(owner: str, field: str, x: Any) -> Any:
 class Structure:
     """How a pytree of arrays is laid out in one vector. Hashable: equal structures, one trace."""
 
-    treedef: Any
+    treedef: jax.tree_util.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
@@ -47,11 +48,11 @@ class Structure:
     def is_vector(self) -> bool:
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 
-    def ravel(self, x: Any) -> Any:
+    def ravel(self, x: Any) -> Vector:
         parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
         return jnp.asarray(parts[0]) if len(parts) == 1 else jnp.concatenate(parts)
 
-    def unravel(self, vector: Any) -> Any:
+    def unravel(self, vector: Data) -> Any:
         """The tree back; leading axes of `vector` before its last one go along."""
         lead = vector.shape[:-1]
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])
@@ -65,7 +66,7 @@ class Structure:
 def like(tree: Any, x0: Any) -> Any:
     """`tree` in the kind of array of x0: NumPy for NumPy and numbers, JAX in its dtype for JAX."""
 
-    def one(leaf: Any, start: Any) -> Any:
+    def one(leaf: Values, start: Values) -> Values:
         if isinstance(start, jax.Array):
             return jnp.asarray(leaf, start.dtype)
         return np.asarray(leaf)
@@ -79,5 +80,5 @@ class OfVector(eqx.Module):
     fn: Callable[[Any], Any]
     structure: Structure = eqx.field(static=True)
 
-    def __call__(self, vector: Any) -> Any:
+    def __call__(self, vector: Vector) -> Any:
         return self.fn(self.structure.unravel(vector))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.calculus.expectation import Average, precision
+from cfgd.calculus.expectation import Average, Curve, precision
 from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.types import Data, Numbers, Scalar
 
-Pairs = tuple[tuple[int, int], ...]  # nodes, and the nodes that they are compared with
+Pairs: TypeAlias = tuple[tuple[int, int], ...]  # nodes, and the nodes that they are compared with
 
 AUTO: Pairs = ((64, 48), (256, 192), (1024, 768))
 ROUNDING = 300  # in units of eps: two rules that agree to this agree
@@ -35,7 +36,7 @@ def pairs(owner: str, nodes: Any) -> Pairs:
     return ((nodes, nodes + nodes // 3 + 8),)
 
 
-def error(average: Average, other: Average, c: Any, h: Any) -> Any:
+def error(average: Average, other: Average, c: Numbers, h: Numbers) -> Scalar:
     """The largest difference of two averages, relative to the size of what is averaged.
 
     Zero where it is rounding: that of the values, and that of the points c + U h themselves.
@@ -46,15 +47,19 @@ def error(average: Average, other: Average, c: Any, h: Any) -> Any:
 
 
 def settle(
-    owner: str, pairs: Pairs, program: Callable[..., tuple[Any, Any]], f: Any, *numbers: Any
-) -> Any:
+    owner: str,
+    pairs: Pairs,
+    program: Callable[..., tuple[Numbers, Scalar]],
+    f: Curve,
+    *numbers: Any,
+) -> Data:
     """The value of `program` by the first rule that is enough, or by the last with a warning.
 
     The numbers are x, the terminal, the alpha of the rule, and what else the program takes.
     Inside `jit`, `grad` and `vmap` there is nothing to look at: the first rule is used.
     """
 
-    def first_enough(*numbers: Any) -> Any:
+    def first_enough(*numbers: Any) -> Numbers:
         # a Python number would be a constant of the compiled program
         x, c, alpha, *more = (a if isinstance(a, jax.Array) else np.asarray(a) for a in numbers)
         dtype = precision(x, c, alpha, *more)
@@ -71,7 +76,7 @@ def settle(
     return numpy_in_numpy_out(first_enough)(*numbers)
 
 
-def _warn(owner: str, f: Any, nodes: int, left: float) -> None:
+def _warn(owner: str, f: Curve, nodes: int, left: float) -> None:
     name = getattr(f, "__name__", type(f).__name__)
     _check.warn(
         f"`{owner}({name}, ...)`: with {nodes} nodes a relative error of about {left:.0e} is left; "
@@ -80,7 +85,7 @@ def _warn(owner: str, f: Any, nodes: int, left: float) -> None:
     )
 
 
-def compilable(f: Any) -> Any:
+def compilable(f: Curve) -> Curve:
     """f, or f behind a name that can be looked up among what is compiled already."""
     static = eqx.filter(f, eqx.is_array, inverse=True)
     try:

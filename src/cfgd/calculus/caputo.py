@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
+from jaxtyping import Array
 
 from cfgd import _check
 from cfgd.calculus.accuracy import compilable, error, pairs, settle
-from cfgd.calculus.expectation import Curve, beside, derivative, expectation, on_every
-from cfgd.types import Given
+from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
+from cfgd.types import Given, Numbers, Scalar
 
 
 def caputo(
@@ -84,8 +85,8 @@ def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
 
 @eqx.filter_jit
 def _integer(
-    n: int, f: Curve, rules: Any, x: Any, terminal: Any, memory: Any, alpha: Any
-) -> tuple[Any, Any]:
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+) -> tuple[Numbers, Scalar]:
     """Every order is n. `f` is not looked at between terminal and x."""
     x, c, _ = beside(rules[0][0].dtype, x, terminal, alpha)
     return _sign(n, x - c) * on_every(derivative(f, n), x), jnp.zeros((), x.dtype)
@@ -93,13 +94,13 @@ def _integer(
 
 @eqx.filter_jit
 def _fraction(
-    n: int, f: Curve, rules: Any, x: Any, terminal: Any, memory: Any, alpha: Any
-) -> tuple[Any, Any]:
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+) -> tuple[Numbers, Scalar]:
     """No order is n."""
     x, c, alpha = beside(rules[0][0].dtype, x, terminal, alpha)
     f_n, h = derivative(f, n), x - c
 
-    def values(u: Any) -> Any:
+    def values(u: Numbers) -> Sized:
         value = on_every(f_n, c + u * h)
         return value, jnp.abs(value)
 
@@ -109,8 +110,8 @@ def _fraction(
 
 @eqx.filter_jit
 def _either(
-    n: int, f: Curve, rules: Any, x: Any, terminal: Any, memory: Any, alpha: Any
-) -> tuple[Any, Any]:
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+) -> tuple[Numbers, Scalar]:
     """Some orders are n, or may be; where alpha is outside (0, 1] the result is NaN.
 
     At alpha = 1 it is f^(n)(x), with its slope in alpha: there E[g(U)] is g(1) + (1 - alpha) times
@@ -121,11 +122,11 @@ def _either(
     f_n, h, one = derivative(f, n), x - c, alpha == 1
     at = on_every(f_n, x)
 
-    def values(u: Any) -> Any:
+    def values(u: Numbers) -> Sized:
         value = on_every(f_n, c + u * h)
         return value, jnp.abs(value)
 
-    def differences(u: Any) -> Any:
+    def differences(u: Numbers) -> Sized:
         value = (on_every(f_n, c + u * h) - at) / jnp.where(one, 1 - u, 1)
         return value, jnp.abs(value)
 
@@ -139,10 +140,10 @@ def _either(
     return _sign(n, h) * value, error(average, other, c, h)
 
 
-def _sign(n: int, h: Any) -> Any:
+def _sign(n: int, h: Numbers) -> Numbers:
     """The right derivative is that of -t, n times."""
     return jnp.where(h < 0, (-1.0) ** n, 1.0).astype(h.dtype)
 
 
-def _scale(h: Any, gap: Any) -> Any:
+def _scale(h: Numbers, gap: Numbers) -> Numbers:
     return jnp.abs(h) ** gap * jnp.exp(-gammaln(1 + gap))

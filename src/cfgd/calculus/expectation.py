@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-Curve = Callable[[Any], Any]
-Rule = tuple[Any, Any]  # nodes and weights, of shape (nodes, *alpha.shape)
+from cfgd.types import DType, Numbers, Values
+
+Curve: TypeAlias = Callable[[Any], Any]  # the user's
+Rule: TypeAlias = tuple[Numbers, Numbers]  # nodes and weights, of shape (nodes, *alpha.shape)
+Rules: TypeAlias = tuple[Rule, Rule]  # one, and the one that it is compared with
+Sized: TypeAlias = tuple[Numbers, Numbers]  # values, and how large their summands are
 
 
 class Average(NamedTuple):
-    mean: Any
-    size: Any
-    largest: Any
+    mean: Numbers
+    size: Numbers
+    largest: Numbers
 
 
 BLOCK = 64  # nodes at once: memory grows with the points, not with the nodes
@@ -31,24 +36,24 @@ def _slope_of(f: Curve) -> Curve:
     return lambda t: jax.jvp(f, (t,), (jnp.ones_like(t),))[1]
 
 
-def on_every(f: Curve, t: Any) -> Any:
+def on_every(f: Curve, t: Numbers) -> Array:
     return jax.vmap(f)(t.reshape(-1)).reshape(t.shape)
 
 
-def precision(x: Any, *others: Any) -> Any:
+def precision(x: Values, *others: Values) -> DType:
     """The common dtype; a companion of x that is one number takes the precision of x."""
     kinds = [jax.dtypes.canonicalize_dtype(a.dtype) for a in (x, *others) if a is x or a.ndim]
     return jnp.result_type(*(k if jnp.issubdtype(k, jnp.floating) else float for k in kinds))
 
 
-def beside(dtype: Any, x: Any, *others: Any) -> tuple[Any, ...]:
+def beside(dtype: DType, x: Array, *others: Array) -> tuple[Numbers, ...]:
     """All in one precision; x and the terminal, which is next to it, in the shape of all."""
     shape = jnp.broadcast_shapes(*(a.shape for a in (x, *others)))
     x, c, *numbers = (jnp.asarray(a, dtype) for a in (x, *others))
     return jnp.broadcast_to(x, shape), jnp.broadcast_to(c, shape), *numbers
 
 
-def expectation(g: Curve, rule: Rule, ndim: int) -> Average:
+def expectation(g: Callable[[Numbers], Sized], rule: Rule, ndim: int) -> Average:
     """E[value], E[size] and the largest size, of g(u) = (value, size) with 1 + ndim axes."""
     u, w = (a.reshape(a.shape[:1] + (1,) * (1 + ndim - a.ndim) + a.shape[1:]) for a in rule)
 

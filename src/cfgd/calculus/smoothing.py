@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from cfgd import _check
 from cfgd.calculus.accuracy import Pairs, compilable, error, pairs, settle
-from cfgd.calculus.expectation import Curve, beside, derivative, expectation, on_every
-from cfgd.types import Given
+from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
+from cfgd.types import Data, Given, Numbers, Scalar, Values
 
 
 def smoothing(
@@ -48,25 +49,29 @@ class Smoothing:
 
     # no pytree: `jax.jit(F)` looks F up by its identity, as it does with every function
 
-    def __init__(self, f: Curve, alpha: Any, beta: Any, terminal: Any, pairs: Pairs) -> None:
+    def __init__(
+        self, f: Curve, alpha: Values, beta: Values, terminal: Values, pairs: Pairs
+    ) -> None:
         self.f, self.pairs = f, pairs
         self.alpha, self.beta, self.terminal = alpha, beta, terminal
 
-    def __call__(self, z: Given) -> Any:
+    def __call__(self, z: Given) -> Data:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _value, self.f, z, *numbers)
 
-    def slope(self, z: Given) -> Any:
+    def slope(self, z: Given) -> Data:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _slope, self.f, z, *numbers)
 
 
 @eqx.filter_jit
-def _slope(f: Curve, rules: Any, z: Any, terminal: Any, alpha: Any, beta: Any) -> tuple[Any, Any]:
+def _slope(
+    f: Curve, rules: Rules, z: Array, terminal: Array, alpha: Array, beta: Array
+) -> tuple[Numbers, Scalar]:
     z, c, alpha, beta = beside(rules[0][0].dtype, z, terminal, alpha, beta)
     h = z - c
 
-    def values(u: Any) -> Any:
+    def values(u: Numbers) -> Sized:
         t = c + u * h
         first, second = on_every(derivative(f, 1), t), beta * h * on_every(derivative(f, 2), t)
         return first + second, jnp.abs(first) + jnp.abs(second)
@@ -76,7 +81,9 @@ def _slope(f: Curve, rules: Any, z: Any, terminal: Any, alpha: Any, beta: Any) -
 
 
 @eqx.filter_jit
-def _value(f: Curve, rules: Any, z: Any, terminal: Any, alpha: Any, beta: Any) -> tuple[Any, Any]:
+def _value(
+    f: Curve, rules: Rules, z: Array, terminal: Array, alpha: Array, beta: Array
+) -> tuple[Numbers, Scalar]:
     """F by one average instead of one inside the other.
 
     The k-th term of the theorem's series has E[U^(k-1)] (1 + beta (k - alpha)) for its constant,
@@ -87,7 +94,7 @@ def _value(f: Curve, rules: Any, z: Any, terminal: Any, alpha: Any, beta: Any) -
     z, c, alpha, beta = beside(rules[0][0].dtype, z, terminal, alpha, beta)
     h, at, slope = z - c, on_every(f, c), on_every(derivative(f, 1), c)
 
-    def values(u: Any) -> Any:
+    def values(u: Numbers) -> Sized:
         u = jnp.maximum(u, jnp.finfo(z.dtype).eps)  # the first of 1024 may be rounded to zero
         t = c + u * h
         there, second = on_every(f, t), beta * h * on_every(derivative(f, 1), t)

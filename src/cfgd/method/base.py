@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from cfgd.method.settings import lay_out
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.status import Status
 from cfgd.structure import Structure
-from cfgd.types import Count, Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 
 
 class State(eqx.Module):
@@ -53,7 +54,7 @@ class Tuning(NamedTuple):
     """
 
     gamma: float
-    eta: Any
+    eta: np.ndarray  # one for each coordinate
     rate: float | None
     words: str
     cost: float
@@ -85,7 +86,7 @@ class Method(eqx.Module):
     def describe(self, objective: Objective) -> str:
         """What the method does to this objective, in a few words."""
 
-    def owner_of(self, rule: Any) -> str:
+    def owner_of(self, rule: eqx.Module) -> str:
         """In whose call the user gave a rule its numbers, for messages."""
         return type(rule).__name__
 
@@ -94,7 +95,7 @@ class Method(eqx.Module):
         """Whether numbers are left to the method to choose."""
         return False
 
-    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
         """The method with every "best" replaced by numbers."""
         return self, None
 

@@ -6,7 +6,7 @@ and eta follow from the extreme eigenvalues of D^-1 A, which Lanczos finds.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from cfgd.method.base import Tuning
 from cfgd.objective.base import Objective
 from cfgd.precision import cast, in_precision
 from cfgd.theory import best_constants
+from cfgd.types import DType, Vector
 
 MOST_PRODUCTS = 200
 # relative errors of the extreme eigenvalues that will do: a largest one too small would diverge
@@ -33,7 +34,7 @@ class Extremes(NamedTuple):
     settled: bool
 
 
-def tune(objective: Objective, d: int, dtype: np.dtype[Any]) -> Tuning:
+def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
     """Gamma and eta for `objective`, which must be quadratic."""
     with in_precision(dtype):
         objective = cast(objective, dtype)
@@ -54,7 +55,7 @@ def tune(objective: Objective, d: int, dtype: np.dtype[Any]) -> Tuning:
     )
 
 
-def extremes(objective: Objective, D: Any, dtype: np.dtype[Any]) -> Extremes:
+def extremes(objective: Objective, D: np.ndarray, dtype: DType) -> Extremes:
     """The extreme eigenvalues of D^-1 A that are not zero, by Lanczos on D^-1/2 A D^-1/2.
 
     All vectors are kept orthogonal to each other; an eigenvalue has settled when the residual of
@@ -65,10 +66,10 @@ def extremes(objective: Objective, D: Any, dtype: np.dtype[Any]) -> Extremes:
     rounding = d * float(np.finfo(dtype).eps)
 
     @eqx.filter_jit
-    def product(objective: Objective, v: Any) -> Any:
+    def product(objective: Objective, v: Vector) -> Vector:
         return objective.hessian_times(objective.at(jnp.zeros_like(v)), v)
 
-    def scaled(v: Any) -> Any:
+    def scaled(v: np.ndarray) -> np.ndarray:
         return np.asarray(product(objective, jnp.asarray(v / root, dtype)), np.float64) / root
 
     v = np.random.default_rng(SEED).normal(size=d)

@@ -18,7 +18,7 @@ from cfgd.method.step import Chosen, StepRule
 from cfgd.method.terminal import Terminal
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point
-from cfgd.types import Count, Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
@@ -103,7 +103,7 @@ class Fractional(Method):
     def is_open(self) -> bool:
         return any(rule.is_open for rule in (self.terminal, self.order, self.step_rule))
 
-    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
         if self.is_open:
             goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
             _check.fail("FixedStep", "eta", goes_with, repr("best"))

@@ -16,6 +16,7 @@ from cfgd.method.step import ExactStep, FixedStep, StepRule
 from cfgd.method.terminal import Fixed, Here, Lagged
 from cfgd.objective.base import Objective
 from cfgd.structure import as_tree
+from cfgd.types import DType
 
 EXACT = ExactStep()
 
@@ -23,7 +24,7 @@ EXACT = ExactStep()
 class Preset(Fractional):
     """A method whose rules for terminal and order follow from its own arguments."""
 
-    def owner_of(self, rule: Any) -> str:
+    def owner_of(self, rule: eqx.Module) -> str:
         if isinstance(rule, Stages):
             return "Stage"
         return type(rule if isinstance(rule, StepRule) else self).__name__
@@ -111,7 +112,7 @@ class AdaptiveTerminal(Preset):
         past = None if past is None else as_tree(owner, "past", past)
         super().__init__(Lagged(lag, past), order, step, nodes)
 
-    def tuned(self, objective: Objective, d: int, dtype: Any) -> tuple[Method, Tuning | None]:
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
         assert isinstance(self.order, Constant)
         assert isinstance(self.terminal, Lagged)
         if not self.order.is_open:

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from cfgd import _check
 from cfgd.precision import is_array
 from cfgd.structure import Structure
+from cfgd.types import Vector, Vectors
 
 
 class Rule(eqx.Module):
@@ -78,7 +79,7 @@ def _field(kind: Kind) -> Any:
     return eqx.field(metadata={"kind": kind})
 
 
-def is_open(value: Any) -> bool:
+def is_open(value: object) -> bool:
     """Whether a number is left to the method to choose."""
     return isinstance(value, str) and value == "best"
 
@@ -156,7 +157,7 @@ def _lay_out_one(owner: str, place: Place, structure: Structure, d: int, value: 
     return value
 
 
-def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> Any:
+def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> Vector:
     if Structure.of(value) == structure:
         return structure.ravel(value)
     if is_array(value) and value.ndim == 0:
@@ -164,7 +165,7 @@ def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> A
     _check.fail(owner, name, f"be a number or {_like(structure, d)}", _shape(value))
 
 
-def _points(owner: str, name: str, value: Any, lag: int, structure: Structure, d: int) -> Any:
+def _points(owner: str, name: str, value: Any, lag: int, structure: Structure, d: int) -> Vectors:
     """(x_{-1}, ..., x_{-lag}) as the rows of a matrix; with lag 1 the point itself will do."""
     if lag == 1 and Structure.of(value) == structure:
         return structure.ravel(value)[None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,13 @@ from cfgd import _check
 from cfgd.method.settings import Rule, is_open, number
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Line, Point
-from cfgd.types import Count, Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 
 # how often a search may shorten its step: 2^-60 of it is nothing
 MOST_TRIES = 60
+
+# of a search: eta, the value there, tries
+Search: TypeAlias = tuple[Scalar, Scalar, Count]
 
 
 class Chosen(NamedTuple):
@@ -37,7 +40,7 @@ class StepRule(Rule):
     which directions make the rule's step zero.
     """
 
-    def init(self, dtype: Any) -> Any:
+    def init(self, dtype: DType) -> Any:
         """What the rule remembers at the start."""
         return None
 
@@ -129,7 +132,7 @@ class GridStep(StepRule):
         return Chosen(least(etas, line.values(etas)), cost=len(etas) * line.costs.value)
 
 
-def candidates(dtype: Any) -> Float[Array, " n"]:
+def candidates(dtype: DType) -> Float[Array, " n"]:
     """The 32 candidates of section 4.3, from 1/10 down."""
     t, scale = np.array([1.0, 0.75, 0.5, 0.25]), 10.0 ** -np.arange(1, 9)
     return jnp.asarray(np.outer(scale, t).ravel(), dtype)
@@ -156,7 +159,7 @@ class ArmijoStep(StepRule):
         self.shrink = _check.order("ArmijoStep", "shrink", shrink)
         self.fraction = _check.order("ArmijoStep", "fraction", fraction)
 
-    def init(self, dtype: Any) -> Scalar:
+    def init(self, dtype: DType) -> Scalar:
         return jnp.asarray(self.initial, dtype)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
@@ -172,12 +175,12 @@ def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tupl
     def value(eta: Scalar) -> Scalar:
         return line.values(eta[None])[0]
 
-    def too_far(state: Any) -> Flag:
+    def too_far(state: Search) -> Flag:
         eta, value, tries = state
         enough = value <= line.point.value - fraction * eta * line.slope
         return ~enough & (tries < MOST_TRIES)
 
-    def shorter(state: Any) -> Any:
+    def shorter(state: Search) -> Search:
         eta, _, tries = state
         return shrink * eta, value(shrink * eta), tries + 1
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from cfgd import _check
 from cfgd.method.settings import Rule, point, points
 from cfgd.structure import as_tree
-from cfgd.types import Count, Vector
+from cfgd.types import Count, Vector, Vectors
 
 
 class Terminal(Rule):
@@ -86,16 +86,16 @@ class Lagged(Terminal):
         self.lag = _check.integer("Lagged", "lag", lag)
         self.past = None if past is None else as_tree("Lagged", "past", past)
 
-    def init(self, x0: Vector) -> Any:
+    def init(self, x0: Vector) -> Vectors:
         if self.past is None:
             return jnp.broadcast_to(x0, (self.lag, *x0.shape))
         return jnp.broadcast_to(self.past, (self.lag, *x0.shape))[::-1]
 
-    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]:
+    def next(self, memory: Vectors, x: Vector, k: Count) -> tuple[Vector, Vectors]:
         if self.lag == 1:
             return memory[0], x[None]
         place = k % self.lag
         return memory[place], memory.at[place].set(x)
 
-    def forget(self, memory: Any, x: Vector) -> Any:
+    def forget(self, memory: Vectors, x: Vector) -> Vectors:
         return jax.tree.map(lambda points: jnp.broadcast_to(x, points.shape), memory)

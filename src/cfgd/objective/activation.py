@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.types import Data, Numbers, Scalar
 
-# u -> (phi(u), phi'(u), phi''(u))
-Activation = Callable[[Any], tuple[Any, Any, Any]]
+# phi(u), phi'(u), phi''(u)
+Answer: TypeAlias = tuple[Numbers, Numbers, Numbers]
+Activation: TypeAlias = Callable[[Data], Answer]
 
 
-def tanh(u: Any) -> tuple[Any, Any, Any]:
+def tanh(u: Data) -> Answer:
     phi = jnp.tanh(u)
     slope = 1 - phi * phi
     return phi, slope, -2 * phi * slope
 
 
-def sigmoid(u: Any) -> tuple[Any, Any, Any]:
+def sigmoid(u: Data) -> Answer:
     phi = jax.nn.sigmoid(u)
     slope = phi * (1 - phi)
     return phi, slope, slope * (1 - 2 * phi)
 
 
-def softplus(u: Any) -> tuple[Any, Any, Any]:
+def softplus(u: Data) -> Answer:
     slope = jax.nn.sigmoid(u)
     return jax.nn.softplus(u), slope, slope * (1 - slope)
 
 
-def sin(u: Any) -> tuple[Any, Any, Any]:
+def sin(u: Data) -> Answer:
     phi = jnp.sin(u)
     return phi, jnp.cos(u), -phi
 
@@ -42,13 +44,13 @@ class Custom:
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self.fn = fn
 
-    def __call__(self, u: Any) -> tuple[Any, Any, Any]:
+    def __call__(self, u: Data) -> Answer:
         flat = jax.vmap(self._one)(u.reshape(-1))
         phi, slope, curvature = (part.reshape(u.shape) for part in flat)
         return phi, slope, curvature
 
-    def _one(self, u: Any) -> tuple[Any, Any, Any]:
-        def value_and_slope(u: Any) -> tuple[Any, Any]:
+    def _one(self, u: Data) -> Answer:
+        def value_and_slope(u: Scalar) -> tuple[Numbers, Numbers]:
             return jax.jvp(self.fn, (u,), (jnp.ones_like(u),))
 
         (phi, slope), (_, curvature) = jax.jvp(value_and_slope, (u,), (jnp.ones_like(u),))

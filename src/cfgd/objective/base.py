@@ -13,7 +13,7 @@ from cfgd import _check
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
-from cfgd.types import Scalar, Vector, Vectors
+from cfgd.types import Count, Scalar, Vector, Vectors
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
 CHUNK_NUMBERS = 2**21
@@ -122,7 +122,7 @@ class Objective(eqx.Module):
         """
         x = point.x
 
-        def along(j: Any, t_j: Scalar) -> tuple[Scalar, Scalar]:
+        def along(j: Count, t_j: Scalar) -> tuple[Scalar, Scalar]:
             def slope(u: Scalar) -> Scalar:
                 return jax.jvp(lambda v: self.value(x.at[j].set(v)), (u,), (jnp.ones_like(u),))[1]
 

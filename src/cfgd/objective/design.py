@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int
 
 from cfgd import _check
 from cfgd.objective.samples import sum_of_parts
+from cfgd.types import Data, DType, Samples, Vector, Vectors
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
 CACHE_NUMBERS = 2**15
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
-Derivatives = Callable[[Any, Any], tuple[Any, Any]]
+Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
+Entries: TypeAlias = Float[Array | np.ndarray, " entries"]
+Places: TypeAlias = Int[Array | np.ndarray, " entries"]  # of the entries of a sparse matrix
 
 
 def design(owner: str, X: Any) -> Dense | Sparse:
@@ -39,46 +43,52 @@ def design(owner: str, X: Any) -> Dense | Sparse:
 
 
 class Dense(eqx.Module):
-    X: Any
+    X: Any  # (m, d), NumPy until a run
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.X.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         return self.X.dtype
 
-    def times(self, v: Any) -> Any:
+    def times(self, v: Vector) -> Float[Array, " m"]:
         """X v. The vector on the left, so that a batch of them is one matrix product."""
         return v @ self.X.T
 
-    def back(self, r: Any) -> Any:
+    def back(self, r: Samples) -> Vector:
         """X'r."""
         return r @ self.X
 
-    def squares(self, weight: Any) -> Any:
+    def squares(self, weight: Samples) -> Vector:
         """sum_i weight_i X_ij^2."""
         return weight @ (self.X * self.X)
 
-    def gram(self, weight: Any, l2: Any) -> Any:
+    def gram(self, weight: Samples, l2: Data) -> Data:
         """X' diag(weight) X + l2."""
         return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
 
     def column_sums(
-        self, derivatives: Derivatives, p: Any, y: Any, weight: Any, shift: Any
-    ) -> tuple[Any, Any]:
+        self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
+    ) -> tuple[Vectors, Vectors]:
         """sum_i weight_i l'(p_i + shift_j X_ij) X_ij and sum_i weight_i l''(...) X_ij^2.
 
         For every row of `shift` (s, d), by chunks of samples whose memory is bounded.
         """
         m, d = self.shape
 
-        def part(new: Any, rows: Any, p: Any, y: Any, weight: Any) -> Any:
+        def part(
+            new: Float[Array, " m"],
+            rows: Float[Array, "d m"],
+            p: Samples,
+            y: Samples,
+            weight: Samples,
+        ) -> tuple[Vectors, Vectors]:
             weight = new * weight
             rows = rows.T
 
-            def at_node(shift: Any) -> tuple[Any, Any]:
+            def at_node(shift: Vector) -> tuple[Vector, Vector]:
                 slope, curvature = derivatives(p[:, None] + rows * shift, y[:, None])
                 return weight @ (slope * rows), weight @ (curvature * rows * rows)
 
@@ -95,42 +105,42 @@ INSIDE = "promise_in_bounds"
 class Sparse(eqx.Module):
     """The entries of X in order of rows."""
 
-    data: Any
-    row: Any
-    column: Any
+    data: Entries
+    row: Places
+    column: Places
     shape: tuple[int, int] = eqx.field(static=True)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         return self.data.dtype
 
-    def times(self, v: Any) -> Any:
+    def times(self, v: Vector) -> Float[Array, " m"]:
         entries = self.data * _take(v, self.column)
         return jax.ops.segment_sum(
             entries, self.row, self.shape[0], indices_are_sorted=True, mode=INSIDE
         )
 
-    def back(self, r: Any) -> Any:
+    def back(self, r: Samples) -> Vector:
         return self._by_column(self.data * _take(r, self.row))
 
-    def squares(self, weight: Any) -> Any:
+    def squares(self, weight: Samples) -> Vector:
         return self._by_column(self.data**2 * weight[self.row])
 
     def column_sums(
-        self, derivatives: Derivatives, p: Any, y: Any, weight: Any, shift: Any
-    ) -> tuple[Any, Any]:
+        self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
+    ) -> tuple[Vectors, Vectors]:
         """As `Dense.column_sums`: only the entries of X matter."""
         p, y, by = p[self.row], y[self.row], weight[self.row] * self.data
 
-        def at_node(shift: Any) -> Any:
+        def at_node(shift: Vector) -> tuple[Vector, Vector]:
             slope, curvature = derivatives(p + self.data * shift[self.column], y)
             return self._by_column(slope * by), self._by_column(curvature * by * self.data)
 
         return jax.lax.map(at_node, shift)
 
-    def _by_column(self, entries: Any) -> Any:
+    def _by_column(self, entries: Entries) -> Vector:
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
 
 
-def _take(v: Any, places: Any) -> Any:
+def _take(v: Data, places: Places) -> Float[Array, " entries"]:
     return jnp.asarray(v).at[places].get(mode=INSIDE)

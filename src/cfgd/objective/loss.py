@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.types import Data, Samples
 
 
 class Loss(eqx.Module):
@@ -20,17 +21,17 @@ class Loss(eqx.Module):
     is_quadratic: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def value(self, p: Any, y: Any) -> Any: ...
+    def value(self, p: Data, y: Data) -> Data: ...
 
-    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         """The first and second derivative in the prediction."""
 
-        def slope(p: Any) -> Any:
+        def slope(p: Data) -> Data:
             return jax.jvp(lambda p: self.value(p, y), (p,), (jnp.ones_like(p),))[1]
 
         return jax.jvp(slope, (p,), (jnp.ones_like(p),))
 
-    def targets(self, owner: str, y: Any) -> Any:
+    def targets(self, owner: str, y: Samples) -> Samples:
         """The targets as the loss wants them, checked."""
         return y
 
@@ -40,24 +41,24 @@ class Squared(Loss):
 
     is_quadratic: ClassVar[bool] = True
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: Data, y: Data) -> Data:
         return (p - y) ** 2 / 2
 
-    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         return p - y, jnp.ones_like(p)
 
 
 class Logistic(Loss):
     """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: Data, y: Data) -> Data:
         return jax.nn.softplus(-y * p)
 
-    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         wrong = jax.nn.sigmoid(-y * p)
         return -y * wrong, wrong * (1 - wrong)
 
-    def targets(self, owner: str, y: Any) -> Any:
+    def targets(self, owner: str, y: Samples) -> Samples:
         if _check.traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
         for labels in ({0.0, 1.0}, {-1.0, 1.0}):
@@ -72,14 +73,14 @@ class Logistic(Loss):
 class Poisson(Loss):
     """exp(p) - y p: counts y with rate exp(p)."""
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: Data, y: Data) -> Data:
         return jnp.exp(p) - y * p
 
-    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         rate = jnp.exp(p)
         return rate - y, rate
 
-    def targets(self, owner: str, y: Any) -> Any:
+    def targets(self, owner: str, y: Samples) -> Samples:
         if not _check.traced(y) and np.any(np.asarray(y) < 0):
             got = _first(y, np.asarray(y) < 0)
             _check.fail(owner, "y", "not be negative for the loss poisson", got)
@@ -89,11 +90,11 @@ class Poisson(Loss):
 class Huber(Loss):
     """(p - y)^2 / 2 within a distance of 1, |p - y| - 1/2 beyond."""
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: Data, y: Data) -> Data:
         far = jnp.abs(p - y)
         return jnp.where(far <= 1, far**2 / 2, far - 0.5)
 
-    def derivatives(self, p: Any, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         return jnp.clip(p - y, -1, 1), (jnp.abs(p - y) <= 1).astype(p.dtype)
 
 
@@ -102,7 +103,7 @@ class Custom(Loss):
 
     fn: Callable[[Any, Any], Any]
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: Data, y: Data) -> Any:
         p, y = jnp.broadcast_arrays(p, y)
         return jax.vmap(self.fn)(p.reshape(-1), y.reshape(-1)).reshape(p.shape)
 
@@ -120,6 +121,6 @@ def loss_of(owner: str, loss: Any) -> Loss:
     return Custom(loss)
 
 
-def _first(y: Any, bad: Any) -> str:
+def _first(y: Samples, bad: np.ndarray) -> str:
     first = int(np.argmax(bad))
     return f"{np.asarray(y)[first]} at index {first}"

@@ -17,15 +17,15 @@ from cfgd.objective.base import CHUNK_NUMBERS, Objective
 from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of
-from cfgd.types import Data, Scalar, Vector, Vectors
+from cfgd.types import Column, Data, Samples, Scalar, Vector, Vectors
 
 
 class Parameters(NamedTuple):
     """x, readable: a_1 (p, width), a_2 (width,) and a_3 (width,) of the paper."""
 
-    hidden_weights: Any
-    biases: Any
-    output_weights: Any
+    hidden_weights: Float[Array | np.ndarray, "p width"]
+    biases: Column
+    output_weights: Column
 
 
 class Seen(NamedTuple):
@@ -63,7 +63,9 @@ class NetworkLine(Line):
     def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
         return super().values(etas) if etas.ndim != 1 else self.layer_values(etas, etas)
 
-    def layer_values(self, hidden: Float[Array, " n"], output: Float[Array, " n"]) -> Any:
+    def layer_values(
+        self, hidden: Float[Array, " n"], output: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
         """f with a step of one length in the hidden layer, and of one in the output layer."""
         f = self.objective
         (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
@@ -128,7 +130,7 @@ class ShallowNetwork(Objective):
         """How many coordinates lie in the hidden layer; the output layer's come after them."""
         return self.z.shape[1] * self.width
 
-    def init(self, key: Any, scale: Any = 1.0) -> Any:
+    def init(self, key: Any, scale: Any = 1.0) -> np.ndarray:
         """A normal start of the given deviation, or of (hidden, output) deviations.
 
         The paper does not say how it starts and the start decides the outcome. Documented starts:
@@ -191,8 +193,16 @@ class ShallowNetwork(Objective):
         z, inside, phi = self.z.T[:, None], point.carried.inside.T, point.carried.phi.T
         misfit = point.carried.misfit
 
-        def part(new: Any, z: Any, inside: Any, phi: Any, misfit: Any) -> Any:
-            def at_node(shift: Any) -> tuple[Any, Any]:
+        def part(
+            new: Samples,
+            z: Float[Array, "q 1 m"],
+            inside: Float[Array, "n m"],
+            phi: Float[Array, "n m"],
+            misfit: Samples,
+        ) -> tuple[Float[Array, "s q n"], Float[Array, "s q n"]]:
+            def at_node(
+                shift: Float[Array, "q n 1"],
+            ) -> tuple[Float[Array, "q n"], Float[Array, "q n"]]:
                 phi_t, slope, curvature = self.activation(inside + z * shift)
                 misfit_t = misfit + a * (phi_t - phi)
                 change = z * slope  # of N, up to a_3
@@ -241,7 +251,7 @@ class ShallowNetwork(Objective):
         return 1.0
 
 
-def _with_one(z: Any) -> Any:
+def _with_one(z: Data) -> Data:
     kit = jnp if isinstance(z, jax.Array) else np
     z = z[:, None] if z.ndim == 1 else z
     return kit.concatenate([z, kit.ones((len(z), 1), z.dtype)], 1)

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.types import Count, Data, DType, Samples
 
 
-def targets(owner: str, y: Any, m: int, dtype: Any) -> Any:
+def targets(owner: str, y: Any, m: int, dtype: DType) -> Samples:
     """One target for each of m samples; labels and counts take the precision of the data."""
     counted = _counted(y)
     y = _check.array(owner, "y", y, "be a vector of numbers")
@@ -20,7 +21,7 @@ def targets(owner: str, y: Any, m: int, dtype: Any) -> Any:
     return y.astype(dtype) if counted else y
 
 
-def weights(owner: str, sample_weight: Any, m: int, dtype: Any) -> Any:
+def weights(owner: str, sample_weight: Any, m: int, dtype: DType) -> Samples:
     """One weight for each sample, ones by default, in the precision of the data."""
     if sample_weight is None:
         return np.ones(m, dtype)
@@ -39,7 +40,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: Any) -> Any:
     return weight
 
 
-def penalty(owner: str, l2: Any, dtype: Any) -> Any:
+def penalty(owner: str, l2: Any, dtype: DType) -> Data:
     l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim != 0:
         _check.fail(owner, "l2", "be one number", f"shape {l2.shape}")
@@ -51,7 +52,7 @@ def _counted(values: Any) -> bool:
     return not _check.traced(values) and np.asarray(values).dtype.kind in "biu"
 
 
-def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: Any) -> Any:
+def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: tuple[Data, ...]) -> Any:
     """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
 
     The last chunk is moved back to fit: samples that were counted before get the weight 0.
@@ -60,7 +61,7 @@ def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: Any) -> An
     if size >= m:
         return part(ones, *arrays)
 
-    def chunk(k: Any) -> Any:
+    def chunk(k: Count | int) -> Any:
         start = jnp.minimum(k * size, m - size)
         new = jnp.where(start + jnp.arange(size) < k * size, 0, ones)
         cut = (jax.lax.dynamic_slice_in_dim(a, start, size, -1) for a in arrays)

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from cfgd.method.base import Method
+from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
 from cfgd.solve.drift import refreshed
 from cfgd.status import Status
-from cfgd.types import Counts, Flag, Flags, Reals, Vector
+from cfgd.types import Count, Counts, Flag, Flags, Points, Reals, Vector
+
+Rows: TypeAlias = dict[str, Array]  # of an iteration, or of several along the first axis
+Recorder: TypeAlias = Callable[[State], Rows]
 
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
@@ -49,21 +53,25 @@ class Tally(eqx.Module):
 
 
 class Carry(eqx.Module):
-    state: Any
+    state: State
     tally: Tally
     best: Best
+
+
+# a chunk so far: rows, their labels, how many were written, and iterations made
+Made: TypeAlias = tuple[Carry, Rows, Int[Array, " rows"], Count, Count]
 
 
 class Loop(eqx.Module):
     """How a chunk runs: all that is fixed for a run and shared by its chunks."""
 
-    records: Mapping[str, Callable[[Any], Any]]
+    records: Mapping[str, Callable[[State], Array]]
     every: int  # iterations between two rows
     capacity: int  # rows that a chunk may write
     block: int  # iterations between two bookkeepings; divides `every`
     batched: bool  # a sweep: method, state and tally have a leading axis
 
-    def row(self, state: Any) -> dict[str, Any]:
+    def row(self, state: State) -> Rows:
         """What is written down of an iteration: the value, and what the user asked for."""
         return {"value": state.point.value} | {k: of(state) for k, of in self.records.items()}
 
@@ -72,23 +80,23 @@ class Loop(eqx.Module):
 
 
 @eqx.filter_jit
-def begin(loop: Loop, objective: Objective, method: Any, x0: Any) -> tuple[Carry, dict[str, Any]]:
+def begin(loop: Loop, objective: Objective, method: Method, x0: Points) -> tuple[Carry, Rows]:
     """The carry and the row of iteration 0."""
     carry = loop.over_runs(partial(_start, objective))(method, x0)
     return carry, loop.over_runs(loop.row)(carry.state)
 
 
 @eqx.filter_jit
-def look(loop: Loop, objective: Objective, x: Any) -> Point:
+def look(loop: Loop, objective: Objective, x: Points) -> Point:
     """The objective at x, computed and not carried along."""
     return loop.over_runs(objective.at)(x)
 
 
 @eqx.filter_jit
-def settle(loop: Loop, objective: Objective, method: Any, carry: Carry, floor: Any) -> Carry:
+def settle(loop: Loop, objective: Objective, method: Method, carry: Carry, floor: Reals) -> Carry:
     """Whether the last point, from which no step was made, meets the tolerance."""
 
-    def one(method: Any, carry: Carry, floor: Any) -> Carry:
+    def one(method: Method, carry: Carry, floor: Reals) -> Carry:
         state = eqx.tree_at(lambda s: s.point, carry.state, objective.at(carry.state.point.x))
         met = carry.tally.is_open & (method.measure(objective, state) <= floor)
         code = jnp.where(met, CONVERGED, carry.tally.code).astype(jnp.int32)
@@ -115,8 +123,14 @@ def _start(objective: Objective, method: Method, x0: Vector) -> Carry:
 
 @eqx.filter_jit
 def chunk(
-    loop: Loop, objective: Objective, method: Any, carry: Carry, length: Any, last: Any, floor: Any
-) -> tuple[Carry, dict[str, Any], Any, Any]:
+    loop: Loop,
+    objective: Objective,
+    method: Method,
+    carry: Carry,
+    length: Count | np.int32,
+    last: Count | np.int32,
+    floor: Reals,
+) -> tuple[Carry, Rows, Int[Array, " rows"], Count]:
     """At most `length` iterations, none beyond iteration `last`, as many as have room for rows.
 
     A run is over when its squared norm is at most `floor`. Returns the carry, the rows with the
@@ -125,13 +139,13 @@ def chunk(
     row = loop.over_runs(loop.row)
     base = jnp.max(carry.tally.iterations)
 
-    def goes_on(carry: Carry) -> Any:
+    def goes_on(carry: Carry) -> Flag:
         return jnp.any(carry.tally.is_open & (carry.tally.iterations < last))
 
-    def block(carry: Carry, row: Any = None) -> Any:
+    def block(carry: Carry, row: Recorder | None = None) -> tuple[Carry, Rows | None]:
         return _block(loop, objective, method, carry, last, floor, row)
 
-    def stride(carry: Carry) -> tuple[Carry, dict[str, Any]]:
+    def stride(carry: Carry) -> tuple[Carry, Rows]:
         carry, _ = jax.lax.while_loop(
             lambda at: goes_on(at[0]) & (at[1] < loop.every),
             lambda at: (block(at[0])[0], at[1] + loop.block),
@@ -139,7 +153,7 @@ def chunk(
         )
         return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
 
-    def body(at: Any) -> Any:
+    def body(at: Made) -> Made:
         carry, rows, labels, written, made = at
         before = jnp.max(carry.tally.iterations)
         carry, new = block(carry, row) if loop.every == 1 else stride(carry)
@@ -166,6 +180,11 @@ def chunk(
     return carry, rows, labels, written
 
 
+# of the iterations of a block, their axis first
+Floors: TypeAlias = Float[Array, " block *runs"]
+Went: TypeAlias = Bool[Array, " block *runs"]
+
+
 class Trace(NamedTuple):
     """What the bookkeeping needs of the iterations of a block: each entry has their axis first."""
 
@@ -177,8 +196,14 @@ class Trace(NamedTuple):
 
 
 def _block(
-    loop: Loop, objective: Objective, method: Any, carry: Carry, last: Any, floor: Any, row: Any
-) -> tuple[Carry, Any]:
+    loop: Loop,
+    objective: Objective,
+    method: Method,
+    carry: Carry,
+    last: Count | np.int32,
+    floor: Reals,
+    row: Recorder | None,
+) -> tuple[Carry, Rows | None]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
     tally = carry.tally
     state, fresh = refreshed(loop, objective, method, carry.state, tally.reached)
@@ -189,7 +214,9 @@ def _block(
     step = loop.over_runs(lambda method, state, floor: method.step(objective, state, floor))
     or_better = loop.over_runs(Best.or_better)
 
-    def once(at: Any, floor: Any) -> Any:
+    def once(
+        at: tuple[State, Best], floor: Reals
+    ) -> tuple[tuple[State, Best], tuple[Trace, Rows | None]]:
         state, best = at
         state, info = step(method, state, floor)
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
@@ -202,7 +229,7 @@ def _block(
 
 
 def _after(
-    objective: Objective, tally: Tally, trace: Trace, goes: Any, floors: Any, fresh: Flag
+    objective: Objective, tally: Tally, trace: Trace, goes: Went, floors: Floors, fresh: Flag
 ) -> Tally:
     """The tally after the iterations of a block, of which the last ones may have been waiting."""
     running, over = tally.is_open, trace.ending != RUNNING

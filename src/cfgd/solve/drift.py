@@ -14,17 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.method.base import Method
+from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
-from cfgd.types import Flag
+from cfgd.types import Flag, Flags
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 1024
 
 
 def refreshed(
-    loop: Any, objective: Objective, method: Method, state: Any, reached: Any
-) -> tuple[Any, Flag]:
+    loop: Any, objective: Objective, method: Method, state: State, reached: Flags
+) -> tuple[State, Flag]:
     """The state, its point computed anew where that is due, and whether it was.
 
     `reached` are the runs whose carried gradient meets the tolerance.
@@ -38,7 +38,7 @@ def refreshed(
     return state, due
 
 
-def _look_again(objective: Objective, method: Method, state: Any, reached: Flag) -> Any:
+def _look_again(objective: Objective, method: Method, state: State, reached: Flag) -> State:
     """The state with its point computed and not carried along.
 
     Waiting runs overwrote their memory with x: forget it.

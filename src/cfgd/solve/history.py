@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from cfgd import _check
 from cfgd.method.base import State
@@ -21,7 +22,7 @@ class OfPoint(eqx.Module):
 
     fn: OfVector
 
-    def __call__(self, state: State) -> Any:
+    def __call__(self, state: State) -> Array:
         return jnp.asarray(self.fn(state.point.x))
 
 
@@ -31,14 +32,14 @@ class OfState:
 
     name: str
 
-    def __call__(self, state: State) -> Any:
+    def __call__(self, state: State) -> Array:
         return getattr(state, self.name)
 
 
 KEPT = ("k", "eta", "gamma")
 
 
-def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Any]:
+def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, OfPoint | OfState]:
     """The entries of `record` as functions of the state."""
     return {
         name: OfPoint(OfVector(entry, structure)) if callable(entry) else OfState(entry)
@@ -46,7 +47,9 @@ def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Any]
     }
 
 
-def check_records(owner: str, records: Mapping[str, Any], state: State) -> list[Any]:
+def check_records(
+    owner: str, records: Mapping[str, OfPoint | OfState], state: State
+) -> list[jax.ShapeDtypeStruct]:
     """What the records of a state give, found out without any work."""
     known = [name for name in KEPT if getattr(state, name) is not None]
     for entry in records.values():
@@ -59,17 +62,17 @@ def check_records(owner: str, records: Mapping[str, Any], state: State) -> list[
 class History:
     """Rows as the chunks give them, joined when they are asked for."""
 
-    def __init__(self, first: dict[str, Any]) -> None:
+    def __init__(self, first: dict[str, Array]) -> None:
         self.labels = [np.zeros(1, int)]
         self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
 
-    def add(self, rows: dict[str, Any], labels: Any) -> None:
+    def add(self, rows: dict[str, Array], labels: np.ndarray) -> None:
         self.labels.append(labels)
         self.parts.append(
             jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[: len(labels)]), rows)
         )
 
-    def joined(self, batched: bool) -> dict[str, Any]:
+    def joined(self, batched: bool) -> dict[str, np.ndarray]:
         """The entries over iterations; for a sweep, settings first."""
         rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
         # a callback asks often: what is joined stays joined
