@@ -108,11 +108,6 @@ def positive(owner: str, field: str, value: Any) -> Values:
     return number(owner, field, value, "be positive", lambda v: v > 0)
 
 
-def is_best(value: object) -> bool:
-    """Whether a number is left to the method to choose."""
-    return isinstance(value, str) and value == "best"
-
-
 def integer(owner: str, field: str, value: Any, least: int = 1) -> int:
     wanted = f"be an integer of at least {least}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):

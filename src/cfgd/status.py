@@ -8,7 +8,7 @@ import enum
 class Status(enum.Enum):
     """How a run ended; the value says the cause and the remedy."""
 
-    running = "The run is under way."
+    running = "The run is under way."  # the first: its code is the least, which the loop uses
     converged = "Converged: the norm fell to `tolerance` times its start."
     stages_done = (
         "All stages of `AdaptiveOrder` were done before `tolerance` was met: "

@@ -260,3 +260,12 @@ def test_gradient_in_the_numbers():
 def test_message(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
+
+
+def test_the_slope_at_the_terminal():
+    """F'(c) = f'(c): by the derivative of F, and not only by its slope."""
+    F = cfgd.smoothing(lambda t: t**2 + jnp.sin(t), 0.5, 0.3, 1.0)
+    with jax.enable_x64(True):
+        slope = jax.grad(F)(jnp.asarray(1.0))
+    np.testing.assert_allclose(slope, 2 + np.cos(1.0), rtol=1e-9)
+    np.testing.assert_allclose(F.slope(1.0), 2 + np.cos(1.0), rtol=1e-12)

@@ -94,6 +94,102 @@ def test_own_rules_keep_the_precision_of_the_data():
     np.testing.assert_allclose(end.x, plain_loop(5)[0][-1], rtol=1e-4)
 
 
+def test_a_new_number_of_an_own_rule_does_not_trace_again():
+    """Also where it is a number of Python's, as in the documentation."""
+    traces = []
+
+    def f(x):
+        traces.append(x.shape)
+        return jnp.sum((x - 1) ** 2)
+
+    def solve(keep):
+        method = cfgd.Fractional(Average(keep, 0.0), Fading(-0.1), cfgd.FixedStep(0.1))
+        return cfgd.minimize(f, np.zeros(2), method, max_iterations=3)
+
+    solve(0.5)
+    seen = len(traces)
+    solve(0.7)
+    assert len(traces) - seen <= 1  # the look at its shape
+
+
+class Careless(cfgd.StepRule):
+    def choose(self, line, memory):
+        return 0.1
+
+
+class Forgetful(cfgd.StepRule):
+    def init(self, dtype):
+        return jnp.zeros((), dtype)
+
+    def choose(self, line, memory):
+        return cfgd.Chosen(jnp.asarray(0.1, line.d.dtype))
+
+
+class Undeclared(Terminal):
+    keep: float
+
+    def init(self, x0):
+        return x0
+
+    def next(self, memory, x, k):
+        return memory, self.keep * memory + (1 - self.keep) * x
+
+
+MISTAKES = {
+    "a number instead of Chosen": (
+        lambda: cfgd.minimize(BOWL.objective, X0, cfgd.GradientDescent(Careless())),
+        "`Careless(choose=...)` must return Chosen(eta, ...), got a float.",
+    ),
+    "a memory that is lost": (
+        lambda: cfgd.minimize(BOWL.objective, X0, cfgd.GradientDescent(Forgetful())),
+        "`Forgetful(choose=...)` must return a memory like the one that `init` gave, got "
+        "PyTreeDef(None).",
+    ),
+    "a word for a number": (
+        lambda: cfgd.minimize(BOWL.objective, X0, own(keep="half")),
+        "`Average(keep=...)` must be a number, got an array of dtype <U4.",
+    ),
+    "a number that is none": (
+        lambda: cfgd.minimize(BOWL.objective, X0, own(gamma=np.nan)),
+        "`Fading(gamma=...)` must be finite, got nan.",
+    ),
+    "a sweep of what is not declared": (
+        lambda: cfgd.sweep(
+            BOWL.objective,
+            X0,
+            cfgd.Fractional(Undeclared(0.5), Constant(gamma=[0.1, 0.2]), cfgd.ExactStep()),
+        ),
+        "`sweep(methods=...)` must declare its numbers by cfgd.settings.number(), point() or "
+        "points(), got Fractional.terminal.keep.",
+    ),
+    "best without the method for it": (
+        lambda: cfgd.minimize(BOWL.objective, X0, cfgd.NonAdaptive(C, gamma="best")),
+        '`NonAdaptive(gamma=...)` must be a number; "best" goes with '
+        "AdaptiveTerminal(gamma=\"best\"), got 'best'.",
+    ),
+    "stages, composed": (
+        lambda: cfgd.minimize(
+            BOWL.objective,
+            X0,
+            cfgd.Fractional(Fixed(C), Stages([cfgd.Stage(3, gamma=[1.0, 2.0])]), cfgd.ExactStep()),
+        ),
+        "`Stage(gamma=...)` must be a number or have shape (3,), got shape (2,).",
+    ),
+    "steps for methods": (
+        lambda: cfgd.sweep(BOWL.objective, X0, [cfgd.FixedStep(0.1), cfgd.FixedStep(0.2)]),
+        "`sweep(methods=...)` must be settings of one and the same method, got FixedStep.",
+    ),
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("run", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_with_rules_are_one_sentence(run, message):
+    with pytest.raises(ValueError, match=r"^`") as error:
+        run()
+    assert str(error.value) == message
+
+
 def test_own_rules_are_named_in_messages():
     with pytest.raises(ValueError, match=r"^`Part\(part=\.\.\.\)` must be one number, got shape"):
         cfgd.minimize(BOWL.objective, X0, own(part=np.array([0.5, 0.5])))

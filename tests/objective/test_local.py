@@ -196,3 +196,10 @@ KEYS = {
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_a_key_is_a_jax_key_or_an_integer(key):
     np.testing.assert_array_equal(signs_at(PROBE, key()), signs_at(PROBE, 5))
+
+
+def test_gauss_newton_of_a_probed_model_is_refused():
+    """Its points keep the probed diagonal, and not the predictions that Gauss-Newton needs."""
+    probed = cfgd.Local(cfgd.LinearModel(X, Y, "huber"), "hutchinson", key=0)
+    with pytest.raises(ValueError, match="sum of losses"):
+        cfgd.Local(probed, "gauss_newton")

@@ -23,6 +23,24 @@ def noisy(x):
     return 10 * x[0] ** 2 + jax.pure_callback(look, shape, jax.lax.stop_gradient(x))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_second_look_that_is_worse_does_not_move_it(seed):
+    """The noise is as large as the fall of the value."""
+    random = np.random.default_rng(seed)
+
+    def very_noisy(x):
+        shape = jax.ShapeDtypeStruct((), x.dtype)
+        noise = jax.pure_callback(lambda x: np.float32(random.normal()), shape, x)
+        return x[0] ** 2 + jax.lax.stop_gradient(noise)
+
+    wrapped = jax.custom_jvp(very_noisy)
+    wrapped.defjvp(lambda x, dx: (very_noisy(*x), 2 * x[0][0] * dx[0][0]))
+    method = cfgd.GradientDescent(cfgd.FixedStep(0.1))
+    options = {"max_iterations": 8, "tolerance": 0.0, "record": {"x": lambda x: x[0]}}
+    end = cfgd.minimize(wrapped, np.full(1, 0.5, np.float32), method, **options)
+    assert end.x[0] == end.history["x"][np.argmin(end.history["value"])]
+
+
 @pytest.mark.parametrize("iterations", [7, 23])
 def test_the_best_point_is_one_that_was_seen(iterations):
     """Unstable at first, so that the best one is in the middle: x_k+1 = x_k - eta 20 x_k."""

@@ -59,6 +59,17 @@ def test_conjugate_directions_keep_their_diagonal(key):
     assert end.iterations <= 9
 
 
+def test_an_end_in_the_middle_of_a_block_is_the_end():
+    """Of an indefinite A: what the block computes after it counts for nothing."""
+    A = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    _, V = np.linalg.eigh(A)
+    method = cfgd.AdaptiveTerminal(gamma=-0.5, past=[V[:, 1] - 20 * V[:, 0]])
+    end = cfgd.minimize(cfgd.Quadratic(A, np.zeros(3)), V[:, 1], method, record={"x": identity})
+    assert end.status is cfgd.Status.indefinite
+    assert len(end.history["x"]) == end.iterations + 1
+    assert any(np.array_equal(end.x, x) for x in end.history["x"])
+
+
 def test_a_value_that_only_the_recurrence_found_is_not_returned():
     """Unbounded below: the carried value goes on where the true one has overflown."""
     f = cfgd.Quadratic(np.diag([1.0, 2.0, 0.0]), [1.0, 1.0, 1e-3])

@@ -161,6 +161,11 @@ def test_one_setting_runs_from_as_many_starts_as_there_are():
     np.testing.assert_array_equal(ends.iterations, [run.iterations for run in runs])
 
 
+def test_a_list_of_one_setting_runs_from_many_starts():
+    ends = cfgd.sweep(F, STARTS, [AdaptiveTerminal(gamma=-0.2)])
+    np.testing.assert_allclose(ends.x, np.broadcast_to(BOWL.minimiser, (4, 3)), rtol=1e-6)
+
+
 def test_starts_that_fit_no_setting_are_refused():
     with pytest.raises(ValueError, match=r"x0=\.\.\.\)` must have shape \(3,\) or \(4, 3\)"):
         cfgd.sweep(F, STARTS[:2], AdaptiveTerminal(gamma=GAMMAS))

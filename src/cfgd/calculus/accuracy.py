@@ -79,7 +79,8 @@ def settle(
 def _warn(owner: str, f: Curve, nodes: int, left: float) -> None:
     name = getattr(f, "__name__", type(f).__name__)
     _check.warn(
-        f"`{owner}({name}, ...)`: with {nodes} nodes a relative error of about {left:.0e} is left; "
+        f"`{owner}({name}, ...)`: with {nodes} nodes an error of about {left:.0e} of the mean size "
+        "of what is averaged is left; "
         "split the interval where the function has a kink, bring the terminal nearer, or raise "
         "`nodes`."
     )

@@ -103,5 +103,5 @@ def _value(
         return value, jnp.abs((1 - alpha * beta) * at / u) + jnp.abs(value)
 
     average, other = (expectation(values, rule, z.ndim) for rule in rules)
-    value = at + jnp.where(h == 0, 0, average.mean) - beta * (1 - alpha) * h * slope
+    value = at + average.mean - beta * (1 - alpha) * h * slope
     return value, error(average, other, c, h)

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.method.settings import lay_out
+from cfgd.method.settings import Rule, lay_out
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.status import Status
@@ -88,7 +88,7 @@ class Method(eqx.Module):
 
     def owner_of(self, rule: eqx.Module) -> str:
         """In whose call the user gave a rule its numbers, for messages."""
-        return type(rule).__name__
+        return rule.owner(None) if isinstance(rule, Rule) else type(rule).__name__
 
     @property
     def is_open(self) -> bool:

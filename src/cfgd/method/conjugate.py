@@ -91,4 +91,4 @@ class Conjugate(Method):
             scaling=state.scaling,
         )
         ends = ending(indefinite=moves & (curvature < 0), stalled=moves & (eta == 0))
-        return new, Info(norm2, 1.0, reset & moves, ends)
+        return new, Info(norm2, 1.0 + line.costs.curvature, reset & moves, ends)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -104,8 +105,10 @@ class Fractional(Method):
         return any(rule.is_open for rule in (self.terminal, self.order, self.step_rule))
 
     def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
-        if self.is_open:
-            goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
+        goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
+        if self.order.is_open:
+            _check.fail(self.owner_of(self.order), "gamma", goes_with, repr("best"))
+        if self.step_rule.is_open:
             _check.fail("FixedStep", "eta", goes_with, repr("best"))
         return self, None
 
@@ -189,7 +192,13 @@ class Fractional(Method):
 
     def choose(self, line: Line, memory: Any) -> Chosen:
         """The length of the step along the proposed line."""
-        return self.step_rule.choose(line, memory)
+        chosen, rule = self.step_rule.choose(line, memory), type(self.step_rule).__name__
+        if not isinstance(chosen, Chosen):
+            _check.fail(rule, "choose", "return Chosen(eta, ...)", f"a {type(chosen).__name__}")
+        if len({jax.tree.structure(chosen.memory), jax.tree.structure(memory)}) > 1:
+            wanted = "return a memory like the one that `init` gave"
+            _check.fail(rule, "choose", wanted, repr(jax.tree.structure(chosen.memory)))
+        return chosen
 
     def step(
         self, objective: Objective, state: FractionalState, floor: Number = 0.0
@@ -204,7 +213,7 @@ class Fractional(Method):
             k=state.k + moves,
             point=line.to(eta),
             eta=jnp.where(moves, longest, state.eta),
-            gamma=None if state.gamma is None else proposal.gamma,
+            gamma=None if state.gamma is None else jnp.where(moves, proposal.gamma, state.gamma),
             past=proposal.past,
             prepared=state.prepared,
             step_memory=chosen.memory,

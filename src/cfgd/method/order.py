@@ -140,6 +140,9 @@ class Stages(_Given):
         self.beta = np.stack(np.broadcast_arrays(*[stage.beta for stage in stages]))
         self.given, self.iterations = stages[0].given, int(ends[-1])
 
+    def owner(self, preset: str | None) -> str:
+        return "Stage"
+
     @property
     def last_iteration(self) -> int:
         return self.iterations

@@ -12,6 +12,7 @@ from cfgd.method.base import Method, Tuning
 from cfgd.method.constants import tune
 from cfgd.method.fractional import Fractional
 from cfgd.method.order import Constant, Stage, Stages
+from cfgd.method.settings import Rule
 from cfgd.method.step import ExactStep, FixedStep, StepRule
 from cfgd.method.terminal import Fixed, Here, Lagged
 from cfgd.objective.base import Objective
@@ -25,9 +26,8 @@ class Preset(Fractional):
     """A method whose rules for terminal and order follow from its own arguments."""
 
     def owner_of(self, rule: eqx.Module) -> str:
-        if isinstance(rule, Stages):
-            return "Stage"
-        return type(rule if isinstance(rule, StepRule) else self).__name__
+        name = type(self).__name__
+        return rule.owner(name) if isinstance(rule, Rule) else name
 
 
 class GradientDescent(Preset):

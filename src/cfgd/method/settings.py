@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from cfgd import _check
 from cfgd.precision import is_array
-from cfgd.structure import Structure
+from cfgd.structure import Structure, as_tree
 from cfgd.types import Vector, Vectors
 
 
@@ -29,6 +29,10 @@ class Rule(eqx.Module):
     def is_open(self) -> bool:
         """Whether the rule's numbers are left to the method to choose."""
         return False
+
+    def owner(self, preset: str | None) -> str:
+        """In whose call the user gave the rule its numbers: a preset's, or its own."""
+        return preset or type(self).__name__
 
     def name_of(self, field: str) -> str:
         """A field as the user knows it."""
@@ -53,6 +57,7 @@ class Kind:
     axes: int
     per_coordinate: bool = False
     batch_axis: int = 0  # where a sweep adds its axis
+    count: str = ""  # the field with the number of points
 
 
 def number(*, per_coordinate: bool = True) -> Any:
@@ -70,9 +75,9 @@ def point() -> Any:
     return _field(Kind("point", 1))
 
 
-def points() -> Any:
-    """A field that holds several points, as many as the rule's `lag`."""
-    return _field(Kind("points", 2))
+def points(count: str) -> Any:
+    """A field that holds several points, as many as the field `count` says."""
+    return _field(Kind("points", 2, count=count))
 
 
 def _field(kind: Kind) -> Any:
@@ -103,7 +108,13 @@ class Place:
 
     @property
     def value(self) -> Any:
-        return getattr(self.rule, self.field)
+        """What stands there, as arrays: a number of Python's would be a new trace each time."""
+        value, owner = getattr(self.rule, self.field), type(self.rule).__name__
+        if is_array(value):
+            return value
+        if self.kind.name == "number":
+            return _check.array(owner, self.name, value, "be a number")
+        return as_tree(owner, self.name, value)
 
     def rows(self) -> Any:
         """Its value with an axis of rows in front."""
@@ -141,14 +152,27 @@ def lay_out(method: Any, structure: Structure, d: int, rows: int | None = None) 
             many = jax.vmap(one)(many)
             value = jnp.broadcast_to(many, (rows, *many.shape[1:]))
         method = eqx.tree_at(place.where, method, value)
+    if rows is not None:
+        _check_declared(method)
     return method
+
+
+def _check_declared(method: Any) -> None:
+    """A sweep must know of every number whether it has one for each setting."""
+    declared = {"".join(f".{name}" for name in (*one.path, one.field)) for one in places(method)}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(method):
+        name = jax.tree_util.keystr(path)
+        if name not in declared and (is_array(leaf) or isinstance(leaf, int | float)):
+            wanted = "declare its numbers by cfgd.settings.number(), point() or points()"
+            _check.fail("sweep", "methods", wanted, f"{type(method).__name__}{name}")
 
 
 def _lay_out_one(owner: str, place: Place, structure: Structure, d: int, value: Any) -> Any:
     if place.kind.name == "point":
         return _point(owner, place.name, value, structure, d)
     if place.kind.name == "points":
-        return _points(owner, place.name, value, place.rule.lag, structure, d)
+        count = getattr(place.rule, place.kind.count)
+        return _points(owner, place.name, value, count, structure, d)
     shape = jnp.shape(value)[place.kind.axes :]
     if not place.kind.per_coordinate and shape != ():
         _check.fail(owner, place.name, "be one number", f"shape {shape}")
@@ -210,7 +234,7 @@ def rows_of(methods: Any) -> int:
 def _settings(methods: list[Any]) -> int:
     wanted = "be settings of one and the same method"
     kinds = sorted({type(method).__name__ for method in methods})
-    if len(kinds) != 1 or not isinstance(methods[0], eqx.Module):
+    if len(kinds) != 1:
         _check.fail("sweep", "methods", wanted, ", ".join(kinds) or "an empty list")
     if len({jax.tree.structure(method) for method in methods}) > 1:
         got = f"{kinds[0]} with different lag, nodes, past, stages or step"

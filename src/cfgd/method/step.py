@@ -40,6 +40,9 @@ class StepRule(Rule):
     which directions make the rule's step zero.
     """
 
+    def owner(self, preset: str | None) -> str:
+        return type(self).__name__  # a step is given as one
+
     def init(self, dtype: DType) -> Any:
         """What the rule remembers at the start."""
         return None

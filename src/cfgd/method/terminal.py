@@ -80,7 +80,7 @@ class Lagged(Terminal):
     """
 
     lag: int = eqx.field(static=True)
-    past: Any = points()
+    past: Any = points(count="lag")
 
     def __init__(self, lag: int = 1, past: Any = None) -> None:
         self.lag = _check.integer("Lagged", "lag", lag)

@@ -98,7 +98,9 @@ class Objective(eqx.Module):
     def flat(self, structure: Structure) -> Objective:
         """The same objective of the vector that `structure` makes of a pytree."""
         if not structure.is_vector:
-            _check.fail(type(self).__name__, "x", "be a vector", "a pytree")
+            one = len(structure.shapes) == 1
+            got = f"shape {structure.shapes[0]}" if one else "a pytree"
+            _check.fail(type(self).__name__, "x", "be a vector", got)
         return self
 
     def check(self, owner: str, x: Vector) -> None:

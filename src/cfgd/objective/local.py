@@ -115,17 +115,18 @@ class Local(Objective):
         return Point(x, value, gradient, jnp.mean(products, 0))
 
     def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
-        walker: Any = self._walker or super()
-        return walker.line(point, d, slope)
+        if self._walker is None:
+            return super().line(point, d, slope)
+        return self._walker.line(point, d, slope)
 
     def hessian_times(self, point: Point, v: Vector) -> Vector:
-        walker: Any = self._walker or super()
-        return walker.hessian_times(point, v)
+        if self._walker is None:
+            return super().hessian_times(point, v)
+        return self._walker.hessian_times(point, v)
 
     @property
     def product_cost(self) -> float:
-        walker: Any = self._walker or super()
-        return walker.product_cost
+        return super().product_cost if self._walker is None else self._walker.product_cost
 
     def diagonal_at(self, point: Point) -> Vector:
         if self.curvature == "exact":
@@ -142,9 +143,15 @@ class Local(Objective):
             return 2.0 * self.probes
         return 1.0 if self.curvature == "gauss_newton" else self.objective.slopes_cost(1, d)
 
+    def in_residual_form(self) -> Objective:
+        return eqx.tree_at(lambda f: f.objective, self, self.objective.in_residual_form())
+
+    def is_singular(self) -> bool:
+        return self.objective.is_singular()
+
     @property
     def has_gauss_newton(self) -> bool:
-        return self.objective.has_gauss_newton
+        return self._walker is not None and self._walker.has_gauss_newton
 
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.objective.gauss_newton_diagonal(point)

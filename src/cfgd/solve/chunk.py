@@ -21,7 +21,7 @@ from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
-from cfgd.solve.drift import refreshed
+from cfgd.solve.drift import refreshed, sure
 from cfgd.status import Status
 from cfgd.types import Count, Counts, Flag, Flags, Points, Reals, Vector
 
@@ -206,7 +206,7 @@ def _block(
 ) -> tuple[Carry, Rows | None]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
     tally = carry.tally
-    state, fresh = refreshed(loop, objective, method, carry.state, tally.reached)
+    state, looked = refreshed(loop, objective, method, carry.state, tally.reached)
 
     ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * tally.code.ndim)
     goes = tally.is_open & (tally.iterations + ahead < last)
@@ -215,45 +215,41 @@ def _block(
     or_better = loop.over_runs(Best.or_better)
 
     def once(
-        at: tuple[State, Best], floor: Reals
-    ) -> tuple[tuple[State, Best], tuple[Trace, Rows | None]]:
-        state, best = at
-        state, info = step(method, state, floor)
+        at: tuple[State, Best, Flags], floor: Reals
+    ) -> tuple[tuple[State, Best, Flags], tuple[Trace, Rows | None]]:
+        state, best, over = at
+        state, info = step(method, state, jnp.where(over, jnp.inf, floor))
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
         trace = Trace(state.point.value, info.norm2, cost, info.reset, info.ending)
-        return (state, or_better(best, state.point)), (trace, row(state) if row else None)
+        after = state, or_better(best, state.point), over | (info.ending != RUNNING)
+        return after, (trace, row(state) if row else None)
 
-    (state, best), (trace, rows) = jax.lax.scan(once, (state, carry.best), floors, unroll=8)
-    tally = _after(objective, tally, trace, goes, floors, fresh)
+    start = state, carry.best, jnp.zeros(tally.code.shape, bool)
+    (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=8)
+    tally = _after(objective, tally, trace, goes, floors, looked)
     return Carry(state, tally, best), rows
 
 
 def _after(
-    objective: Objective, tally: Tally, trace: Trace, goes: Went, floors: Floors, fresh: Flag
+    objective: Objective, tally: Tally, trace: Trace, goes: Went, floors: Floors, looked: Flag
 ) -> Tally:
     """The tally after the iterations of a block, of which the last ones may have been waiting."""
     running, over = tally.is_open, trace.ending != RUNNING
-    earlier = jnp.cumsum(over, 0) - over == 0  # what follows the end is no step
-    moved = (trace.norm2 > floors) & earlier
+    goes = goes & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
+    moved = goes & (trace.norm2 > floors)
     reached = goes & (trace.norm2 <= floors)
-    met = jnp.any(reached, 0)
-    # of carried values, only what the first step of a point that was looked at says is sure
-    sure = reached[0] & fresh if objective.drifts else met
+    met, converged = jnp.any(reached, 0), sure(objective, reached, looked)
     bad = jnp.any(goes & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
-    ends = jnp.max(jnp.where(over & earlier, trace.ending, RUNNING), 0)
+    ends = jnp.max(jnp.where(goes, trace.ending, RUNNING), 0)  # of `running` and one other
     code = jnp.select(
-        [~running, bad, sure, met, ends != RUNNING],
-        [tally.code, NONFINITE, CONVERGED, RUNNING, ends],
-        RUNNING,
+        [~running, bad, converged, met], [tally.code, NONFINITE, CONVERGED, RUNNING], ends
     ).astype(jnp.int32)
-    looked = fresh if objective.drifts else jnp.zeros((), bool)
+    cost = jnp.sum(jnp.where(moved, trace.cost, 0), 0)
     return Tally(
         iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
-        evaluations=tally.evaluations
-        + jnp.sum(jnp.where(moved, trace.cost, 0), 0)
-        + (looked & running),
+        evaluations=tally.evaluations + cost + (looked & running),
         resets=tally.resets + jnp.sum(trace.reset, 0, dtype=jnp.int32),
         norm2=jnp.where(running, trace.norm2[-1], tally.norm2),
         code=code,
-        reached=running & met & ~sure & (code == RUNNING),
+        reached=met & (code == RUNNING),
     )

@@ -6,6 +6,7 @@ meets the tolerance; only what was looked at may be called converged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,13 +14,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
 from cfgd.types import Flag, Flags
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 1024
+# how much of the way from the start to the best point is gone, where its true value overflows
+LENGTHS = (*10.0 ** -np.arange(0.0, 320, 10), 0.0)
 
 
 def refreshed(
@@ -30,12 +35,20 @@ def refreshed(
     `reached` are the runs whose carried gradient meets the tolerance.
     """
     if not objective.drifts:
-        return state, jnp.ones((), bool)  # what is not carried is always fresh
+        return state, jnp.zeros((), bool)
     k = jnp.max(state.k)
     due = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
     look = loop.over_runs(partial(_look_again, objective))
     state = jax.lax.cond(due, look, lambda method, state, reached: state, method, state, reached)
     return state, due
+
+
+def sure(objective: Objective, reached: Bool[Array, " block *runs"], looked: Flag) -> Flags:
+    """The runs that have converged, `reached` being where in a block the gradient was small.
+
+    Of carried values, only what the first step of a point that was looked at says is sure.
+    """
+    return reached[0] & looked if objective.drifts else jnp.any(reached, 0)
 
 
 def _look_again(objective: Objective, method: Method, state: State, reached: Flag) -> State:
@@ -57,3 +70,25 @@ def as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:
         return last <= best
     rounding = 8 * np.finfo(last.dtype).eps * np.maximum(np.abs(first), np.abs(last))
     return last <= best + rounding
+
+
+def looked_at(
+    objective: Objective, look: Callable[[Any], Point], x: Any, best: Any, start: Any, most: Any
+) -> tuple[Point, int]:
+    """The objective at x, with its value computed and not carried, and how many looks it took.
+
+    Where the true value is above `most` or not finite, which the carried one hid, the best point
+    is tried, and then points ever nearer to the start.
+    """
+    point = look(x)
+    if not objective.drifts:
+        return point, 1
+    for tries, length in enumerate(LENGTHS, 1):
+        value = np.asarray(point.value)
+        true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(point.x), -1)
+        if np.all(true):
+            return point, tries
+        nearer = best if length == 1 else start + length * (best - start)
+        x = np.where(true[..., None], x, np.where(np.isfinite(best), nearer, start))
+        point = look(x)
+    return point, len(LENGTHS) + 1

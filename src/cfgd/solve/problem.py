@@ -85,7 +85,10 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
     if not several and not isinstance(method, Method):
         _check.fail("sweep", "methods", "be a method or a list of settings", repr(method))
     for one in method if several else [method]:
-        if isinstance(one, Method) and one.is_open:
+        if not isinstance(one, Method):
+            wanted = "be settings of one and the same method"
+            _check.fail("sweep", "methods", wanted, type(one).__name__)
+        if one.is_open:
             _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
     return rows_of(method)
 
@@ -114,7 +117,11 @@ def _method(
     if not isinstance(method, list | tuple):
         return method.laid_out(structure, d, rows), None
     settings = [one.laid_out(structure, d) for one in method]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *settings), None
+
+    def stacked(*leaves: Any) -> Any:
+        return jnp.broadcast_to(jnp.stack(leaves), (rows, *jnp.shape(leaves[0])))
+
+    return jax.tree.map(stacked, *settings), None
 
 
 def _say_cost(objective: Objective, cost: float) -> None:

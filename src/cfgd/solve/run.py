@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from cfgd import _check
 from cfgd.objective.line import Point
 from cfgd.precision import in_precision
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, begin, chunk, look, settle
-from cfgd.solve.drift import as_good
+from cfgd.solve.drift import as_good, looked_at
 from cfgd.solve.history import History
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
@@ -25,8 +26,6 @@ from cfgd.structure import like
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
 FIRST_LENGTH = 128
-# how far to go to a point whose value overflows, from all the way down to nothing
-SHORTER = (*10.0 ** -np.arange(0.0, 320, 10), 0.0)
 
 
 class Run:
@@ -56,10 +55,12 @@ class Run:
             while status is None:
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 wanted = np.int32(self._whole(length)), np.int32(self.last)
-                carry, rows, labels, written = chunk(*parts, carry, *wanted, floor)
-                tally, best = jax.device_get((carry.tally, carry.best.value))
-                now = int(np.max(tally.iterations))
+                after, rows, labels, written = chunk(*parts, carry, *wanted, floor)
+                seen, best = jax.device_get((after.tally, after.best.value))
                 history.add(rows, np.asarray(labels)[: int(written)].astype(int))
+                # together, so that an interruption leaves nothing half done
+                carry, tally = after, seen
+                now = int(np.max(tally.iterations))
                 length = self._length(length, now - done, time.perf_counter() - tick)
                 status = self._status(tally)
                 meter.update(*self._seen(tally, best))
@@ -120,34 +121,25 @@ class Run:
         norm = float(np.sqrt(np.max(tally.norm2)))
         return int(np.max(tally.iterations)), float(np.min(best)), norm, note
 
-    def _best_point(self, carry: Carry, tally: Any) -> Point:
-        """The best point by value, or the last one; looked at, so that nothing of it is carried."""
-        objective, loop = self.problem.objective, self.problem.loop
+    def _best_point(self, carry: Carry, tally: Any) -> tuple[Point, int]:
+        """The best point by value, or the last one, looked at; and how many looks it took."""
+        problem, most = self.problem, np.inf
         last, best, x, x_best = jax.device_get(
             (carry.state.point.value, carry.best.value, carry.state.point.x, carry.best.x)
         )
-        sound = tally.code != NONFINITE
-        if self.problem.method.seeks_minimiser:
-            sound = sound & as_good(objective, last, best, self.value0)
-        sound = np.expand_dims(sound, -1)
-        x, start = np.where(sound, x, x_best), np.asarray(self.problem.start)
-        most = np.inf
-        if self.problem.method.seeks_minimiser:
+        take_last = tally.code != NONFINITE
+        if problem.method.seeks_minimiser:
+            take_last = take_last & as_good(problem.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
-        for shorter in SHORTER:
-            point = look(loop, objective, x)
-            value = np.asarray(point.value)
-            true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(point.x), -1)
-            if np.all(true):
-                return point
-            # by recurrence the value was better, but it is not: go less far from the start
-            nearer = np.where(np.isfinite(x_best), start + shorter * (x_best - start), start)
-            x = np.where(np.expand_dims(true, -1), x, nearer)
-        return look(loop, objective, x)
+        x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
+        see = partial(look, problem.loop, problem.objective)
+        return looked_at(problem.objective, see, x, x_best, start, most)
 
     def _solution(self, carry: Carry, status: Status, history: History) -> Solution:
         problem, tally = self.problem, jax.device_get(carry.tally)
-        point, tuning, one = self._best_point(carry, tally), problem.tuning, problem.rows is None
+        tuning, one = problem.tuning, problem.rows is None
+        point, looks = self._best_point(carry, tally)
+        more = looks - 1 + (tuning.cost if tuning else 0)
         norms = np.sqrt(np.sum(np.square(np.asarray(point.gradient)), -1))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         return Solution(
@@ -155,7 +147,7 @@ class Run:
             value=real(point.value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
-            evaluations=real(tally.evaluations + (tuning.cost if tuning else 0)),
+            evaluations=real(tally.evaluations + more),
             resets=integer(tally.resets),
             status=status if one else self._statuses(tally, status),
             history=history.joined(batched=not one),
