@@ -190,16 +190,18 @@ def _search(line: Line, moves: Flag) -> tuple[Scalar, Point, Count]:
     """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
 
     Returns t, the point there (t = 0 and x itself if there is none) and the tries after the first.
-    Below rounding any non-increase is accepted, and the full step is judged by its end slopes.
+    Below rounding any non-increase is accepted, and the slopes at both ends say what is one.
     """
     point, slope, value = line.point, line.slope, line.point.value
     eps = jnp.finfo(value.dtype).eps
-    whole = line.to(jnp.ones_like(value))
     hidden = slope <= eps**0.6 * jnp.abs(value)
-    by_slopes = hidden & (inner(whole.gradient, line.d) >= -0.8 * slope)
-    same = by_slopes & (whole.value <= value + eps**0.8 * jnp.abs(value))
-    seen = jnp.where(same, jnp.minimum(whole.value, value), whole.value)
-    whole = eqx.tree_at(lambda at: at.value, whole, seen)
+
+    def seen(t: Scalar) -> Point:
+        at = line.to(t)
+        by_slopes = hidden & (inner(at.gradient, line.d) >= -0.8 * slope)
+        same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
+        judged = jnp.where(same, jnp.minimum(at.value, value), at.value)
+        return eqx.tree_at(lambda at: at.value, at, judged)
 
     def too_far(state: Any) -> Flag:
         t, at, tries = state
@@ -211,9 +213,10 @@ def _search(line: Line, moves: Flag) -> tuple[Scalar, Point, Count]:
         parabola = slope * t * t / (2 * (at.value - value + slope * t))
         inside = jnp.clip(parabola, t / 10, t / 2)
         t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-        return t, line.to(t), tries + 1
+        return t, seen(t), tries + 1
 
-    start = (jnp.ones_like(value), whole, jnp.zeros((), jnp.int32))
+    whole = jnp.ones_like(value)
+    start = (whole, seen(whole), jnp.zeros((), jnp.int32))
     t, new, tries = jax.lax.while_loop(too_far, shorter, start)
     went = moves & (new.value <= value)
     new = jax.tree.map(lambda new, old: jnp.where(went, new, old), new, point)
