@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from cfgd.objective.line import Point
-from cfgd.types import Scalar, Vector
+from cfgd.types import Flag, Scalar, Vector
 
 
 class Best(eqx.Module):
@@ -15,6 +15,7 @@ class Best(eqx.Module):
     value: Scalar
     x: Vector
 
-    def or_better(self, point: Point) -> Best:
-        better = jnp.isfinite(point.value) & (point.value <= self.value)
+    def or_better(self, point: Point, over: Flag) -> Best:
+        """With the point, unless the run was `over` before it."""
+        better = jnp.isfinite(point.value) & (point.value <= self.value) & ~over
         return Best(jnp.where(better, point.value, self.value), jnp.where(better, point.x, self.x))

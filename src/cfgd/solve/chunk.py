@@ -218,10 +218,11 @@ def _block(
         at: tuple[State, Best, Flags], floor: Reals
     ) -> tuple[tuple[State, Best, Flags], tuple[Trace, Rows | None]]:
         state, best, over = at
-        state, info = step(method, state, jnp.where(over, jnp.inf, floor))
+        state, info = step(method, state, floor)
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
         trace = Trace(state.point.value, info.norm2, cost, info.reset, info.ending)
-        after = state, or_better(best, state.point), over | (info.ending != RUNNING)
+        # what is computed after the end of a run is not looked at: to stop it would cost more
+        after = state, or_better(best, state.point, over), over | (info.ending != RUNNING)
         return after, (trace, row(state) if row else None)
 
     start = state, carry.best, jnp.zeros(tally.code.shape, bool)

@@ -13,7 +13,7 @@ import numpy as np
 from cfgd import _check
 from cfgd.objective.line import Point
 from cfgd.precision import in_precision
-from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, begin, chunk, look, settle
+from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, begin, chunk, look, settle
 from cfgd.solve.drift import as_good, looked_at
 from cfgd.solve.history import History
 from cfgd.solve.options import Options
@@ -127,7 +127,8 @@ class Run:
         last, best, x, x_best = jax.device_get(
             (carry.state.point.value, carry.best.value, carry.state.point.x, carry.best.x)
         )
-        take_last = tally.code != NONFINITE
+        # the last point of a run that broke off may lie beyond its end
+        take_last = np.isin(tally.code, (RUNNING, CONVERGED))
         if problem.method.seeks_minimiser:
             take_last = take_last & as_good(problem.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
