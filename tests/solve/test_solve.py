@@ -325,8 +325,7 @@ def test_x_of_a_sweep_is_the_best_point_seen_by_each_setting():
     )
     found = [best_recorded(points) for points in ends.history["x"]]
     assert len({k for _, k in found}) == 4
-    # near the minimiser values tell points apart to the root of rounding and no better
-    np.testing.assert_allclose(ends.x, [best for best, _ in found], rtol=1e-8)
+    np.testing.assert_allclose(ends.x, [best for best, _ in found], rtol=1e-9)
 
 
 # ---------------------------------------------------------------- the history
