@@ -1,8 +1,11 @@
 """The structure of the code: which way data flows, what is exported, what an import costs."""
 
 import ast
+import importlib.metadata
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,10 @@ MOST_LINES = 350
 
 # From the ground up: a room imports from lower rooms only.
 ROOMS = {
-    "ground": {"types", "status", "algebra", "_check", "precision", "structure", "theory"},
+    "ground": {
+        *("types", "status", "algebra", "_check", "_version"),
+        *("precision", "structure", "theory"),
+    },
     "calculus": {"calculus"},
     "objective": {"objective"},
     "method": {"method"},
@@ -167,14 +173,31 @@ PUBLIC = {
 
 def test_exports():
     body = ast.parse((SOURCE / "__init__.py").read_text()).body
-    docstring, imports = body[0], body[1:]
+    docstring, *imports, listed, shown = body
     assert isinstance(docstring, ast.Expr)
     assert all(isinstance(node, ast.ImportFrom) for node in imports)  # re-exports only
+    assert isinstance(listed, ast.Assign)  # __all__
+    assert isinstance(shown, ast.FunctionDef)  # __dir__
     aliases = [alias for node in imports for alias in node.names]
     assert all(alias.name == alias.asname for alias in aliases)
-    names = [alias.name for alias in aliases]
-    assert sorted(names) == sorted(set().union(*PUBLIC.values()))
+    names = sorted(set().union(*PUBLIC.values()))
+    assert sorted(alias.name for alias in aliases) == sorted(["__version__", *names])
     assert all(hasattr(cfgd, name) for name in names)
+    assert sorted(cfgd.__all__) == names
+    assert dir(cfgd) == sorted(["__version__", *names])
+
+
+def test_the_version_is_the_one_of_the_project():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert cfgd.__version__ == project["version"]
+
+
+def test_the_sources_need_no_installation(monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert runpy.run_path(str(SOURCE / "_version.py"))["__version__"] == "unknown"
 
 
 def test_everything_exported_has_a_docstring():

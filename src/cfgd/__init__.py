@@ -1,6 +1,7 @@
 """Caputo fractional gradient descent."""
 
 from cfgd import theory as theory
+from cfgd._version import __version__ as __version__
 from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
 from cfgd.method import (
     AdaptiveOrder as AdaptiveOrder,
@@ -38,3 +39,45 @@ from cfgd.solve import (
     sweep as sweep,
 )
 from cfgd.status import Status as Status
+
+__all__ = [
+    "AdaptiveOrder",
+    "AdaptiveTerminal",
+    "ArmijoStep",
+    "Auto",
+    "Chosen",
+    "ConvergenceError",
+    "ExactStep",
+    "FixedStep",
+    "Fractional",
+    "GradientDescent",
+    "GridStep",
+    "LeastSquares",
+    "LinearModel",
+    "Local",
+    "NetworkStep",
+    "NonAdaptive",
+    "Objective",
+    "Quadratic",
+    "ShallowNetwork",
+    "Smooth",
+    "Solution",
+    "Stage",
+    "Status",
+    "StepRule",
+    "caputo",
+    "fractional_gradient",
+    "gauss_jacobi",
+    "minimize",
+    "order",
+    "settings",
+    "smoothing",
+    "sweep",
+    "terminal",
+    "theory",
+]
+
+
+def __dir__() -> list[str]:
+    """The public names, and not the files of the library, which are modules too."""
+    return [*__all__, "__version__"]
