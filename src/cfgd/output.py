@@ -1,4 +1,4 @@
-"""What the commands leave behind: files that are whole or not there, numbers as JSON has them."""
+"""What is left behind: files that are whole or not there, numbers as JSON has them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ def write(path: Path, text: str) -> None:
     """All or nothing: an interrupted write leaves the file that was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def plain(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
