@@ -20,7 +20,8 @@ ROOMS = {
     "method": {"method"},
     "solve": {"solve"},
     "surface": {"__init__"},  # what `import cfgd` gives
-    "shared": {"data", "output"},  # by what stands around the library
+    "files": {"output"},
+    "shared": {"data"},  # by what stands around the library
     "around": {"integrations", "reproduce", "bench"},
     "command": {"cli", "__main__"},
 }

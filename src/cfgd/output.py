@@ -56,6 +56,15 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def printable(text: str) -> str:
+    """Fit for a terminal: the name of a file may hold what a terminal obeys.
+
+    >>> printable("a\\nb\\x1b[2J")
+    'a\\\\nb\\\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def write(path: Path, content: str | bytes) -> None:
     """All or nothing: an interrupted or failed write leaves the file that was there."""
     raw = content.encode() if isinstance(content, str) else content
