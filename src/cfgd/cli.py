@@ -118,6 +118,7 @@ def reproduce(
 
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
     what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
+    What earlier runs left in DIR stays on the page.
     """
     from cfgd.reproduce.console import show_list, show_run
     from cfgd.reproduce.experiments.catalogue import chosen

@@ -152,8 +152,8 @@ def show_result(console: Console, result: Result) -> None:
         seconds = sum(part.seconds for part in result.parts)
         console.print(f"\n{said}, in {duration(seconds)}. The page:", highlight=False)
         console.print(f"[bold]{result.page.resolve()}[/]", highlight=False, soft_wrap=True)
-    kept = "what is finished is kept; the same command with --resume goes on."
+    on = "the same command with --resume goes on."
     if result.interrupted:
-        console.print(f"Interrupted: {kept}", highlight=False)
+        console.print(f"Interrupted: what is finished is kept; {on}", highlight=False)
     if result.unwritten is not None:
-        console.print(f"Not all could be written; {kept}", highlight=False)
+        console.print(f"Not all could be written: what was is kept; {on}", highlight=False)
