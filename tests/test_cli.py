@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import shutil
 import struct
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cfgd.cli import app
+from cfgd.reproduce.experiment import Record
+from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
+from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.report.drawing import Panel
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -86,6 +94,87 @@ def test_resume_takes_over_what_is_there(report: Path) -> None:
     code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
     assert code == 0
     assert said.count("from the run before") == 2
+
+
+@pytest.fixture
+def quick_fig1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fig1 without a run."""
+    claim = Claim("it is so", "figure 1", 1.0, "at most", lambda data: 1.0)
+    panel = Panel("a line", lambda axis, data: axis.plot([1, 2], [1, 2]))
+    instead = dataclasses.replace(
+        EXPERIMENTS["fig1"],
+        run=lambda setting, meter: Record({}, {}),
+        claims=[claim],
+        panels=[[panel]],
+    )
+    monkeypatch.setitem(EXPERIMENTS, "fig1", instead)
+
+
+def test_a_full_disk_is_one_sentence_after_the_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_fig1: None
+) -> None:
+    def full(*names: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    assert code == 2
+    assert "it is so" in said
+    assert "the same command with --resume goes on." in said
+    assert f"{tmp_path}/parts/fig1.json could not be written: No space left on device." in said
+    assert "Traceback" not in said
+
+
+def test_a_link_in_the_way_is_one_sentence_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "fig1.png").symlink_to("/dev/null")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    assert code == 2
+    assert f"{tmp_path}/fig1.png is a link where a file is to be: move it away." in said
+
+
+def test_a_damaged_part_is_one_sentence_and_run_again(tmp_path: Path, quick_fig1: None) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "fig1.json").write_text("{", encoding="utf-8")
+    (tmp_path / "parts" / "\x1b[2Jx.json").write_text("{}", encoding="utf-8")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    assert code == 0
+    assert "fig1.json is not used: line 1 is not JSON (Expecting property name" in said
+    assert "\\x1b[2Jx.json is not used: the field 'about' of the part is missing." in said
+    assert "\x1b" not in said
+    assert "from the run before" not in said
+
+
+def test_markup_in_a_saved_part_is_shown_and_not_obeyed(tmp_path: Path, quick_fig1: None) -> None:
+    cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    path = tmp_path / "parts" / "fig1.json"
+    saved = path.read_text(encoding="utf-8").replace("\\u2264 1", "[/] 1")
+    path.write_text(saved, encoding="utf-8")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    assert code == 0
+    assert "[/] 1" in said
+
+
+@pytest.mark.parametrize("command", ["reproduce", "bench"])
+def test_a_bad_gas_file_is_one_sentence_in_every_command(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "gas\n.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("batch\x1b[2J.dat", "1")
+    code, said = cfgd(command, "--data", str(path), "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "gas\\n.zip, batch\\x1b[2J.dat: line 1 has no concentration" in said
+    assert said.strip().count("\n") == 0
+
+
+def test_output_that_nobody_can_take_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cfgd", "reproduce", "--list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "cfgd: The output could not be written: No space left on device.\n"
 
 
 def test_the_core_does_not_import_the_extras() -> None:

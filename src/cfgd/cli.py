@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+
+from cfgd.output import NotWrittenError, printable, reason
 
 app = typer.Typer(
     name="cfgd",
@@ -48,9 +53,26 @@ def program(
 
 
 def _fail(message: str) -> typer.Exit:
-    said = f"[bold red]cfgd:[/] {escape(message)}"
+    said = f"[bold red]cfgd:[/] {escape(printable(message))}"
     Console(stderr=True).print(said, highlight=False, soft_wrap=True)
     return typer.Exit(2)
+
+
+@contextlib.contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What is wrong with the input, or with the disk, is no traceback."""
+    try:
+        yield
+    except (ValueError, NotWrittenError) as error:
+        raise _fail(str(error)) from None
+    except BrokenPipeError:  # `| head` has seen enough
+        raise
+    except OSError as error:
+        if error.filename is not None:
+            raise _fail(f"{error.filename}: {reason(error)}.") from None
+        # what could not be said is not to be said again at the end of the program
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise _fail(f"The output could not be written: {reason(error)}.") from None
 
 
 @app.command()
@@ -96,12 +118,13 @@ def reproduce(
 
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
     what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
+    What earlier runs left in DIR stays on the page.
     """
     from cfgd.reproduce.console import show_list, show_run
     from cfgd.reproduce.experiments.catalogue import chosen
 
     console = Console()
-    try:
+    with _one_sentence():
         experiments = chosen(names or [])
         if listing:
             show_list(console, experiments)
@@ -115,8 +138,6 @@ def reproduce(
             data=data,
             resume=resume,
         )
-    except ValueError as error:
-        raise _fail(str(error)) from None
     raise typer.Exit(code)
 
 
@@ -140,8 +161,6 @@ def bench(
     """
     from cfgd.bench.field.console import show
 
-    try:
+    with _one_sentence():
         code = show(Console(), out, seeds=seeds, quick=quick, data=data)
-    except ValueError as error:
-        raise _fail(str(error)) from None
     raise typer.Exit(code)

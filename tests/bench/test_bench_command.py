@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
+import os
 from functools import partial
 
 import pytest
@@ -10,6 +13,7 @@ from typer.testing import CliRunner
 
 from cfgd.bench.field import cases, console, runner
 from cfgd.bench.field.rivals import rivals
+from cfgd.bench.field.standing import OURS, Run
 from cfgd.cli import app
 
 
@@ -70,6 +74,38 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
     said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "file" / "bench")])
     assert said.exit_code == 2
     assert "cannot be written to" in said.output
+
+
+@pytest.mark.parametrize("file", runner.FILES)
+def test_a_link_in_the_way_is_found_before_the_run(tmp_path, file):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / file).symlink_to(tmp_path / "mine")
+    said = CliRunner().invoke(app, ["bench", "--out", str(tmp_path)])
+    assert said.exit_code == 2
+    assert f"{file} is a link where a file is to be: move it away." in said.output.replace(
+        "\n", " "
+    )
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("which", "file"), list(enumerate(["bench.json", *runner.FILES])))
+def test_a_full_disk_is_one_sentence_after_the_table(tmp_path, monkeypatch, which, file):
+    one = Run("a problem", "smooth", "gradients", OURS, 0, 3.0, 1.0, 0.0, True)
+    monkeypatch.setattr(console, "makers", lambda quick, data: [("a problem", lambda seed: None)])
+    monkeypatch.setattr(runner, "_instance", lambda *rest: [one])
+    replace, count = os.replace, itertools.count()
+
+    def full(source, target):
+        if next(count) >= which:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", full)
+    said = CliRunner().invoke(app, ["bench", "--seeds", "1", "--out", str(tmp_path)])
+    assert said.exit_code == 2
+    assert "a problem" in said.output
+    assert f"{file} could not be written: No space left on device." in said.output
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_a_missing_rival_is_named_before_the_run(tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim, Outcome
+from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, SHARE, Claim
+from cfgd.reproduce.report.saved import OUTCOME
 
 
 def claim(relation: Any, expected: float, tolerance: float = 0.0, **more: Any) -> Claim:
@@ -47,4 +48,4 @@ def test_an_outcome_says_median_and_fraction_and_survives_saving() -> None:
     assert outcome.measured == "median 0.5, 2 of 3"
     assert outcome.fraction < SHARE
     assert outcome.verdict == FAILS
-    assert Outcome.read(json.loads(json.dumps(dataclasses.asdict(outcome)))) == outcome
+    assert OUTCOME(json.loads(json.dumps(dataclasses.asdict(outcome))), "") == outcome

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import gzip
 import hashlib
+import io
 import os
 from http.client import HTTPException
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.data import gas_files
+from cfgd.output import NotWrittenError, write
 
 ROWS, FEATURES = 2565, 128
 LARGEST, CONDITION = 73.0, 70_980.0  # of the correlation matrix, and of the data
@@ -54,7 +56,7 @@ def check(table: Any, name: str) -> None:
             f"{name}: {len(table)} rows are too few; {FEATURES} features need at least "
             f"{FEATURES + 1}."
         )
-    constant = np.flatnonzero(np.ptp(table, axis=0) == 0)
+    constant = np.flatnonzero((table == table[0]).all(0))
     if constant.size:
         raise ValueError(
             f"{name}: column {constant[0] + 1} has the same value in every row and cannot be "
@@ -63,8 +65,12 @@ def check(table: Any, name: str) -> None:
 
 
 def standardised(gas: Gas) -> tuple[Any, Any]:
-    """X and y of mean zero and (population) deviation one."""
-    table = (gas.table - gas.table.mean(0)) / gas.table.std(0)
+    """X and y of mean zero and (population) deviation one.
+
+    Scaled to one first, by powers of two and so without rounding: the squares of 1e-200 are zero.
+    """
+    table = np.ldexp(gas.table, -np.frexp(np.abs(gas.table).max(0))[1])
+    table = (table - table.mean(0)) / table.std(0)
     return table[:, :-1], table[:, -1]
 
 
@@ -77,7 +83,12 @@ def cached() -> Gas | None:
     """The copy that an earlier download left, if there is one."""
     if not cache().exists():
         return None
-    return dataclasses.replace(read(cache()), source=f"the cached copy {cache()}")
+    try:
+        found = read(cache())
+    except ValueError as error:
+        said = str(error).removesuffix(".")
+        raise ValueError(f"{said}; delete this cached copy and it is downloaded anew.") from None
+    return dataclasses.replace(found, source=f"the cached copy {cache()}")
 
 
 class NotDownloadedError(Exception):
@@ -100,12 +111,10 @@ def download(console: Any) -> Gas:
 
 def keep(table: Any) -> None:
     """Cache a download, whole or not at all; a cache that cannot be written stops nothing."""
-    part = cache().with_name("gas.part")
-    with contextlib.suppress(OSError):
-        part.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(part, "wt") as file:
-            np.savetxt(file, table, delimiter=",", fmt="%.17g")
-        part.replace(cache())
+    buffer = io.StringIO()
+    np.savetxt(buffer, table, delimiter=",", fmt="%.17g")
+    with contextlib.suppress(NotWrittenError):
+        write(cache(), gzip.compress(buffer.getvalue().encode()))
 
 
 def surrogate(reason: str) -> Gas:

@@ -20,13 +20,13 @@ from rich.progress import (
 from rich.table import Table
 
 from cfgd.data import gas
-from cfgd.output import INTERRUPTED, check_writable
+from cfgd.output import INTERRUPTED, printable
 from cfgd.reproduce.experiment import Experiment, Setting, Size
 from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE
 from cfgd.reproduce.report.page import PLURAL, duration
 from cfgd.reproduce.report.part import Part
 from cfgd.reproduce.report.report import count
-from cfgd.reproduce.runner import Result, reproduce
+from cfgd.reproduce.runner import Result, check_files, reproduce
 
 STYLES = {HOLDS: "green", FAILS: "bold red", NOT_COMPARABLE: "dim"}
 
@@ -62,7 +62,7 @@ def show_run(
     resume: bool,
 ) -> int:
     """Run with a live display, print the claims and the page's path; the exit code."""
-    check_writable(folder)
+    check_files(folder, [experiment.name for experiment in experiments])
     setting = Setting(size, seeds)
     needing = [experiment.name for experiment in experiments if experiment.needs_gas]
     if needing:
@@ -99,8 +99,13 @@ def show_run(
             resume=resume,
             meter_of=lambda one: Bar(progress, tasks[one.name]),
             finished=finished,
+            say=lambda said: console.print(
+                f"[yellow]{escape(printable(said))}[/]", highlight=False, soft_wrap=True
+            ),
         )
     show_result(console, result)
+    if result.unwritten is not None:
+        raise result.unwritten
     return INTERRUPTED if result.interrupted else 0
 
 
@@ -132,7 +137,7 @@ def show_result(console: Console, result: Result) -> None:
             why = f"\n[dim]{escape(outcome.why)}[/]" if excused else ""
             table.add_row(
                 escape(outcome.says) + why,
-                outcome.wanted,
+                escape(outcome.wanted),
                 outcome.measured.replace(", ", ",\n"),
                 f"[{STYLES[outcome.verdict]}]{outcome.verdict}[/]",
             )
@@ -147,8 +152,8 @@ def show_result(console: Console, result: Result) -> None:
         seconds = sum(part.seconds for part in result.parts)
         console.print(f"\n{said}, in {duration(seconds)}. The page:", highlight=False)
         console.print(f"[bold]{result.page.resolve()}[/]", highlight=False, soft_wrap=True)
+    on = "the same command with --resume goes on."
     if result.interrupted:
-        console.print(
-            "Interrupted: what is finished is kept; the same command with --resume goes on.",
-            highlight=False,
-        )
+        console.print(f"Interrupted: what is finished is kept; {on}", highlight=False)
+    if result.unwritten is not None:
+        console.print(f"Not all could be written: what was is kept; {on}", highlight=False)

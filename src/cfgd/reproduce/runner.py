@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd.output import check_writable, plain
+from cfgd.output import NotWrittenError, check_writable, plain
 from cfgd.reproduce.experiment import Experiment, Meter, Setting, Silent
+from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.report.drawing import render
-from cfgd.reproduce.report.part import Part, saved_part
-from cfgd.reproduce.report.report import versions, write_report
+from cfgd.reproduce.report.part import Part, files_of
+from cfgd.reproduce.report.report import PAGE, RESULTS, versions, write_report
+from cfgd.reproduce.report.saved import saved_parts
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a call left behind: the page, its parts, and whether Ctrl-C ended it."""
+    """What a call left behind: the page, the parts of this call, and what ended it early."""
 
     page: Path | None
     parts: tuple[Part, ...]
-    interrupted: bool
+    interrupted: bool  # by Ctrl-C
+    unwritten: NotWrittenError | None = None  # the last part is then in memory only, or in part
 
 
 def reproduce(
@@ -32,37 +36,55 @@ def reproduce(
     resume: bool = False,
     meter_of: Callable[[Experiment], Meter] = lambda experiment: Silent(),
     finished: Callable[[Part, bool], None] = lambda part, reused: None,
+    say: Callable[[str], None] = lambda said: None,
 ) -> Result:
     """Run the experiments and write the report into `folder` after each one.
 
-    Ctrl-C ends the running experiment and keeps the finished ones. With `resume`, parts that an
-    earlier run in the same setting finished are taken over. `finished` is told of each part.
+    The page shows what earlier runs left in the folder too. Ctrl-C or a full disk ends the run
+    and keeps the finished experiments. With `resume`, parts that an earlier run in the same
+    setting finished are taken over. `finished` is told of each part, `say` of damaged ones.
     """
-    check_writable(folder)
+    names = [experiment.name for experiment in experiments]
+    check_files(folder, names)
+    shown = saved_parts(folder, say)
+    check_files(folder, list(shown))
     parts: list[Part] = []
-    page, interrupted = None, False
-    for experiment in experiments:
-        key = key_of(experiment, setting)
-        part = saved_part(folder, experiment.name, key) if resume else None
-        reused = part is not None
-        try:
-            part = part or run_one(experiment, setting, folder, meter_of(experiment))
-        except KeyboardInterrupt:
-            interrupted = True
-            break
-        parts.append(part)
-        page = write_report(folder, parts, described(setting))
-        finished(part, reused)
-    return Result(page, tuple(parts), interrupted)
+    page, interrupted, unwritten = None, False, None
+    try:
+        for experiment in experiments:
+            part = shown.get(experiment.name) if resume else None
+            reused = part is not None and part.key == key_of(experiment, setting)
+            if part is None or not reused:
+                part = run_one(experiment, setting, meter_of(experiment))
+            parts.append(part)
+            shown[part.name] = part
+            if not reused:
+                part.save(folder)
+            page = write_report(folder, in_order(shown, names), described(setting))
+            finished(part, reused)
+    except KeyboardInterrupt:
+        interrupted = True
+    except NotWrittenError as error:
+        unwritten = error
+    return Result(page, tuple(parts), interrupted, unwritten)
 
 
-def run_one(experiment: Experiment, setting: Setting, folder: Path, meter: Meter) -> Part:
+def check_files(folder: Path, names: list[str]) -> None:
+    """Find out before the run what is in the way of the report."""
+    check_writable(folder, [PAGE, RESULTS, *files_of(names)])
+
+
+def in_order(parts: dict[str, Part], names: list[str]) -> list[Part]:
+    """As in the paper; those that it does not have, as they were asked for."""
+    order = list(dict.fromkeys([*EXPERIMENTS, *sorted(parts.keys() - names), *names]))
+    return sorted(parts.values(), key=lambda part: order.index(part.name))
+
+
+def run_one(experiment: Experiment, setting: Setting, meter: Meter) -> Part:
     began = time.perf_counter()
     record = experiment.run(setting, meter)
-    panels = render(
-        experiment.name, experiment.panels, record.data, folder / f"{experiment.name}.png"
-    )
-    part = Part(
+    panels, png = render(experiment.name, experiment.panels, record.data)
+    return Part(
         name=experiment.name,
         title=experiment.title,
         where=experiment.where,
@@ -75,10 +97,9 @@ def run_one(experiment: Experiment, setting: Setting, folder: Path, meter: Meter
             tuple((panel.title, svg) for panel, svg in zip(row, drawn, strict=True))
             for row, drawn in zip(experiment.panels, panels, strict=True)
         ),
+        picture=base64.b64encode(png).decode(),
         seconds=time.perf_counter() - began,
     )
-    part.save(folder)
-    return part
 
 
 def described(setting: Setting) -> dict[str, Any]:

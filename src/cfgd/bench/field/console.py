@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from cfgd.bench.field.cases import makers
-from cfgd.bench.field.runner import run
+from cfgd.bench.field.runner import FILES, run
 from cfgd.bench.field.standing import OURS, Standing
 from cfgd.bench.field.verdicts import verdicts
 from cfgd.data import gas
@@ -34,7 +34,7 @@ def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None
     for name in ("optax", "optimistix"):
         if importlib.util.find_spec(name) is None:
             raise ValueError(f"The rivals need {name}: pip install 'cfgd[bench]'.")
-    check_writable(out)
+    check_writable(out, FILES)
     problems = list(makers(quick, gas.read(data) if data is not None else gas.cached()))
     columns = (
         TextColumn("{task.description}"),
@@ -57,6 +57,8 @@ def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None
     console.print(render(report.standings, console.width))
     for verdict in verdicts(report.standings):
         console.print(verdict, highlight=False)
+    if report.unwritten is not None:
+        raise report.unwritten
     where = out.resolve()
     console.print(f"{where / 'bench.json'} and {where / 'bench.png'}", soft_wrap=True)
     if report.interrupted:

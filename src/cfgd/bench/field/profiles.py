@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 
 from cfgd.bench.field.standing import OURS, Run
+from cfgd.output import write
 
 
 def figure(runs: list[Run], out: Path) -> None:
@@ -37,7 +39,9 @@ def figure(runs: list[Run], out: Path) -> None:
             ax.set(title=f"{group}: {measure}", xlabel="times the best", ylabel="share solved")
         axes[0][column].legend(fontsize="small")
     for ending in ("png", "svg"):
-        canvas.savefig(out / f"bench.{ending}", dpi=150)
+        buffer = io.BytesIO()
+        canvas.savefig(buffer, format=ending, dpi=150)
+        write(out / f"bench.{ending}", buffer.getvalue())
 
 
 def profile(runs: list[Run], group: str, measure: str) -> dict[str, list[float]]:

@@ -22,7 +22,7 @@ from cfgd.bench.field.profiles import figure
 from cfgd.bench.field.rivals import rivals
 from cfgd.bench.field.standing import Run, Standing, table
 from cfgd.bench.field.work import PATIENCE, Outcome, Rival
-from cfgd.output import plain, write
+from cfgd.output import NotWrittenError, plain, write
 
 # seconds beside which the time of compiling does not count
 COMPILING = 8.0
@@ -33,9 +33,13 @@ TOLERANCES = tuple(10.0**-k for k in range(4, 15))
 IDLE = 4
 
 
+FILES = ("bench.json", "bench.png", "bench.svg")
+
+
 class Report(NamedTuple):
     standings: list[Standing]
     interrupted: bool
+    unwritten: NotWrittenError | None = None
 
 
 def run(
@@ -45,21 +49,23 @@ def run(
     say: Callable[[str], None] = lambda what: None,
     advance: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Run all; write `bench.json`, `bench.png` and `bench.svg` to `out`. Ctrl-C keeps the rest."""
+    """Run all; write `FILES` to `out`. Ctrl-C or a full disk ends it and keeps what is finished."""
     runs: list[Run] = []
-    interrupted = False
+    interrupted, unwritten = False, None
     try:
-        for name, make in problems:
-            for seed in range(seeds):
-                runs += _instance(make(seed), name, seed, say)
-                advance()
-            _write(out / "bench.json", runs, table(runs), seeds)
-    except KeyboardInterrupt:
-        interrupted = True
-    standings = table(runs)
-    _write(out / "bench.json", runs, standings, seeds)
-    figure(runs, out)
-    return Report(standings, interrupted)
+        try:
+            for name, make in problems:
+                for seed in range(seeds):
+                    runs += _instance(make(seed), name, seed, say)
+                    advance()
+                _write(out / "bench.json", runs, table(runs), seeds)
+        except KeyboardInterrupt:
+            interrupted = True
+        _write(out / "bench.json", runs, table(runs), seeds)
+        figure(runs, out)
+    except NotWrittenError as error:
+        unwritten = error
+    return Report(table(runs), interrupted, unwritten)
 
 
 def _instance(case: Case, name: str, seed: int, say: Callable[[str], None]) -> list[Run]:

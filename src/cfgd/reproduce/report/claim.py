@@ -95,10 +95,6 @@ class Outcome:
         hits = round(self.fraction * len(self.values))
         return f"median {number(self.median)}, {hits} of {len(self.values)}"
 
-    @classmethod
-    def read(cls, saved: dict[str, Any]) -> Outcome:
-        return cls(**{**saved, "values": tuple(saved["values"])})
-
 
 def number(value: float) -> str:
     """A number as a reader writes it.

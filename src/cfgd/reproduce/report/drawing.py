@@ -6,10 +6,10 @@ matplotlib is imported where it is used: it is an extra.
 from __future__ import annotations
 
 import dataclasses
+import html
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,22 +112,23 @@ def contours(
     axis.grid(False)
 
 
-def render(name: str, panels: Panels, data: Mapping[str, Any], png: Path) -> list[list[str]]:
-    """The panels as rows of SVG texts, and all of them in one PNG file."""
+def render(name: str, panels: Panels, data: Mapping[str, Any]) -> tuple[list[list[str]], bytes]:
+    """The panels as rows of SVG texts, and all of them in one PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
     with plt.rc_context(STYLE):
-        _draw_all(plt, panels, data, png)
-        return [
+        png = _png(plt, panels, data)
+        rows = [
             [_svg(plt, f"{name}-{i}-{j}", panel, data) for j, panel in enumerate(row)]
             for i, row in enumerate(panels)
         ]
+    return rows, png
 
 
-def _draw_all(plt: Any, panels: Panels, data: Mapping[str, Any], png: Path) -> None:
+def _png(plt: Any, panels: Panels, data: Mapping[str, Any]) -> bytes:
     widest = max(len(row) for row in panels)
     size = (PANEL[0] * widest, (PANEL[1] + 0.2) * len(panels))
     figure = plt.figure(figsize=size)
@@ -135,8 +136,10 @@ def _draw_all(plt: Any, panels: Panels, data: Mapping[str, Any], png: Path) -> N
         for axis, panel in zip(np.ravel(subfigure.subplots(1, len(row))), row, strict=True):
             panel.draw(axis, data)
             axis.set_title(panel.title)
-    figure.savefig(png, dpi=130)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
     plt.close(figure)
+    return buffer.getvalue()
 
 
 def _column(figure: Any, rows: int) -> Sequence[Any]:
@@ -156,7 +159,9 @@ def _svg(plt: Any, salt: str, panel: Panel, data: Mapping[str, Any]) -> str:
 def themed(svg: str, salt: str, title: str) -> str:
     """Inline SVG: colours as the page's variables, ids of its own, a title for screen readers."""
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # the page has the one rule of the style, and no use for the text of a formula
+    for needless in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):
+        svg = re.sub(needless, "", svg, flags=re.DOTALL)
     for name, code in LIGHT.items():
         svg = svg.replace(code, f"var(--{name})")
     svg = re.sub(r'\bid="', f'id="{salt}-', svg)
@@ -169,5 +174,6 @@ def themed(svg: str, salt: str, title: str) -> str:
     assert box is not None
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'{box.group(0)} role="img" aria-label="{title}">' + svg[opening.end() :].strip()
+        f'{box.group(0)} role="img" aria-label="{html.escape(title)}">'
+        + svg[opening.end() :].strip()
     )

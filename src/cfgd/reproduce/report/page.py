@@ -14,6 +14,8 @@ from cfgd.reproduce.report.part import Part
 MARKS = {HOLDS: ("✓", "yes"), FAILS: ("✗", "no")}  # a mark and a word, not a colour alone
 PLURAL = {HOLDS: "hold", FAILS: "do not hold", NOT_COMPARABLE: "not comparable"}
 PAPER = "Shin, Darbon, Karniadakis: A Caputo fractional gradient-based method for optimization"
+# whatever might slip into the page: it runs nothing and asks nobody
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 CSS = """
 :root { color-scheme: light dark; --page: #ffffff; --card: #f6f7f9; --soft: #5b6470; LIGHT }
@@ -46,6 +48,7 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }
 figure { margin: 0; background: var(--card); border-radius: .6rem; padding: .8rem .6rem .4rem; }
 figcaption { font-weight: 600; font-size: .93rem; padding: 0 .4rem .3rem; }
+svg * { stroke-linejoin: round; stroke-linecap: butt; }
 svg { width: 100%; height: auto; display: block; max-width: 36rem; margin: auto; }
 .note { border-left: 3px solid var(--yellow); padding-left: .8rem; }
 details { margin: .6rem 0; } summary { cursor: pointer; color: var(--soft); }
@@ -70,8 +73,8 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 
 def page(parts: Sequence[Part], facts: Mapping[str, Any]) -> str:
     """The whole page."""
-    size = facts["setting"]["size"]
-    kind = "the paper's iteration counts" if size == "full" else f"the {size} setting"
+    mixed = len({made(part) for part in parts}) > 1
+    kind = "several settings, named with each figure" if mixed else setting_of(parts[0])
     counts = "".join(
         f'<li><b class="{MARKS.get(verdict, ("", "open"))[1]}">{n}</b>{PLURAL[verdict]}</li>'
         for verdict, n in facts["verdicts"].items()
@@ -80,6 +83,7 @@ def page(parts: Sequence[Part], facts: Mapping[str, Any]) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="The paper's figures from fresh runs; which claims hold.">
 <title>Caputo fractional gradient descent, reproduced</title>
@@ -97,7 +101,7 @@ tolerances fixed before the run: those that fail are shown as failing. This page
 </header>
 <main>
 {summary(parts)}
-{"".join(section(part) for part in parts)}
+{"".join(section(part, made(part) if mixed else "") for part in parts)}
 </main>
 <footer>
 <h2>How this page was made</h2>
@@ -112,8 +116,8 @@ PNG file beside this page.</p>
 
 def summary(parts: Sequence[Part]) -> str:
     body = "".join(
-        f'<tr><th class="group" colspan="4"><a href="#{part.name}">{escape(part.title)}</a></th>'
-        f"</tr>{''.join(row(outcome) for outcome in part.outcomes)}"
+        f'<tr><th class="group" colspan="4"><a href="#{escape(part.name)}">{escape(part.title)}'
+        f"</a></th></tr>{''.join(row(outcome) for outcome in part.outcomes)}"
         for part in parts
     )
     return (
@@ -129,12 +133,26 @@ def row(outcome: Outcome) -> str:
         f'<tr class="claim"><td>{escape(outcome.says)}<small>{escape(outcome.where)}</small></td>'
         f'<td class="number" data-label="wanted">{escape(outcome.wanted)}</td>'
         f'<td class="number" data-label="measured">{escape(outcome.measured)}</td>'
-        f'<td data-label="verdict"><span class="verdict {kind}">{mark} {outcome.verdict}</span>'
-        f"{why}</td></tr>"
+        f'<td data-label="verdict"><span class="verdict {kind}">{mark} '
+        f"{escape(outcome.verdict)}</span>{why}</td></tr>"
     )
 
 
-def section(part: Part) -> str:
+def setting_of(part: Part) -> str:
+    size = part.key["size"]
+    return "the paper's iteration counts" if size == "full" else f"the {size} setting"
+
+
+def made(part: Part) -> str:
+    """The setting of a part where not all have the same."""
+    seeds = part.key["seeds"]
+    often = "" if seeds is None else f", {seeds} seed{'s' if seeds > 1 else ''}"
+    return f"{setting_of(part)}{often}, cfgd {part.key['version']}"
+
+
+def section(part: Part, made: str) -> str:
+    name = escape(part.name)
+    facts = " · ".join(fact for fact in (part.where, duration(part.seconds), made) if fact)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in part.notes)
     rows = "".join(
         '<div class="row">'
@@ -145,10 +163,10 @@ def section(part: Part) -> str:
         for row in part.panels
     )
     return (
-        f'<section id="{part.name}"><h2>{escape(part.title)}</h2><small>{escape(part.where)} · '
-        f"{duration(part.seconds)}</small><p>{escape(part.about)}</p>{notes}{rows}"
+        f'<section id="{name}"><h2>{escape(part.title)}</h2><small>{escape(facts)}</small>'
+        f"<p>{escape(part.about)}</p>{notes}{rows}"
         f"<details><summary>Parameters and seeds</summary>{definitions(part.parameters)}"
-        f'<p><a href="{part.name}.png">{part.name}.png</a></p></details></section>'
+        f'<p><a href="{name}.png">{name}.png</a></p></details></section>'
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cfgd.output import write
 from cfgd.reproduce.report.claim import Outcome
 
 PARTS = "parts"
+PNG = b"\x89PNG\r\n\x1a\n"  # how such a file begins
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,20 +29,21 @@ class Part:
     parameters: dict[str, Any]
     notes: tuple[str, ...]
     panels: tuple[tuple[tuple[str, str], ...], ...]  # rows of (title, SVG)
+    picture: str  # all panels in one PNG, as base64: it can be had again without a run
     seconds: float
 
     def save(self, folder: Path) -> None:
         write(folder / PARTS / f"{self.name}.json", json.dumps(dataclasses.asdict(self)))
 
+    def draw(self, folder: Path) -> None:
+        """The PNG file, if it is not there as it should be."""
+        path, raw = folder / f"{self.name}.png", base64.b64decode(self.picture)
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == raw:
+                return
+        write(path, raw)
 
-def saved_part(folder: Path, name: str, key: Mapping[str, Any]) -> Part | None:
-    """The part that an earlier run left, if it was made in the same setting."""
-    try:
-        saved = json.loads((folder / PARTS / f"{name}.json").read_text(encoding="utf-8"))
-        saved["outcomes"] = tuple(Outcome.read(outcome) for outcome in saved["outcomes"])
-        saved["notes"] = tuple(saved["notes"])
-        saved["panels"] = tuple(tuple((*panel,) for panel in row) for row in saved["panels"])
-        part = Part(**saved)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None  # missing, cut short, or of another version: run it again
-    return part if part.key == key else None
+
+def files_of(names: list[str]) -> list[str]:
+    """The files of these parts in the folder of the report."""
+    return [f"{name}.png" for name in names] + [f"{PARTS}/{name}.json" for name in names]

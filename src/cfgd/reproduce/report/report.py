@@ -16,11 +16,14 @@ from cfgd.reproduce.report.claim import VERDICTS, Outcome
 from cfgd.reproduce.report.page import page
 from cfgd.reproduce.report.part import Part
 
+PAGE, RESULTS = "index.html", "results.json"
 PACKAGES = ("cfgd", "jax", "numpy", "scipy", "matplotlib")
 
 
 def write_report(folder: Path, parts: Sequence[Part], setting: Mapping[str, Any]) -> Path:
-    """`index.html` and `results.json` of the parts; returns the page."""
+    """`index.html`, `results.json` and the figures of the parts; returns the page."""
+    for part in parts:
+        part.draw(folder)
     facts = {
         "setting": dict(setting),
         "versions": versions(),
@@ -28,9 +31,9 @@ def write_report(folder: Path, parts: Sequence[Part], setting: Mapping[str, Any]
         "verdicts": count([outcome for part in parts for outcome in part.outcomes]),
     }
     results = {**facts, "experiments": [_plain(part) for part in parts]}
-    write(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False))
-    write(folder / "index.html", page(parts, facts))
-    return folder / "index.html"
+    write(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False))
+    write(folder / PAGE, page(parts, facts))
+    return folder / PAGE
 
 
 def count(outcomes: Sequence[Outcome]) -> dict[str, int]:
@@ -45,6 +48,7 @@ def versions() -> dict[str, str]:
 
 def _plain(part: Part) -> Any:
     kept = dataclasses.asdict(part)
-    del kept["panels"], kept["key"]
+    del kept["panels"], kept["picture"]
+    kept["setting"] = kept.pop("key")  # parts of other runs may stand beside those of this one
     kept["panels"] = [[title for title, _ in row] for row in part.panels]
     return plain(kept)
