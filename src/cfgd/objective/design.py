@@ -12,7 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check
+from cfgd.given import computed_in
 from cfgd.objective.samples import sum_of_parts
+from cfgd.precision import own_promotion
 from cfgd.types import Data, DType, Samples, Vector, Vectors
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
@@ -30,6 +32,8 @@ def design(owner: str, X: Any) -> Dense | Sparse:
         return Dense(_check.matrix(owner, "X", X))
     if len(X.shape) != 2 or 0 in X.shape:
         _check.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
+    if computed_in(X.dtype) != X.dtype:  # scipy has no sums of halves
+        X = X.astype(computed_in(X.dtype))
     csr = X.tocsr().copy()
     csr.sum_duplicates()  # and rows in order
     coo = csr.tocoo()
@@ -67,7 +71,8 @@ class Dense(eqx.Module):
 
     def gram(self, weight: Samples, l2: Data) -> Data:
         """X' diag(weight) X + l2."""
-        return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
+        with own_promotion():
+            return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors

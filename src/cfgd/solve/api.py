@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cfgd import _check
 from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
 from cfgd.solve.options import Options
@@ -63,7 +64,8 @@ def minimize(
         progress=progress,
     )
     method = Auto() if method is None else method
-    solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
+    with _check.concrete(options.owner):
+        solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -110,4 +112,5 @@ def sweep(
         callback=callback,
         progress=progress,
     )
-    return Run(options, problem(options, objective, x0, methods, swept=True), began).go()
+    with _check.concrete(options.owner):
+        return Run(options, problem(options, objective, x0, methods, swept=True), began).go()
