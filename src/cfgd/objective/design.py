@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check
-from cfgd.given import computed_in
 from cfgd.objective.samples import sum_of_parts
 from cfgd.precision import own_promotion
 from cfgd.types import Data, DType, Samples, Vector, Vectors
@@ -32,8 +31,6 @@ def design(owner: str, X: Any) -> Dense | Sparse:
         return Dense(_check.matrix(owner, "X", X))
     if len(X.shape) != 2 or 0 in X.shape:
         _check.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
-    if computed_in(X.dtype) != X.dtype:  # scipy has no sums of halves
-        X = X.astype(computed_in(X.dtype))
     csr = X.tocsr().copy()
     csr.sum_duplicates()  # and rows in order
     coo = csr.tocoo()
