@@ -82,7 +82,6 @@ def test_sparse_long_doubles_become_float64():
 
 
 TARGETS = {
-    "nullable labels": pd.Series([True, False, True, True], dtype="boolean"),
     "float16": Y.astype(np.float16),
     "big-endian": Y.astype(">f4"),
 }
@@ -121,7 +120,6 @@ STARTS = {
     "bfloat16 of JAX": (jnp.asarray(X0, jnp.bfloat16), F32, jax.Array, F32),
     "longdouble": (X0.astype(np.longdouble), np.longdouble, np.ndarray, F64),
     "big-endian": (X0.astype(">f8"), ">f8", np.ndarray, F64),
-    "labels of pandas": (pd.Series([True, False, True], dtype="boolean"), F64, np.ndarray, F64),
     "float32 of JAX with float64 data": (jnp.asarray(X0, F32), F64, np.ndarray, F64),
 }
 
@@ -129,7 +127,7 @@ STARTS = {
 @pytest.mark.parametrize(("x0", "data", "kind", "dtype"), STARTS.values(), ids=STARTS)
 def test_x_becomes(x0, data, kind, dtype):
     f = cfgd.Quadratic(A.astype(data), B.astype(data))
-    x = cfgd.minimize(f, x0, GD, tolerance=1e-5, callback=no_answer).x
+    x = cfgd.minimize(f, x0, tolerance=1e-5, callback=no_answer).x
     assert isinstance(x, kind)
     assert x.dtype == dtype
     np.testing.assert_allclose(x, END, rtol=1e-3)
@@ -150,8 +148,8 @@ def test_x_is_as_precise_as_the_point_that_was_judged():
 
 
 def test_a_custom_node_of_numbers_is_a_pytree():
-    Pair = jax.tree_util.Partial  # any node that is no list
-    assert as_tree("f", "x", Pair(len, np.float64(1.0), 2)).args[1].dtype == F64
+    node = jax.tree_util.Partial(len, 0.5, 2)  # or any other that is no list
+    assert as_tree("f", "x", node).args == (0.5, 2.0)
 
 
 def test_a_tolerance_beyond_all_numbers_ends_at_once():
@@ -303,10 +301,6 @@ RETURNS = {
         run(record={"a": lambda x: jax.random.key(0)}),
         "`minimize(record['a']=...)` must return numbers, got dtype key<fry>.",
     ),
-    "no number that is kept": (
-        run(record={"a": "point"}),
-        "`minimize(record=...)` must name a number that the method keeps (k, eta), got 'point'.",
-    ),
     "an array from a callback": (
         run(callback=lambda solution: solution.x),
         "`minimize(callback=...)` must return something true or false, got shape (3,).",
@@ -322,10 +316,6 @@ RETURNS = {
     "None from an activation": (
         lambda: cfgd.ShallowNetwork(Y, Y, 2, lambda u: None),
         "`ShallowNetwork(activation=...)` must return a scalar, got a NoneType.",
-    ),
-    "None from a function": (
-        run(f=lambda x: None),
-        "`minimize(objective=...)` must return a scalar, got a NoneType.",
     ),
 }
 REFUSED = {
@@ -535,12 +525,11 @@ def test_harmless_problems_are_solved(solve, setting):
     np.testing.assert_array_equal(solution.x, expected.x)
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
-def test_objectives_of_jax_arrays_answer(setting):
+def test_objectives_of_jax_arrays_answer():
     z, x = jnp.asarray(Y, F32), jnp.linspace(0, 1, 6, dtype=F32)
     f = cfgd.ShallowNetwork(z, z, 2)
     expected = f.gradient(x), f.coordinate_slope(x, x + 1)
-    with setting():
+    with jax.numpy_rank_promotion("raise"):
         assert np.isfinite(f.value(x))
         seen = f.gradient(x), f.coordinate_slope(x, x + 1)
     np.testing.assert_array_equal(seen, expected)
