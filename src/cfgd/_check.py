@@ -202,7 +202,7 @@ def function(owner: str, field: str, value: Any, wanted: str) -> None:
 def rounding(value: Any) -> float:
     """Of numbers as they were given; 0 where they have no type of their own."""
     dtype = getattr(value, "dtype", None)
-    known = dtype is not None and jnp.issubdtype(dtype, jnp.floating)
+    known = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
     return float(jnp.finfo(dtype).eps) if known else 0.0
 
 
