@@ -6,21 +6,30 @@ shapes and dtypes are checked.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
+from cfgd.given import as_array
 from cfgd.types import Values
 
+# what loops count in
+MOST = 2**31 - 1
+# what JAX says where a value must be known that is not
+UNKNOWN = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
-def fail(owner: str, field: str, wanted: str, got: object) -> NoReturn:
-    raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.")
+
+def fail(
+    owner: str, field: str, wanted: str, got: object, cause: Exception | None = None
+) -> NoReturn:
+    raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.") from cause
 
 
 def warn(message: str) -> None:
@@ -41,22 +50,53 @@ def traced(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
-    """`value` as a finite floating array; integers become float64, JAX arrays stay JAX arrays."""
+def is_counted(value: Values) -> bool:
+    """Whether it holds integers or labels, which have no precision of their own."""
+    return jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool
+
+
+def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
+    """`value` as an array of real numbers of whatever kind; JAX arrays stay JAX arrays."""
     if traced(value):
         return value
-    if not isinstance(value, jax.Array):
-        try:
-            value = np.asarray(value)
-        except ValueError:
-            fail(owner, field, wanted, "rows of different lengths")
-    if value.dtype.kind in "biu":
-        value = np.asarray(value).astype(np.float64)
+    unmasked(owner, field, value)
+    try:
+        value = as_array(value)
+    except ValueError:
+        fail(owner, field, wanted, "rows of different lengths")
     # numpy's kind of an extension float (bfloat16) is "V", hence jax's own test
-    if not jax.numpy.issubdtype(value.dtype, jax.numpy.floating):
+    if not jnp.issubdtype(value.dtype, jnp.floating) and not is_counted(value):
         fail(owner, field, wanted, f"an array of dtype {value.dtype}")
-    finite(owner, field, value)
     return value
+
+
+def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
+    """`value` as a floating array; integers become float64."""
+    value = real(owner, field, value, wanted)
+    if traced(value) or not is_counted(value):
+        return value
+    return np.asarray(value).astype(np.float64)
+
+
+def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
+    """`value` as a finite floating array."""
+    value = floating(owner, field, value, wanted)
+    if not traced(value):
+        finite(owner, field, value)
+    return value
+
+
+def unmasked(owner: str, field: str, value: Any) -> None:
+    """What is masked would count as a number once the mask is gone."""
+    if isinstance(value, list | tuple):
+        for i, part in enumerate(value):
+            if isinstance(part, np.ma.MaskedArray):
+                unmasked(owner, f"{field}[{i}]", part)
+    elif isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
+        masked = np.argwhere(np.ma.getmaskarray(value))
+        first = tuple(int(i) for i in masked[0])
+        got = "one" if len(masked) == 1 else f"{len(masked)}, the first"
+        fail(owner, field, "have no masked entries", got + _at(first))
 
 
 def finite(owner: str, field: str, value: Values) -> None:
@@ -66,8 +106,11 @@ def finite(owner: str, field: str, value: Values) -> None:
         return
     first = tuple(int(i) for i in np.argwhere(bad)[0])
     worth = np.asarray(value, dtype=np.float64)[first]
-    place = "" if not first else f" at index {first[0] if len(first) == 1 else first}"
-    fail(owner, field, "be finite", f"{worth}{place}")
+    fail(owner, field, "be finite", f"{worth}{_at(first)}")
+
+
+def _at(index: tuple[int, ...]) -> str:
+    return "" if not index else f" at index {index[0] if len(index) == 1 else index}"
 
 
 def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Values:
@@ -114,6 +157,8 @@ def integer(owner: str, field: str, value: Any, least: int = 1) -> int:
         fail(owner, field, wanted, repr(value))
     if value < least:
         fail(owner, field, wanted, value)
+    if value > MOST:
+        fail(owner, field, f"be at most {MOST}", value)
     return int(value)
 
 
@@ -135,7 +180,7 @@ def key(owner: str, value: Any) -> Any:
     """The data of a JAX key, as NumPy: an integer, a key of either kind, or its data."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.asarray(jax.random.key_data(jax.random.key(int(value))))
-    if isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
         return value if traced(value) else np.asarray(value)
@@ -148,12 +193,28 @@ def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str
     return value
 
 
-def symmetric_psd(owner: str, field: str, A: Values) -> None:
-    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient."""
+def function(owner: str, field: str, value: Any, wanted: str) -> None:
+    """A class is callable too, but what it returns is an instance of it."""
+    if not callable(value) or isinstance(value, type):
+        fail(owner, field, wanted, repr(value))
+
+
+def rounding(value: Any) -> float:
+    """Of numbers as they were given; 0 where they have no type of their own."""
+    dtype = getattr(value, "dtype", None)
+    known = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
+    return float(jnp.finfo(dtype).eps) if known else 0.0
+
+
+def symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
+    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient.
+
+    `rounding` is that of the entries as they were given, if they have fewer digits than A.
+    """
     if traced(A):
         return
     A = np.asarray(A)
-    tiny = 1e3 * float(jax.numpy.finfo(A.dtype).eps)
+    tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)
     scale = float(np.abs(A).max(initial=0.0))
     gap = float(np.abs(A - A.T).max(initial=0.0))
     if gap > tiny * scale:
@@ -170,11 +231,86 @@ def symmetric_psd(owner: str, field: str, A: Values) -> None:
         fail(owner, field, wanted, f"a negative minor of rows and columns {row} and {column}")
 
 
-def scalar_function(owner: str, field: str, fn: Callable[..., ArrayLike], x: Values) -> None:
+@contextlib.contextmanager
+def traceable(owner: str, field: str, instead: str = "") -> Iterator[None]:
+    """A function of the user's runs in here that is called with values yet unknown."""
+    try:
+        yield
+    except UNKNOWN as error:
+        wanted = f"be written in JAX (jax.numpy for NumPy, jnp.where for `if`, no float()){instead}"
+        fail(owner, field, wanted, f"a {type(error).__name__}", error)
+
+
+@contextlib.contextmanager
+def concrete(owner: str) -> Iterator[None]:
+    """What runs in here looks at numbers, so that none of them may be unknown."""
+    try:
+        yield
+    except UNKNOWN as error:
+        raise ValueError(
+            f"`{owner}` must be called with numbers that are known, outside of jit, vmap and grad "
+            "(for many starts or settings there is `sweep`), and with rules that are written in "
+            f"JAX, got a {type(error).__name__}."
+        ) from error
+
+
+def scalar_function(
+    owner: str, field: str, fn: Callable[..., Any], *args: Any, instead: str = ""
+) -> None:
     """A function that is minimised returns one real number."""
-    out = jax.eval_shape(fn, x)
-    if not hasattr(out, "shape") or out.shape != ():
-        got = f"shape {out.shape}" if hasattr(out, "shape") else f"a {type(out).__name__}"
-        fail(owner, field, "return a scalar", got)
-    if not jax.numpy.issubdtype(out.dtype, jax.numpy.floating):
-        fail(owner, field, "return a real number", f"dtype {out.dtype}")
+
+    def complaint(out: Any) -> tuple[str, str] | None:
+        if isinstance(out, bool | int | float | complex):
+            out = jnp.asarray(out)
+        if not hasattr(out, "shape") or out.shape != ():
+            return "return a scalar", kind(out)
+        if not jnp.issubdtype(out.dtype, jnp.floating):
+            return "return a real number", f"dtype {out.dtype}"
+        return None
+
+    with traceable(owner, field, instead):
+        _look_at_return(owner, field, complaint, fn, *args)
+
+
+def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: Any) -> int:
+    """A function that is recorded returns numbers: how many, found out without any work."""
+    count = 0
+
+    def complaint(out: Any) -> tuple[str, str] | None:
+        nonlocal count
+        try:
+            numbers = jnp.asarray(out)
+        except (TypeError, ValueError):  # also JAX's own, of a list that holds no numbers
+            return "return numbers", kind(out)
+        if not jnp.issubdtype(numbers.dtype, jnp.number) and numbers.dtype != bool:
+            return "return numbers", f"dtype {numbers.dtype}"
+        count = numbers.size
+        return None
+
+    with traceable(owner, field):
+        _look_at_return(owner, field, complaint, fn, *args)
+    return count
+
+
+def _look_at_return(
+    owner: str,
+    field: str,
+    complaint: Callable[[Any], tuple[str, str] | None],
+    fn: Callable[..., Any],
+    *args: Any,
+) -> None:
+    """Call fn with values yet unknown, and complain about what it returns."""
+    found: list[tuple[str, str]] = []
+
+    def call(*args: Any) -> None:
+        said = complaint(fn(*args))
+        found.extend([said] if said else [])
+
+    jax.eval_shape(call, *args)
+    for wanted, got in found:  # out here, where JAX adds no notes to an error
+        fail(owner, field, wanted, got)
+
+
+def kind(value: Any) -> str:
+    """What was given instead, in few words."""
+    return f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"

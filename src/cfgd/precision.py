@@ -3,19 +3,23 @@
 JAX turns float64 into float32 unless told otherwise. The user's own configuration is never
 touched: float64 data is worked on inside `jax.enable_x64(True)` and leaves it as NumPy, since
 outside of it JAX would round a float64 array of its own at the first operation.
+
+Nor do the user's checks reach into cfgd, where types and ranks are mixed, and NaN means "none yet",
+on purpose: in here promotion is JAX's default, and the solver looks for non-finite values itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd.given import as_array, computed_in
 from cfgd.types import DType
 
 P = ParamSpec("P")
@@ -34,15 +38,26 @@ def precision_of(*trees: Any) -> DType:
     """
     arrays = [leaf for leaf in jax.tree.leaves(trees) if is_array(leaf)]
     bits = [
-        jnp.finfo(leaf.dtype).bits
+        jnp.finfo(computed_in(leaf.dtype)).bits
         for leaf in arrays
         if jnp.issubdtype(leaf.dtype, jnp.floating) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
     ]
     return np.dtype(np.float32 if bits and max(bits) <= 32 else np.float64)
 
 
-def in_precision(dtype: DType) -> contextlib.AbstractContextManager[object]:
-    return jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
+@contextlib.contextmanager
+def own_promotion() -> Iterator[None]:
+    """JAX's default promotion of types and ranks, whatever the user wants for his own code."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@contextlib.contextmanager
+def in_precision(dtype: DType) -> Iterator[None]:
+    """Where cfgd's programs run: the one door to them."""
+    wide = jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
+    with wide, own_promotion(), jax.debug_nans(False), jax.debug_infs(False):
+        yield
 
 
 def cast(tree: Any, dtype: DType) -> Any:
@@ -51,7 +66,8 @@ def cast(tree: Any, dtype: DType) -> Any:
     def one(leaf: Any) -> Any:
         if not is_array(leaf):
             return leaf
-        return jnp.asarray(leaf, dtype if jnp.issubdtype(leaf.dtype, jnp.floating) else None)
+        floats = jnp.issubdtype(leaf.dtype, jnp.floating)
+        return jnp.asarray(as_array(leaf), dtype if floats else None)
 
     return jax.tree.map(one, tree)
 
@@ -70,14 +86,15 @@ def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
     """NumPy arrays and numbers are computed on in their precision and come back as NumPy.
 
     JAX arrays, traced or not, pass untouched: under `jit`, `grad` and `vmap` the function is
-    the plain JAX function it decorates.
+    the plain JAX function it decorates, but for promotion.
     """
 
     @functools.wraps(fn)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves = jax.tree.leaves((args, kwargs))
         if any(isinstance(leaf, jax.Array) for leaf in leaves):
-            return fn(*args, **kwargs)
+            with own_promotion():
+                return fn(*args, **kwargs)
         with in_precision(precision_of(leaves)):
             return to_numpy(fn(*args, **kwargs))
 

@@ -13,15 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.precision import is_array
-from cfgd.types import Data, Values, Vector
+from cfgd.types import Data, DType, Values, Vector
 
 
 def as_tree(owner: str, field: str, x: Any) -> Any:
     """`x` with checked, floating array leaves; a list of numbers is a vector, not a pytree."""
-    if not any(is_array(leaf) for leaf in jax.tree.leaves(x)) and not isinstance(x, dict):
-        x = _check.array(owner, field, x)
-    elif not is_array(x):
+    if _is_pytree(x):
         x = jax.tree_util.tree_map_with_path(
             lambda path, leaf: _check.array(owner, field + jax.tree_util.keystr(path), leaf), x
         )
@@ -30,6 +27,14 @@ def as_tree(owner: str, field: str, x: Any) -> Any:
     if not jax.tree.leaves(x) or sum(jnp.size(leaf) for leaf in jax.tree.leaves(x)) == 0:
         _check.fail(owner, field, "hold at least one number", "nothing")
     return x
+
+
+def _is_pytree(x: Any) -> bool:
+    if x is None or jax.tree_util.all_leaves([x]):
+        return False
+    # numbers of NumPy are numbers; arrays without axes are not
+    arrays = any(isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(x))
+    return arrays or not isinstance(x, list | tuple)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +66,22 @@ class Structure:
             for start, end, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
         ]
         return jax.tree.unflatten(self.treedef, leaves)
+
+
+def widened(x0: Any, dtype: DType) -> Any:
+    """x0 in the wider of its own precision and `dtype`, in which results come back like it.
+
+    A float64 result rounded to the float32 of x0 would not be the point that was judged. Where
+    the user's JAX has no float64, it is NumPy's.
+    """
+
+    def one(leaf: Values) -> Values:
+        if not isinstance(leaf, jax.Array) or leaf.dtype.itemsize >= dtype.itemsize:
+            return leaf
+        known = jax.dtypes.canonicalize_dtype(dtype) == dtype
+        return jnp.asarray(leaf, dtype) if known else np.asarray(leaf, dtype)
+
+    return jax.tree.map(one, x0)
 
 
 def like(tree: Any, x0: Any) -> Any:

@@ -163,9 +163,9 @@ def both(name, make):
             lambda: make(X, Y[:3]),
             f"`{name}(y=...)` must have shape (4,), got (3,).",
         ),
-        f"{name}, y a column": (
-            lambda: make(X, Y[:, None]),
-            f"`{name}(y=...)` must have shape (4,), got (4, 1).",
+        f"{name}, y two columns": (
+            lambda: make(X, np.stack([Y, Y], 1)),
+            f"`{name}(y=...)` must have shape (4,), got (4, 2).",
         ),
         f"{name}, y words": (
             lambda: make(X, ["yes", "no", "no", "yes"]),

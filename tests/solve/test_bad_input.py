@@ -120,9 +120,9 @@ OBJECTIVES = {
         lambda: LeastSquares(np.ones((3, 2)), np.zeros(2)),
         "`LeastSquares(y=...)` must have shape (3,), got (2,).",
     ),
-    "y is a column": (
-        lambda: LeastSquares(np.ones((3, 2)), np.zeros((3, 1))),
-        "`LeastSquares(y=...)` must have shape (3,), got (3, 1).",
+    "y is two columns": (
+        lambda: LeastSquares(np.ones((3, 2)), np.zeros((3, 2))),
+        "`LeastSquares(y=...)` must have shape (3,), got (3, 2).",
     ),
     "X is a vector": (
         lambda: LeastSquares(np.ones(3), np.zeros(3)),

@@ -73,7 +73,8 @@ def settle(
             _warn(owner, f, pair[0], float(left))
         return value
 
-    return numpy_in_numpy_out(first_enough)(*numbers)
+    with _check.traceable(owner, "f"):
+        return numpy_in_numpy_out(first_enough)(*numbers)
 
 
 def _warn(owner: str, f: Curve, nodes: int, left: float) -> None:

@@ -91,9 +91,10 @@ def fractional_gradient(
         if value.shape not in ((), (d,)):
             wanted = f"be a number or have shape ({d},)"
             _check.fail(owner, field, wanted, f"shape {tuple(value.shape)}")
-    return numpy_in_numpy_out(_on_trees)(
-        objective.flat(structure), structure, x, terminal, alpha, beta, nodes
-    )
+    with _check.traceable(owner, "objective"):
+        return numpy_in_numpy_out(_on_trees)(
+            objective.flat(structure), structure, x, terminal, alpha, beta, nodes
+        )
 
 
 @eqx.filter_jit

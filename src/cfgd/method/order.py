@@ -14,12 +14,14 @@ import numpy as np
 from cfgd import _check
 from cfgd.method.direction import Memory, memory_of
 from cfgd.method.settings import Rule, Word, is_open, number, table
+from cfgd.precision import own_promotion
 from cfgd.types import Count, Numbers
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
     """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta."""
-    return gamma + (1 - alpha) / (2 - alpha)
+    with own_promotion():
+        return gamma + (1 - alpha) / (2 - alpha)
 
 
 def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
@@ -135,6 +137,9 @@ class Stages(_Given):
             got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
             _check.fail(owner, "stages", "have numbers of one shape", got)
         ends = np.cumsum([stage.iterations for stage in stages])
+        if ends[-1] > _check.MOST:
+            wanted = f"have at most {_check.MOST} iterations together"
+            _check.fail(owner, "stages", wanted, ends[-1])
         self.ends = ends.astype(np.int32)
         self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
         self.beta = np.stack(np.broadcast_arrays(*[stage.beta for stage in stages]))

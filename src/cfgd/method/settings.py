@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.given import as_array
 from cfgd.precision import is_array
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Vector, Vectors
@@ -111,7 +112,7 @@ class Place:
         """What stands there, as arrays: a number of Python's would be a new trace each time."""
         value, owner = getattr(self.rule, self.field), type(self.rule).__name__
         if is_array(value):
-            return value
+            return as_array(value)
         if self.kind.name == "number":
             return _check.array(owner, self.name, value, "be a number")
         return as_tree(owner, self.name, value)

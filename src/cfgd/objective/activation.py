@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
-from cfgd.types import Data, Numbers, Scalar
+from cfgd.precision import in_precision
+from cfgd.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)
 Answer: TypeAlias = tuple[Numbers, Numbers, Numbers]
@@ -71,10 +72,13 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def activation_of(owner: str, activation: Any) -> Activation:
+def activation_of(owner: str, activation: Any, dtype: DType) -> Activation:
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     if not callable(activation):
         wanted = f"be one of {', '.join(ACTIVATIONS)}, or a function of one number"
         _check.fail(owner, "activation", wanted, repr(activation))
+    with in_precision(dtype):
+        one = jax.ShapeDtypeStruct((), dtype)
+        _check.scalar_function(owner, "activation", activation, one)
     return Custom(activation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from contextlib import AbstractContextManager
 from typing import Any
 
 import equinox as eqx
@@ -68,19 +69,25 @@ class Objective(eqx.Module):
     @numpy_in_numpy_out
     def gradient(self, x: Any) -> Any:
         flat, structure, (vector,) = self._on_vectors(x)
-        return structure.unravel(_gradient(flat, vector))
+        with self._traceable():
+            return structure.unravel(_gradient(flat, vector))
 
     @numpy_in_numpy_out
     def coordinate_slope(self, x: Any, t: Any) -> Any:
         """f_j'(t_j) for all j: the slope along coordinate j where only x_j is replaced by t_j."""
         flat, structure, (vector, at) = self._on_vectors(x, t)
-        return structure.unravel(_slopes(flat, vector, at)[0])
+        with self._traceable():
+            return structure.unravel(_slopes(flat, vector, at)[0])
 
     @numpy_in_numpy_out
     def coordinate_curvature(self, x: Any, t: Any) -> Any:
         """f_j''(t_j) for all j, as `coordinate_slope`."""
         flat, structure, (vector, at) = self._on_vectors(x, t)
-        return structure.unravel(_slopes(flat, vector, at)[1])
+        with self._traceable():
+            return structure.unravel(_slopes(flat, vector, at)[1])
+
+    def _traceable(self) -> AbstractContextManager[None]:
+        return _check.traceable(type(self).__name__, "fn" if hasattr(self, "fn") else "value")
 
     def _on_vectors(self, *points: Any) -> tuple[Objective, Structure, list[Vector]]:
         owner = type(self).__name__

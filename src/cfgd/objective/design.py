@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from cfgd import _check
 from cfgd.objective.samples import sum_of_parts
+from cfgd.precision import own_promotion
 from cfgd.types import Data, DType, Samples, Vector, Vectors
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
@@ -67,7 +68,8 @@ class Dense(eqx.Module):
 
     def gram(self, weight: Samples, l2: Data) -> Data:
         """X' diag(weight) X + l2."""
-        return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
+        with own_promotion():
+            return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Line, Point, slope_along
@@ -80,7 +81,7 @@ class LeastSquares(AnyQuadratic):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        x = jnp.asarray(x)
+        x = jnp.asarray(_check.floating("LeastSquares", "x", x))
         residual = self.X.times(x) - self.y
         return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
 

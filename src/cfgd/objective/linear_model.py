@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.objective.base import Objective
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
 from cfgd.objective.samples import penalty, targets, weights
-from cfgd.precision import numpy_in_numpy_out
+from cfgd.precision import numpy_in_numpy_out, precision_of
 from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
 
 
@@ -88,6 +89,7 @@ class LinearModel(Objective):
         self.y = self.loss.targets(owner, y)
         self.l2 = penalty(owner, l2, y.dtype)
         self.sample_weight = weights(owner, sample_weight, m, y.dtype)
+        self.loss.check(owner, precision_of(self.X, self.y))
 
     def check(self, owner: str, x: Vector) -> None:
         """Nothing to refuse: the value is a number by construction."""
@@ -110,7 +112,7 @@ class LinearModel(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        x = jnp.asarray(x)
+        x = jnp.asarray(_check.floating("LinearModel", "x", x))
         return self.value_of(x, self.X.times(x))
 
     def value_of(self, x: Vector, p: Float[Array, " m"]) -> Scalar:

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.types import Data, Samples
+from cfgd.precision import in_precision
+from cfgd.types import Data, DType, Samples
 
 
 class Loss(eqx.Module):
@@ -34,6 +35,9 @@ class Loss(eqx.Module):
     def targets(self, owner: str, y: Samples) -> Samples:
         """The targets as the loss wants them, checked."""
         return y
+
+    def check(self, owner: str, dtype: DType) -> None:
+        """Refuse a function that is not a loss."""
 
 
 class Squared(Loss):
@@ -102,6 +106,11 @@ class Custom(Loss):
     """Any JAX function of one prediction and one target."""
 
     fn: Callable[[Any, Any], Any]
+
+    def check(self, owner: str, dtype: DType) -> None:
+        one = jax.ShapeDtypeStruct((), dtype)
+        with in_precision(dtype):
+            _check.scalar_function(owner, "loss", self.fn, one, one)
 
     def value(self, p: Data, y: Data) -> Any:
         p, y = jnp.broadcast_arrays(p, y)

@@ -112,7 +112,7 @@ class ShallowNetwork(Objective):
         self.y = targets(owner, y, len(z), z.dtype)
         self.z = _with_one(z)
         self.width = _check.integer(owner, "width", width)
-        self.activation = activation_of(owner, activation)
+        self.activation = activation_of(owner, activation, precision_of(self.z, self.y))
 
     @property
     def dimension(self) -> int:
@@ -157,7 +157,8 @@ class ShallowNetwork(Objective):
     @numpy_in_numpy_out
     def predict(self, x: Any, z: Any) -> Any:
         """N(z; x) for inputs (m,) or (m, p)."""
-        x, z, p = jnp.asarray(x), jnp.asarray(z), self.z.shape[1] - 1
+        x = jnp.asarray(_check.floating("predict", "x", x))
+        z, p = jnp.asarray(_check.floating("predict", "z", z)), self.z.shape[1] - 1
         _check.shape("predict", "x", x, (self.dimension,))
         if z.ndim not in (1, 2) or (1 if z.ndim == 1 else z.shape[1]) != p:
             _check.fail("predict", "z", f"have shape (m,) or (m, {p})", f"shape {z.shape}")
@@ -170,7 +171,7 @@ class ShallowNetwork(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        weights, output = self.layers(jnp.asarray(x))
+        weights, output = self.layers(jnp.asarray(_check.floating("ShallowNetwork", "x", x)))
         misfit = self.activation(self.z @ weights)[0] @ output - self.y
         return inner(misfit, misfit) / 2
 

@@ -99,12 +99,13 @@ class Quadratic(AnyQuadratic):
     constant: Data
 
     def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+        rounding = _check.rounding(A)
         A = _check.matrix("Quadratic", "A", A)
         b = _check.array("Quadratic", "b", b, "be a vector of numbers")
         if b.ndim != 1:
             _check.fail("Quadratic", "b", "be a vector", f"shape {tuple(b.shape)}")
         _check.shape("Quadratic", "A", A, (b.size, b.size))
-        _check.symmetric_psd("Quadratic", "A", A)
+        _check.symmetric_psd("Quadratic", "A", A, rounding)
         self.A, self.b = A, b
         constant = _check.array("Quadratic", "constant", constant, "be one number")
         if constant.ndim != 0:
@@ -118,7 +119,7 @@ class Quadratic(AnyQuadratic):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        return self.at(jnp.asarray(x)).value
+        return self.at(jnp.asarray(_check.floating("Quadratic", "x", x))).value
 
     def at(self, x: Vector) -> Point:
         Ax = x @ self.A  # A is symmetric, and vectors on the left batch into one matrix product

@@ -10,13 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
-from cfgd.types import Count, Data, DType, Samples
+from cfgd.types import Count, Data, DType, Samples, Values
 
 
 def targets(owner: str, y: Any, m: int, dtype: DType) -> Samples:
     """One target for each of m samples; labels and counts take the precision of the data."""
+    y = _check.real(owner, "y", y, "be a vector of numbers")
     counted = _counted(y)
-    y = _check.array(owner, "y", y, "be a vector of numbers")
+    y = _check.array(owner, "y", y)
+    if y.shape == (m, 1):
+        _check.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
+        y = y.reshape(m)
     _check.shape(owner, "y", y, (m,))
     return y.astype(dtype) if counted else y
 
@@ -25,8 +29,9 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType) -> Samples:
     """One weight for each sample, ones by default, in the precision of the data."""
     if sample_weight is None:
         return np.ones(m, dtype)
-    counted = _counted(sample_weight)
-    weight = _check.array(owner, "sample_weight", sample_weight)
+    weight = _check.real(owner, "sample_weight", sample_weight)
+    counted = _counted(weight)
+    weight = _check.array(owner, "sample_weight", weight)
     _check.shape(owner, "sample_weight", weight, (m,))
     if counted:
         weight = weight.astype(dtype)
@@ -47,9 +52,8 @@ def penalty(owner: str, l2: Any, dtype: DType) -> Data:
     return l2 if _check.traced(l2) else np.asarray(l2, dtype)
 
 
-def _counted(values: Any) -> bool:
-    """Whether they are integers or labels, which have no precision of their own."""
-    return not _check.traced(values) and np.asarray(values).dtype.kind in "biu"
+def _counted(values: Values) -> bool:
+    return not _check.traced(values) and _check.is_counted(values)
 
 
 def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: tuple[Data, ...]) -> Any:

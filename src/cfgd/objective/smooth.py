@@ -14,6 +14,8 @@ from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import OfVector, Structure, as_tree
 from cfgd.types import Vector
 
+EXTERNAL = " or be a cfgd.External(value, gradient)"
+
 
 class Smooth(Objective):
     """f(x) = fn(x) for a JAX function `fn` of a vector or of any pytree of arrays.
@@ -30,8 +32,7 @@ class Smooth(Objective):
     fn: Callable[[Any], Any]
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
-        if not callable(fn):
-            _check.fail("Smooth", "fn", "be a function", repr(fn))
+        _check.function("Smooth", "fn", fn, "be a function")
         self.fn = fn
 
     @numpy_in_numpy_out
@@ -43,13 +44,12 @@ class Smooth(Objective):
         return self if structure.is_vector else Smooth(OfVector(self.fn, structure))
 
     def check(self, owner: str, x: Vector) -> None:
-        _check.scalar_function(owner, "objective", self.fn, x)
+        _check.scalar_function(owner, "objective", self.fn, x, instead=EXTERNAL)
 
 
 def as_objective(owner: str, objective: Any) -> Objective:
     """An objective as it is, a function as `Smooth`."""
     if isinstance(objective, Objective):
         return objective
-    if not callable(objective):
-        _check.fail(owner, "objective", "be an objective or a function", repr(objective))
+    _check.function(owner, "objective", objective, "be an objective or a function")
     return Smooth(objective)

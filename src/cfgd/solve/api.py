@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cfgd import _check
 from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
 from cfgd.solve.options import Options
@@ -52,18 +53,19 @@ def minimize(
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
     began = time.perf_counter()
-    options = Options(
-        owner="minimize",
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        record={} if record is None else record,
-        every=every,
-        callback=callback,
-        progress=progress,
-    )
-    method = Auto() if method is None else method
-    solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
+    with _check.concrete("minimize"):
+        options = Options(
+            owner="minimize",
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            record={} if record is None else record,
+            every=every,
+            callback=callback,
+            progress=progress,
+        )
+        method = Auto() if method is None else method
+        solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -100,14 +102,15 @@ def sweep(
     [2 2]
     """
     began = time.perf_counter()
-    options = Options(
-        owner="sweep",
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        record={} if record is None else record,
-        every=every,
-        callback=callback,
-        progress=progress,
-    )
-    return Run(options, problem(options, objective, x0, methods, swept=True), began).go()
+    with _check.concrete("sweep"):
+        options = Options(
+            owner="sweep",
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            record={} if record is None else record,
+            every=every,
+            callback=callback,
+            progress=progress,
+        )
+        return Run(options, problem(options, objective, x0, methods, swept=True), began).go()

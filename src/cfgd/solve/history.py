@@ -22,8 +22,11 @@ class OfPoint(eqx.Module):
 
     fn: OfVector
 
+    def of(self, state: State) -> Any:
+        return self.fn(state.point.x)
+
     def __call__(self, state: State) -> Array:
-        return jnp.asarray(self.fn(state.point.x))
+        return jnp.asarray(self.of(state))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +35,11 @@ class OfState:
 
     name: str
 
-    def __call__(self, state: State) -> Array:
+    def of(self, state: State) -> Any:
         return getattr(state, self.name)
+
+    def __call__(self, state: State) -> Array:
+        return self.of(state)
 
 
 KEPT = ("k", "eta", "gamma")
@@ -47,16 +53,17 @@ def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, OfPo
     }
 
 
-def check_records(
-    owner: str, records: Mapping[str, OfPoint | OfState], state: State
-) -> list[jax.ShapeDtypeStruct]:
-    """What the records of a state give, found out without any work."""
+def check_records(owner: str, records: Mapping[str, OfPoint | OfState], state: State) -> int:
+    """How many numbers the records of a state are, found out without any work."""
     known = [name for name in KEPT if getattr(state, name) is not None]
     for entry in records.values():
         if isinstance(entry, OfState) and entry.name not in known:
             wanted = f"name a number that the method keeps ({', '.join(known)})"
             _check.fail(owner, "record", wanted, repr(entry.name))
-    return [jax.eval_shape(entry, state) for entry in records.values()]
+    return sum(
+        _check.numbers_function(owner, f"record[{name!r}]", entry.of, state)
+        for name, entry in records.items()
+    )
 
 
 class History:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from cfgd import _check
 from cfgd.solve.solution import Solution
 
+# a norm is below twice its start at once, and the square of this is a number in every precision
+LOOSEST = 2.0
 MAPPING = "be a mapping of names to functions of x"
 
 
@@ -26,15 +29,20 @@ class Options:
     progress: bool
 
     def __post_init__(self) -> None:
-        _check.integer(self.owner, "max_iterations", self.max_iterations)
-        _check.integer(self.owner, "every", self.every)
+        put = partial(object.__setattr__, self)  # the checked ones, in place of the given
+        for count in ("max_iterations", "every"):
+            put(count, _check.integer(self.owner, count, getattr(self, count)))
         tolerance = _check.number(
             self.owner, "tolerance", self.tolerance, "be a number of at least 0", lambda v: v >= 0
         )
         if tolerance.ndim != 0:
             _check.fail(self.owner, "tolerance", "be one number", f"shape {tolerance.shape}")
+        put("tolerance", min(float(tolerance), LOOSEST))
         if self.time_limit is not None:
-            _check.positive(self.owner, "time_limit", self.time_limit)
+            limit = _check.positive(self.owner, "time_limit", self.time_limit)
+            if limit.ndim != 0:
+                _check.fail(self.owner, "time_limit", "be one number", f"shape {limit.shape}")
+            put("time_limit", float(limit))
         if not isinstance(self.record, Mapping):
             _check.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
@@ -46,5 +54,16 @@ class Options:
             if name in ("iteration", "value"):
                 wanted = "use other names than 'iteration' and 'value'"
                 _check.fail(self.owner, "record", wanted, repr(name))
-        if self.callback is not None and not callable(self.callback):
-            _check.fail(self.owner, "callback", "be a function", repr(self.callback))
+        if self.callback is not None:
+            _check.function(self.owner, "callback", self.callback, "be a function")
+            put("callback", partial(_answer, self.owner, self.callback))
+
+
+def _answer(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:
+    """Whether the callback wants the run to end."""
+    answer = callback(solution)
+    try:
+        return bool(answer)
+    except (TypeError, ValueError) as error:
+        got = _check.kind(answer)
+        _check.fail(owner, "callback", "return something true or false", got, error)

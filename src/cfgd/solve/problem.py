@@ -20,7 +20,7 @@ from cfgd.precision import cast, in_precision, precision_of
 from cfgd.solve.chunk import BLOCK, Loop
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
-from cfgd.structure import Structure, as_tree
+from cfgd.structure import Structure, as_tree, widened
 
 # rows of the history that a chunk may write, and the numbers in them (1 MiB)
 MOST_ROWS, MOST_NUMBERS = 2**16, 2**17
@@ -36,7 +36,7 @@ class Problem:
     method: Any
     start: Any  # a vector, or one for each row
     rows: int | None
-    x0: Any  # as the user gave it: results come back like it
+    x0: Any  # of the kind that the user gave: results come back like it
     structure: Structure
     dtype: np.dtype[Any]
     loop: Loop
@@ -57,6 +57,7 @@ def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool)
     rows = rows if rows is None else max(rows, len(starts))
     structure = Structure.of(starts[0])
     dtype = precision_of(x0, objective)
+    x0 = widened(starts[0], dtype)  # in the user's precision, hence here
     with in_precision(dtype):
         vectors = [cast(structure.ravel(x), dtype) for x in starts]
         d = vectors[0].size
@@ -71,7 +72,7 @@ def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool)
         if rows is not None:
             start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         loop = _loop(options, objective, method, structure, vectors[0], rows)
-    return Problem(objective, method, start, rows, starts[0], structure, dtype, loop, how, tuning)
+    return Problem(objective, method, start, rows, x0, structure, dtype, loop, how, tuning)
 
 
 def _rows(options: Options, method: Any, swept: bool) -> int | None:
@@ -87,7 +88,8 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
     for one in method if several else [method]:
         if not isinstance(one, Method):
             wanted = "be settings of one and the same method"
-            _check.fail("sweep", "methods", wanted, type(one).__name__)
+            got = repr(one) if isinstance(one, type) else type(one).__name__
+            _check.fail("sweep", "methods", wanted, got)
         if one.is_open:
             _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
     return rows_of(method)
@@ -148,8 +150,7 @@ def _loop(
     if records:
         one = method if rows is None else jax.tree.map(lambda a: a[0], method)
         state = jax.eval_shape(lambda x: one.start(objective, x), x0)
-        shapes = jax.tree.leaves(check_records(options.owner, records, state))
-        numbers += sum(math.prod(shape.shape) for shape in shapes)
+        numbers += check_records(options.owner, records, state)
     block = BLOCK if objective.is_quadratic else 1
     if options.every > 1 or options.callback is not None:
         block = math.gcd(block, options.every)
