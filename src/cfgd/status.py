@@ -31,6 +31,13 @@ class Status(enum.Enum):
         "A direction of negative curvature was met: the quadratic is not convex and has no "
         "minimiser; check that `A` is positive semi-definite."
     )
+    unbounded = (
+        "The value falls without end: the objective has no minimum. Check its sign and its data, or "
+        "add a penalty; `x` is the best finite point."
+    )
+    saddle = (
+        "The gradient vanished at a saddle or maximum that no step could leave: start elsewhere."
+    )
     stalled = (
         "No step along the gradient decreases the value any further: this is the accuracy that the "
         "precision or the step allows. Use float64, rescale the problem, or another step."

@@ -36,6 +36,7 @@ class Info(eqx.Module):
     cost: Number  # in gradients
     reset: Flag  # the direction had no step in it and the gradient was taken
     ending: Count  # the code of a Status: running, or why no further step can be made
+    moved: Flag  # whether it was an iteration: not a try that failed, nor a look around
 
 
 def ending(**ends: Flag) -> Count:

@@ -1,40 +1,83 @@
-"""The best step of a span: the way from the last few terminals and the scaled gradient."""
+"""The best step of a span: the way from the last few terminals and the scaled gradient.
+
+Every call of `step` looks at the objective once: at the start, at a step that is tried, or at a
+probe around the point. So the function stands once in the compiled loop, and a function that JAX
+cannot trace can be walked on from outside.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
 
 from cfgd.algebra import inner
 from cfgd.method.base import Info, Method, State, ending
-from cfgd.method.step import MOST_TRIES
+from cfgd.method.subspace import Memory, best_direction, looked_direction
 from cfgd.objective.base import Objective
-from cfgd.objective.line import Line, Point
-from cfgd.types import Count, Flag, Number, Scalar, Vector, Vectors
-
-Matrix: TypeAlias = Float[Array, "n n"]
+from cfgd.objective.line import Point
+from cfgd.types import Count, Flag, Number, Scalar, Vector
 
 # terminals x_{k-1}, ..., x_{k-TERMINALS} of an objective that is not quadratic
 TERMINALS = 16
-# up to this dimension the first scaling is diag(|H|), beyond it the mean of probes
-EXACT_DIMENSION, PROBES = 32, 8
-# squared part of a unit direction that must be new, and curvatures that count as zero
-SPAN_TOLERANCE = 1e-10
-CURVATURE_TOLERANCE = 1e-10
+# iterations without progress after which the curvature is looked at, and after which the run ends
+IDLE, TOO_IDLE = 16, 40
+# how often a step may be shortened, each time at least to its half
+MOST_TRIES = 40
+# x counts as no smaller than this part of the way from the start: the solution may be zero
+AWAY = 1e-3
+
+T = TypeVar("T")
+
+
+class Trial(eqx.Module):
+    """The next point to look at, x - t p, and why."""
+
+    p: Vector
+    slope: Scalar  # <g, p>
+    t: Scalar
+    tries: Count
+    eta: Scalar
+    gamma: Scalar
+    probe: Count  # its number, or -1 for a step
+    leaves: Flag  # it follows negative curvature away from a saddle
+
+
+class Start(eqx.Module):
+    """What is known of the start."""
+
+    x: Vector
+    value: Scalar
+    norm: Scalar
 
 
 class SpanState(State):
-    """Steps between the last points, latest first, with the changes of the gradient along them."""
+    """`k` is -1 until the start was looked at."""
 
     gamma: Scalar
-    steps: Vectors
-    changes: Vectors
+    memory: Memory
     scaling: Vector
     damping: Scalar
+    trial: Trial
+    looked: Flag  # the memory is of probes around the point
+    quiet: Flag  # and they promise no more than the tolerance
+    asked: Scalar  # |g|^2 where probes last showed that there is more to gain
+    idle: Count  # iterations without progress
+    least: Scalar  # |g|^2 so far
+    start: Start
+
+
+class Plan(NamedTuple):
+    """The step to try next, and what the model says of the point."""
+
+    trial: Trial
+    quiet: Flag  # it promises no more than the tolerance
+    saddle: Flag
+    largest: Scalar
 
 
 class Span(Method):
@@ -47,205 +90,312 @@ class Span(Method):
     def measure(self, objective: Objective, state: SpanState) -> Scalar:
         return inner(state.point.gradient, state.point.gradient)
 
-    def start(self, objective: Objective, x0: Vector) -> SpanState:
-        none = jnp.full((), jnp.nan, x0.dtype)
-        point = objective.at(x0)
-        past = jnp.zeros((TERMINALS, x0.size), x0.dtype)
-        return SpanState(
-            k=jnp.zeros((), jnp.int32),
-            point=point,
-            eta=none,
-            gamma=none,
-            steps=past,
-            changes=past,
-            scaling=_first(objective, point),
-            damping=jnp.zeros((), x0.dtype),
-        )
+    @property
+    def judges(self) -> bool:
+        return True
 
     def start_cost(self, objective: Objective, d: int) -> float:
-        if objective.scaled_by is not None:
-            return 1.0
-        return 1.0 + (d if d <= EXACT_DIMENSION else PROBES) * objective.product_cost
+        return 0.0
+
+    def start(self, objective: Objective, x0: Vector) -> SpanState:
+        def of(value: float, *shape: int) -> Any:
+            return jnp.full(shape, value, x0.dtype)
+
+        d, none, no = x0.size, jnp.zeros((), jnp.int32), jnp.zeros((), bool)
+        trial = Trial(of(0, d), of(0), of(0), none, of(np.nan), of(np.nan), none - 1, no)
+        return SpanState(
+            k=none - 1,
+            point=Point(x0, of(np.inf), of(0, d)),
+            eta=of(np.nan),
+            gamma=of(np.nan),
+            memory=Memory(of(0, TERMINALS, d), of(0, TERMINALS, d)),
+            scaling=of(1, d),
+            damping=of(0),
+            trial=trial,
+            looked=no,
+            quiet=no,
+            asked=of(np.inf),
+            idle=none,
+            least=of(np.inf),
+            start=Start(x0, of(0), of(0)),
+        )
 
     def step(
-        self, objective: Objective, state: SpanState, floor: Number = 0.0
+        self, objective: Objective, state: SpanState, floor: Number = 0.0, tolerance: Number = 0.0
     ) -> tuple[SpanState, Info]:
-        point, g = state.point, state.point.gradient
+        goes = jnp.asarray(floor) < jnp.inf  # a run of a sweep that is over waits
+        after, info = self._told(objective, state, jnp.asarray(floor), jnp.asarray(tolerance))
+        after = jax.tree.map(lambda new, old: jnp.where(goes, new, old), after, state)
+        return after, eqx.tree_at(lambda i: i.moved, info, info.moved & goes)
+
+    def _told(
+        self, objective: Objective, state: SpanState, floor: Scalar, tolerance: Scalar
+    ) -> tuple[SpanState, Info]:
+        trial, old, start = state.trial, state.point, state.start
+        at = objective.at(old.x - trial.t * trial.p)
+
+        # what came of it
+        first, probing = state.k < 0, trial.probe >= 0
+        walking = ~first & ~probing
+        value = _judged(trial, old, at)
+        finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(at.gradient))
+        good = walking & finite & _decreases(trial, old, value)
+        gave_up = walking & ~good & (trial.tries >= MOST_TRIES)
+        accepted = first | good
+        point = _chosen(accepted, Point(at.x, value, at.gradient), old)
+        g = point.gradient
         norm2 = inner(g, g)
-        moves = norm2 > floor
-        scaled = objective.scaled_by is not None
-        P = _positive(objective.scaling_at(point) if scaled else state.scaling)
-        u = g / P
-        p, eta, gamma, alone, largest = _best_of_span(state, P, u)
-        slope = inner(g, p)
-        # a model that rounding or overflow has spoilt is not followed
-        bad = ~(slope > 0) | ~jnp.isfinite(slope)
-        p, slope = jnp.where(bad, u, p), jnp.where(bad, inner(g, u), slope)
-        eta, gamma = jnp.where(bad, 1, eta), jnp.where(bad, 0, gamma)
+        start = _chosen(first, Start(at.x, value, jnp.sqrt(norm2)), start)
 
-        t, new, tries = _search(objective.line(point, p, slope), moves)
-        moved, change = new.x - point.x, new.gradient - g
-        went = t > 0
-        # without a step the past is forgotten: what is left is the scaled gradient
-        steps = jnp.where(went, jnp.concatenate([moved[None], state.steps[:-1]]), 0)
-        changes = jnp.where(went, jnp.concatenate([change[None], state.changes[:-1]]), 0)
-        # a step that had to be shortened shows a model trusted too far
-        damped = jnp.maximum(4 * state.damping, 1e-3 * largest)
-        after = SpanState(
-            k=state.k + moves,
-            point=new,
-            eta=jnp.where(moves, t * eta, state.eta),
-            gamma=jnp.where(moves, gamma, state.gamma),
-            steps=jnp.where(moves, steps, state.steps),
-            changes=jnp.where(moves, changes, state.changes),
-            scaling=_secant_diagonal(state.scaling, moved, change, went),
-            damping=jnp.where(t == 1, state.damping / 2, damped),
+        # what is remembered of it
+        moved, change = at.x - old.x, at.gradient - old.gradient
+        memory = _chosen(good, state.memory.then(moved, change), state.memory)
+        memory = _chosen(probing, _probed(memory, trial.probe, moved, change), memory)
+        seen_all = probing & (trial.probe == _probes(g.size) - 1)
+        looked = (state.looked & ~accepted) | seen_all
+        scaling = _scaling(objective, state.scaling, at, memory, accepted, good, seen_all)
+        eps = jnp.finfo(g.dtype).eps
+        better = (value < old.value - 4 * eps * jnp.abs(old.value)) | (norm2 < state.least / 2)
+        idle = jnp.where(good, jnp.where(better, 0, state.idle + 1), state.idle)
+
+        # what comes next
+        P = _positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
+        size = _size(P, point.x) + AWAY * _size(P, point.x - start.x)
+        near = norm2 <= floor
+        damping = _damping(state, good, seen_all)
+        around = Around(memory, point, start, P, size, damping)
+        plan = jax.lax.cond(
+            accepted | seen_all,
+            partial(_plan, objective, around, first, looked, near, tolerance),
+            lambda: Plan(_shorter(trial, old, value), *_FALSE, damping),
         )
-        stuck = moves & ~went & (alone | bad)
-        return after, Info(norm2, 1.0 + tries, bad & moves, ending(stalled=stuck))
+        quiet = jnp.where(accepted | seen_all, looked & plan.quiet & ~plan.saddle, state.quiet)
+        worth = norm2 <= state.asked / 100
+        asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (gave_up & ~looked)
+        number = jnp.where(asks, 0, trial.probe + 1)
+        probe = _probe(_chosen(asks, _none(memory), memory), around, number)
+        next_trial = _chosen(asks | (probing & ~seen_all), probe, plan.trial)
+        memory = _chosen(asks, _none(memory), memory)
+
+        # a fall of 1/eps^2 times all that the start knows of
+        known = jnp.abs(start.value) + start.norm * (1 + jnp.sqrt(inner(start.x, start.x)))
+        end = (gave_up & looked) | (idle >= TOO_IDLE)
+        ends = ending(
+            unbounded=walking & (at.value < start.value - known / eps**2),
+            nonfinite=first & ~finite,
+            converged=quiet & (near | end),
+            saddle=end & trial.leaves,
+            stalled=end,
+        )
+        shortened = good & (trial.t != 1)
+        after = SpanState(
+            k=state.k + accepted,
+            point=point,
+            eta=jnp.where(good, trial.t * trial.eta, state.eta),
+            gamma=jnp.where(good, trial.gamma, state.gamma),
+            memory=memory,
+            scaling=scaling,
+            damping=jnp.where(shortened, jnp.maximum(damping, 1e-3 * plan.largest), damping),
+            trial=next_trial,
+            looked=looked & ~asks,
+            quiet=quiet,
+            asked=jnp.where(seen_all & ~quiet, norm2, state.asked),
+            idle=idle,
+            least=jnp.minimum(state.least, norm2),
+            start=start,
+        )
+        return after, Info(norm2, 1.0, jnp.zeros((), bool), ends, good)
 
 
-def _best_of_span(
-    state: SpanState, P: Vector, u: Vector
-) -> tuple[Vector, Scalar, Scalar, Flag, Scalar]:
-    """Minimise the quadratic model over the last steps and u = P^-1 g.
-
-    In the norm of P, directions that depend on others are dropped; curvatures count by size. The
-    model of the steps, and what couples them to u, are gradients already seen. Nobody has seen
-    the curvature of what is new in u: see `_new_curvature`.
-    """
-    basis = jnp.concatenate([state.steps, u[None]])
-    norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
-    there = norms > 0
-    scale = jnp.where(there, 1 / jnp.where(there, norms, 1), 0)
-    basis, images = scale[:, None] * basis, scale[:-1, None] * state.changes
-
-    to_span, kept = _orthonormal((basis * P) @ basis.T)
-    slopes = to_span @ (basis @ state.point.gradient)
-    model = to_span @ (basis @ images.T) @ to_span[:-1, :-1].T
-    among, coupling, old = model[:-1], model[-1], kept[:-1]
-    among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
-    largest = jnp.linalg.norm(among)
-    inverse = _inverse_by_size(among, CURVATURE_TOLERANCE * largest, state.damping)
-    sigma = _new_curvature(state, P, largest) + state.damping
-    new = (slopes[-1] - coupling @ inverse @ slopes[:-1]) / sigma
-    best = jnp.append(inverse @ (slopes[:-1] - new * coupling), new)
-    weights = scale * (best @ to_span)
-    p = weights[:-1] @ state.steps + weights[-1] * u
-    gamma = jnp.where(weights[-1] != 0, weights[0] / weights[-1], 0)
-    return p, weights[-1], gamma, ~jnp.any(there[:-1]), largest
+_FALSE = np.zeros((2,), bool)
 
 
-def _inverse_by_size(M: Matrix, least: Scalar, damping: Scalar) -> Matrix:
-    """(max(|M|, least) + damping)^-1; where M is positive a Cholesky factor will do, for less."""
-    identity = jnp.eye(len(M), dtype=M.dtype)
+class Around(NamedTuple):
+    """A point and what is known around it."""
 
-    def factor(more: Scalar) -> Matrix:
-        return jnp.linalg.cholesky(M + more * identity, symmetrize_input=False)
-
-    def positive() -> Matrix:
-        half = jax.scipy.linalg.solve_triangular(factor(least + damping), identity, lower=True)
-        return half.T @ half
-
-    def by_size() -> Matrix:
-        curvatures, axes = jnp.linalg.eigh(M, symmetrize_input=False)
-        return (axes / (jnp.maximum(jnp.abs(curvatures), least) + damping)) @ axes.T
-
-    # without the damping: it must not make a negative curvature a small positive one
-    return jax.lax.cond(jnp.all(jnp.isfinite(factor(least))), positive, by_size)
+    memory: Memory
+    point: Point
+    start: Start
+    P: Vector
+    size: Scalar  # of x in the norm of P
+    damping: Scalar
 
 
-def _new_curvature(state: SpanState, P: Vector, largest: Scalar) -> Scalar:
-    """y'P^-1 y / y's of the last step s and its change of the gradient y, as L-BFGS takes it."""
-    s, y = state.steps[0], state.changes[0]
-    along = inner(s, y)
-    # without a step P is the curvature
-    otherwise = jnp.where(inner(s, s) > 0, largest, 1)
-    return jnp.where(along > 0, inner(y, y / P) / jnp.where(along > 0, along, 1), otherwise)
+def _plan(
+    objective: Objective, around: Around, first: Flag, looked: Flag, near: Flag, tolerance: Scalar
+) -> Plan:
+    """The best step that the memory knows of, and whether it promises anything."""
+    memory, point, start, P, size, damping = around
+    g, x = point.gradient, point.x
+    nothing = jnp.zeros((), g.dtype)
+
+    def from_steps() -> tuple[Any, ...]:
+        p, slope, eta, gamma, largest = best_direction(memory, g, P, damping)
+        length = jnp.sqrt(inner(P * p, p))
+        return p, eta, gamma, largest, slope / 2, length, jnp.zeros((), bool)
+
+    def from_probes() -> tuple[Any, ...]:
+        found = looked_direction(memory, g, P, size, _noise(g))
+        leaves = near & (found.least < 0)
+        p = jnp.where(leaves, size * found.downwards, found.p)
+        return p, nothing + 1, nothing, nothing, found.decrease, found.length, leaves
+
+    p, eta, gamma, largest, decrease, length, leaves = jax.lax.cond(looked, from_probes, from_steps)
+    small = (decrease <= tolerance / 100 * jnp.abs(point.value)) & (
+        length <= jnp.sqrt(tolerance) * size
+    )
+    quiet = small | (length <= tolerance * size)
+    if objective.scaled_by is None:
+        # nothing is known of the scale yet: a tenth of x, or one
+        reach = jnp.where(jnp.any(x != 0), jnp.sqrt(inner(x, x)) / 10, 1)
+        there = start.norm > 0
+        p = jnp.where(first & there, reach / jnp.where(there, start.norm, 1) * g, p)
+    trial = Trial(
+        p=p,
+        slope=inner(g, p),
+        t=nothing + 1,
+        tries=jnp.zeros((), jnp.int32),
+        eta=eta,
+        gamma=gamma,
+        probe=jnp.full((), -1, jnp.int32),
+        leaves=leaves,
+    )
+    return Plan(trial, quiet, leaves, largest)
 
 
-def _orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
-    """Coefficients of an orthonormal basis, by Cholesky in the given order, and which it keeps.
-
-    The order matters: the latest steps are the ones to trust.
-    """
-    n = len(gram)
-    rows = jnp.arange(n)
-
-    def column(j: Count, L: Matrix) -> Matrix:
-        rest = gram[:, j] - L @ L[j]
-        new = rest[j] > SPAN_TOLERANCE
-        rest = jnp.where(new & (rows >= j), rest / jnp.sqrt(jnp.where(new, rest[j], 1)), 0)
-        return L.at[:, j].set(rest)
-
-    # rolled: unrolled it would take half of the time that Auto compiles for
-    L = jax.lax.fori_loop(0, n, column, jnp.zeros_like(gram))
-    keep = jnp.diagonal(L) > 0
-    L = L + jnp.diag(jnp.where(keep, 0, 1).astype(L.dtype))
-    inverse = jax.scipy.linalg.solve_triangular(L, jnp.eye(n, dtype=L.dtype), lower=True)
-    return jnp.where(keep[:, None], inverse, 0), keep
+def _size(P: Vector, v: Vector) -> Scalar:
+    """The norm of P."""
+    return jnp.sqrt(inner(P * v, v))
 
 
-def _search(line: Line, moves: Flag) -> tuple[Scalar, Point, Count]:
-    """The longest t = 1, ... with f(x - t p) <= f(x) - t <g, p> / 10^4, by interpolation.
-
-    Returns t, the point there (t = 0 and x itself if there is none) and the tries after the first.
-    Below rounding any non-increase is accepted, and the slopes at both ends say what is one.
-    """
-    point, slope, value = line.point, line.slope, line.point.value
-    eps = jnp.finfo(value.dtype).eps
-    hidden = slope <= eps**0.6 * jnp.abs(value)
-
-    def seen(t: Scalar) -> Point:
-        at = line.to(t)
-        by_slopes = hidden & (inner(at.gradient, line.d) >= -0.8 * slope)
-        same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
-        judged = jnp.where(same, jnp.minimum(at.value, value), at.value)
-        return eqx.tree_at(lambda at: at.value, at, judged)
-
-    def too_far(state: Any) -> Flag:
-        t, at, tries = state
-        enough = (at.value <= value - 1e-4 * t * slope) | (hidden & (at.value <= value))
-        return moves & ~enough & (tries < MOST_TRIES)
-
-    def shorter(state: Any) -> Any:
-        t, at, tries = state
-        parabola = slope * t * t / (2 * (at.value - value + slope * t))
-        inside = jnp.clip(parabola, t / 10, t / 2)
-        t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-        return t, seen(t), tries + 1
-
-    whole = jnp.ones_like(value)
-    start = (whole, seen(whole), jnp.zeros((), jnp.int32))
-    t, new, tries = jax.lax.while_loop(too_far, shorter, start)
-    went = moves & (new.value <= value)
-    new = jax.tree.map(lambda new, old: jnp.where(went, new, old), new, point)
-    return jnp.where(went, t, 0), new, tries
+def _chosen(flag: Flag, new: T, old: T) -> T:
+    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
 
 
-def _first(objective: Objective, point: Point) -> Vector:
-    """The curvature diagonal at x0, for objectives that offer none at every point."""
+def _none(memory: Memory) -> Memory:
+    return jax.tree.map(jnp.zeros_like, memory)
+
+
+def _judged(trial: Trial, point: Point, at: Point) -> Scalar:
+    """The value at a trial; below rounding the slopes at both ends say what is no increase."""
+    value, eps = point.value, jnp.finfo(point.value.dtype).eps
+    by_slopes = _hidden(trial, point) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
+    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
+    return jnp.where(same, jnp.minimum(at.value, value), at.value)
+
+
+def _hidden(trial: Trial, point: Point) -> Flag:
+    """Whether rounding may hide the decrease that a trial promises."""
+    value = point.value
+    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
+    return hides & ~trial.leaves
+
+
+def _decreases(trial: Trial, point: Point, value: Scalar) -> Flag:
+    """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
+    enough = value <= point.value - 1e-4 * trial.t * trial.slope
+    enough = enough & (~trial.leaves | (value < point.value))
+    return enough | (_hidden(trial, point) & (value <= point.value))
+
+
+def _shorter(trial: Trial, point: Point, value: Scalar) -> Trial:
+    t, slope = trial.t, trial.slope
+    parabola = slope * t * t / (2 * (value - point.value + slope * t))
+    inside = jnp.clip(parabola, t / 10, t / 2)
+    t = jnp.where(jnp.isfinite(inside), inside, t / 10)
+    return eqx.tree_at(lambda a: (a.t, a.tries), trial, (t, trial.tries + 1))
+
+
+def _damping(state: SpanState, good: Flag, looked: Flag) -> Scalar:
+    """A step that had to be shortened shows a model trusted too far."""
+    walked = jnp.where(state.trial.t == 1, state.damping / 2, 4 * state.damping)
+    return jnp.where(good, walked, jnp.where(looked, 0, state.damping))
+
+
+def _scaling(
+    objective: Objective,
+    D: Vector,
+    at: Point,
+    memory: Memory,
+    accepted: Flag,
+    good: Flag,
+    seen_all: Flag,
+) -> Vector:
+    """The curvature diagonal: the objective's own, else kept up to date by the gradients seen."""
     if objective.scaled_by is not None:
-        return jnp.ones_like(point.x)
-    if point.x.size <= EXACT_DIMENSION:
-        return _positive(_size_diagonal(objective, point), 1e-3)
-    signs = jax.random.rademacher(jax.random.key(0), (PROBES, point.x.size), point.x.dtype)
-    probes = jax.lax.map(lambda v: v * objective.hessian_times(point, v), signs)
-    mean, error = jnp.mean(probes, 0), jnp.std(probes, 0) / PROBES**0.5
-    # a Hessian that is far from diagonal makes the probes noise: better no scaling than that
-    clear = jnp.mean(error <= jnp.abs(mean) / 4) >= 0.9
-    return jnp.where(clear, _positive(mean, 1e-3), 1)
+        return jnp.where(accepted, objective.scaling_at(at), D)
+    D = jnp.where(good, _secant_diagonal(D, memory.steps[0], memory.changes[0]), D)
+    if D.size > TERMINALS:
+        return D
+    along = jnp.diagonal(memory.steps), jnp.diagonal(memory.changes)
+    return jnp.where(seen_all, jnp.abs(along[1] / along[0]), D)
 
 
-def _size_diagonal(objective: Objective, point: Point) -> Vector:
-    """diag(|H|): where H is indefinite its own diagonal says nothing of how far to trust it."""
-    identity = jnp.eye(point.x.size, dtype=point.x.dtype)
-    H = jax.vmap(lambda v: objective.hessian_times(point, v))(identity)
-    curvatures, axes = jnp.linalg.eigh((H + H.T) / 2)
-    return axes**2 @ jnp.abs(curvatures)
+# ------------------------------------------------------------------------------ probes
 
 
-def _positive(D: Vector, least: float = 1e-8) -> Vector:
+def _is_small(d: int) -> bool:
+    """Whether the memory has room for a probe along every coordinate."""
+    return d <= TERMINALS
+
+
+def _probes(d: int) -> int:
+    """Two along every coordinate, or one along each of Krylov's directions."""
+    return 2 * d if _is_small(d) else TERMINALS
+
+
+def _noise(g: Vector) -> Any:
+    """What rounding leaves of curvatures from differences, as a part of the largest one."""
+    return 8 * jnp.finfo(g.dtype).eps ** (2 / 3 if _is_small(g.size) else 1 / 2)
+
+
+def _probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memory:
+    """With one probe more: of two along a coordinate, the difference."""
+    row, sign = (number // 2, 1 - 2 * (number % 2)) if _is_small(step.size) else (number, 1)
+    steps = memory.steps.at[row].add(sign * step)
+    return Memory(steps, memory.changes.at[row].add(sign * change))
+
+
+def _probe(memory: Memory, around: Around, number: Count) -> Trial:
+    """A trial that looks around x."""
+    P, size, eps = around.P, around.size, jnp.finfo(around.P.dtype).eps
+    root = jnp.sqrt(P)
+    typical = jnp.where(size > 0, size, 1)
+    if _is_small(P.size):
+        own = jnp.arange(P.size) == number // 2
+        reach = jnp.maximum(jnp.abs(around.point.x), 1e-3 * typical / root)
+        p = jnp.where(own, (2 * (number % 2) - 1) * eps ** (1 / 3) * reach, 0)
+    else:
+        p = -(eps**0.5) * typical * _krylov(memory, around, number)
+    one, none = jnp.ones((), P.dtype), jnp.full((), jnp.nan, P.dtype)
+    count = jnp.asarray(number, jnp.int32)
+    return Trial(p, 0 * one, one, 0 * count, none, none, count, jnp.zeros((), bool))
+
+
+def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
+    """The next direction, orthonormal to the probes before it in the norm of P."""
+    P, u = around.P, around.point.gradient / around.P
+    norms = jnp.sqrt(jnp.sum(memory.steps * P * memory.steps, 1))
+    basis = memory.steps / jnp.where(norms > 0, norms, 1)[:, None]
+
+    def unit(w: Vector) -> Vector:
+        size = jnp.sqrt(inner(P * w, w))
+        return w / jnp.where(size > 0, size, 1)
+
+    def new(w: Vector) -> Vector:
+        for _ in range(2):  # once is not enough
+            w = w - (basis @ (P * w)) @ basis
+        return w
+
+    image = memory.changes[jnp.maximum(number - 1, 0)] / P
+    rest = new(unit(jnp.where(number == 0, u, image)))
+    # where there is nothing new, as at a saddle, chance may find it
+    chance = jax.random.normal(jax.random.key(0), (TERMINALS, P.size), P.dtype)[number]
+    found = jnp.sqrt(inner(P * rest, rest)) > 1e-6
+    return unit(jnp.where(found, rest, new(chance / jnp.sqrt(P))))
+
+
+def _positive(D: Vector, least: float) -> Vector:
     """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
     D = jnp.abs(D)
     largest = jnp.max(D)
@@ -253,12 +403,12 @@ def _positive(D: Vector, least: float = 1e-8) -> Vector:
     return jnp.where(usable, jnp.maximum(D, least * largest), 1)
 
 
-def _secant_diagonal(D: Vector, step: Vector, change: Vector, went: Flag) -> Vector:
+def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:
     """The diagonal of the BFGS update of diag(D), where it is positive."""
     along = inner(step, change)
-    enough = along > 1e-12 * jnp.sqrt(inner(step, step) * inner(change, change))
+    enough = along > 1e-12 * jnp.sqrt(inner(step, step)) * jnp.sqrt(inner(change, change))
     size = inner(step, D * step)
-    usable = went & enough & (size > 0)
-    new = D - (D * step) ** 2 / jnp.where(usable, size, 1)
-    new = new + change**2 / jnp.where(usable, along, 1)
+    usable = enough & (size > 0)
+    new = D - (D * step) * (D * step / jnp.where(usable, size, 1))
+    new = new + change * (change / jnp.where(usable, along, 1))
     return jnp.where(usable & jnp.all(new > 0) & jnp.all(jnp.isfinite(new)), new, D)
