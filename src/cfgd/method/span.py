@@ -30,6 +30,8 @@ IDLE, TOO_IDLE = 16, 40
 MOST_TRIES = 40
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
+# a valley along which x has grown by this factor is taken to lead to infinity
+FAR = 1e4
 
 T = TypeVar("T")
 
@@ -235,14 +237,17 @@ def _plan(
         return p, eta, gamma, largest, slope / 2, length, jnp.zeros((), bool)
 
     def from_probes() -> tuple[Any, ...]:
-        found = looked_direction(memory, g, P, size, _noise(g))
+        far = _size(P, x) > FAR * _size(P, start.x)
+        found = looked_direction(memory, g, P, size, _noise(g), ~far | jnp.all(start.x == 0))
         leaves = near & (found.least < 0)
         p = jnp.where(leaves, size * found.downwards, found.p)
         return p, nothing + 1, nothing, nothing, found.decrease, found.length, leaves
 
     p, eta, gamma, largest, decrease, length, leaves = jax.lax.cond(looked, from_probes, from_steps)
-    small = (decrease <= tolerance / 100 * jnp.abs(point.value)) & (
-        length <= jnp.sqrt(tolerance) * size
+    typical = jnp.sqrt(jnp.mean(x**2))
+    sizes = jnp.abs(x) + AWAY * (jnp.abs(x - start.x) + typical)
+    small = (decrease <= tolerance / 100 * jnp.abs(point.value)) & jnp.all(
+        jnp.abs(p) <= jnp.sqrt(tolerance) * sizes
     )
     quiet = small | (length <= tolerance * size)
     if objective.scaled_by is None:

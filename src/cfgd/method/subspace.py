@@ -170,11 +170,14 @@ class Looked(NamedTuple):
     downwards: Vector  # the direction of the least curvature, of length one in the norm of P
 
 
-def looked_direction(memory: Memory, g: Vector, P: Vector, size: Scalar, noise: Any) -> Looked:
+def looked_direction(
+    memory: Memory, g: Vector, P: Vector, size: Scalar, noise: Any, valleys: Flag
+) -> Looked:
     """Newton's step in the span of the probes.
 
     Curvatures below `noise`, as a part of the largest one, are not known: the step takes them for
-    that, the promise for zero to rounding, unless the gradient is zero to rounding along them.
+    that, the promise for zero to rounding, unless the gradient is zero to rounding along them. Without
+    `valleys` such a direction leads to infinity, and promises that.
     """
     basis, scale, to_span, among, unequal = _model(memory, g / P, P)
     back, eps = to_span[:-1, :-1], jnp.finfo(g.dtype).eps
@@ -195,5 +198,6 @@ def looked_direction(memory: Memory, g: Vector, P: Vector, size: Scalar, noise: 
     downwards = in_x(first)
     downwards = jnp.where(inner(downwards, g) < 0, -downwards, downwards)
     least = jnp.where(known[0], curvatures[0] / largest, 0)
-    length = jnp.sqrt(inner(most, most))
-    return Looked(p, inner(g, p), inner(slopes, most) / 2, length, least, downwards)
+    length = jnp.where(valleys | jnp.all(known), jnp.sqrt(inner(most, most)), jnp.inf)
+    decrease = jnp.where(jnp.isfinite(length), inner(slopes, most) / 2, jnp.inf)
+    return Looked(p, inner(g, p), decrease, length, least, downwards)
