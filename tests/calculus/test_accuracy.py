@@ -97,14 +97,20 @@ def test_a_kink_warns():
     assert 1e-6 < abs(value - expected) < 1e-3
 
 
-def test_a_kink_of_the_smoothing_warns():
-    F = cfgd.smoothing(root_of_cube, 0.5, 0.3, -1.0)
-    for fn in (F, F.slope):
-        with pytest.warns(
-            UserWarning, match=r"^`smoothing\(root_of_cube, ...\)`: " + KINK
-        ) as caught:
-            fn(1.0)
-        assert caught[0].filename == __file__
+KINKED = cfgd.smoothing(root_of_cube, 0.5, 0.3, -1.0)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        pytest.param(KINKED, id="value", marks=pytest.mark.slow),
+        pytest.param(KINKED.slope, id="slope"),
+    ],
+)
+def test_a_kink_of_the_smoothing_warns(fn):
+    with pytest.warns(UserWarning, match=r"^`smoothing\(root_of_cube, ...\)`: " + KINK) as caught:
+        fn(1.0)
+    assert caught[0].filename == __file__
 
 
 def test_given_nodes_are_used_and_judged():
