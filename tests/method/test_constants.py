@@ -95,7 +95,7 @@ def test_in_float32_an_eigenvalue_may_look_like_zero():
 
 def test_a_matrix_of_zeros():
     f = cfgd.Quadratic(np.zeros((3, 3)), np.zeros(3))
-    assert cfgd.minimize(f, np.ones(3), BEST).success
+    assert cfgd.minimize(f, np.ones(3), BEST, callback=look_on).success
 
 
 def test_eigenvalues_that_do_not_settle_promise_no_rate():
