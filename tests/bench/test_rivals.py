@@ -17,7 +17,7 @@ from problems import quick
 LINEAR = partial(cases.random_square, 12)
 SPARSE = partial(cases.sparse, 300, 40)
 MODEL = partial(cases.linear_model, "poisson", 80, 4)
-NETWORK = partial(cases.network, "h2", STARTS["N(0, 1)"], 300)
+NETWORK = partial(cases.network, "h2", STARTS["N(0, 1)"], 700)
 
 
 def solvers(make):

@@ -64,20 +64,23 @@ def from_csv(content: str, name: str) -> Any:
                 f"{name}: row {number} has {len(fields)} columns; {COLUMNS} are needed, "
                 "128 features and then the target."
             )
-        rows.append([as_number(field, name, number, i) for i, field in enumerate(fields, 1)])
+        rows.append(as_numbers(fields, name, number))
     if not rows:
         raise ValueError(f"{name} has no rows.")
     return np.array(rows)
 
 
-def as_number(field: str, name: str, row: int, column: int) -> float:
-    try:
-        return float(field)
-    except ValueError:
-        shown = field.strip()[:20]
-        raise ValueError(
-            f"{name}: row {row}, column {column} is the text {shown!r}, not a number."
-        ) from None
+def as_numbers(fields: list[str], name: str, row: int) -> list[float]:
+    values = []
+    for column, field in enumerate(fields, 1):
+        try:
+            values.append(float(field))
+        except ValueError:
+            shown = field.strip()[:20]
+            raise ValueError(
+                f"{name}: row {row}, column {column} is the text {shown!r}, not a number."
+            ) from None
+    return values
 
 
 def from_batches(batches: list[tuple[str, str]], name: str) -> Any:
@@ -108,5 +111,5 @@ def from_line(line: str, name: str, row: int) -> list[float]:
         index, _, value = pair.partition(":")
         if index != str(column):
             raise ValueError(f"{name}: row {row} has {pair[:20]!r} where feature {column} belongs.")
-        values.append(as_number(value, name, row, column))
-    return [*values, as_number(target, name, row, COLUMNS)]
+        values.append(value)
+    return as_numbers([*values, target], name, row)
