@@ -100,13 +100,7 @@ def test_a_kink_warns():
 KINKED = cfgd.smoothing(root_of_cube, 0.5, 0.3, -1.0)
 
 
-@pytest.mark.parametrize(
-    "fn",
-    [
-        pytest.param(KINKED, id="value", marks=pytest.mark.slow),
-        pytest.param(KINKED.slope, id="slope"),
-    ],
-)
+@pytest.mark.parametrize("fn", [KINKED, KINKED.slope], ids=["value", "slope"])
 def test_a_kink_of_the_smoothing_warns(fn):
     with pytest.warns(UserWarning, match=r"^`smoothing\(root_of_cube, ...\)`: " + KINK) as caught:
         fn(1.0)
