@@ -1,6 +1,11 @@
 """What all tests share: annotations that are executed, compiled programs that are kept."""
 
+import os
 from pathlib import Path
+
+# Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
+# whatever has eigenvalues. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import jax
 import jaxtyping

@@ -29,6 +29,18 @@ def look_on(solution):
     """A callback: with one the solver goes by single iterations, otherwise by blocks of eight."""
 
 
+def quick(table, chosen):
+    """The rows of a table for `parametrize`: those not chosen are for `make slow`."""
+    return [
+        pytest.param(
+            *(row if isinstance(row, tuple) else (row,)),
+            id=name,
+            marks=() if name in chosen else pytest.mark.slow,
+        )
+        for name, row in table.items()
+    ]
+
+
 # the paper's data is not ours to hand out
 GAS = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
 

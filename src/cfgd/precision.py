@@ -62,24 +62,21 @@ def in_precision(dtype: DType) -> Iterator[None]:
 
 def cast(tree: Any, dtype: DType) -> Any:
     """Every floating array leaf as a JAX array of `dtype`; other leaves as they are."""
+    return jax.tree.map(lambda leaf: _cast(leaf, dtype) if is_array(leaf) else leaf, tree)
 
-    def one(leaf: Any) -> Any:
-        if not is_array(leaf):
-            return leaf
-        floats = jnp.issubdtype(leaf.dtype, jnp.floating)
-        return jnp.asarray(as_array(leaf), dtype if floats else None)
 
-    return jax.tree.map(one, tree)
+def _cast(array: Any, dtype: DType) -> jax.Array:
+    floats = jnp.issubdtype(array.dtype, jnp.floating)
+    return jnp.asarray(as_array(array), dtype if floats else None)
 
 
 def to_numpy(tree: Any) -> Any:
     """Every JAX array as NumPy; what is traced stays as it is."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_known(leaf) else leaf, tree)
 
-    def one(leaf: Any) -> Any:
-        known = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
-        return np.asarray(leaf) if known else leaf
 
-    return jax.tree.map(one, tree)
+def _is_known(leaf: object) -> bool:
+    return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
 
 
 def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:

@@ -16,17 +16,24 @@ from cfgd.bench.field.rivals import rivals
 from cfgd.bench.field.standing import OURS, Run
 from cfgd.cli import app
 
+SLOW = ("optax Adam", "optimistix LM", "optimistix BFGS", "optax L-BFGS", "gradient descent")
+OWN = ("best constants", "the paper")  # two methods more to compile; test_rivals.py has them
+FIELDS = [
+    pytest.param((*SLOW, *OWN), id="few"),
+    pytest.param(SLOW, id="more", marks=pytest.mark.slow),
+]
 
-@pytest.fixture
-def small(monkeypatch):
+
+@pytest.fixture(params=FIELDS)
+def small(monkeypatch, request):
     few = [
         ("random d = 12", partial(cases.random_square, 12)),
         ("Beale", partial(cases.smooth, "Beale")),
     ]
     monkeypatch.setattr(console, "makers", lambda quick, data: few)
-    slow = ("optax Adam", "optimistix LM", "optimistix BFGS", "optax L-BFGS", "gradient descent")
+    out = request.param
     monkeypatch.setattr(
-        runner, "rivals", lambda case: {k: v for k, v in rivals(case).items() if k not in slow}
+        runner, "rivals", lambda case: {k: v for k, v in rivals(case).items() if k not in out}
     )
     return few
 

@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox as eqx
 import jax.numpy as jnp
 import mpmath
 import numpy as np
@@ -14,12 +15,37 @@ CURVES = {
     "exponential": lambda m, t: m.exp(t / 2),
     "logarithm": lambda m, t: m.log(t + 5) - t**2 / 3,
 }
-sine_and_cube = functools.partial(CURVES["sine and cube"], jnp)
+
+
+@functools.cache
+def in_jax(curve):
+    """The same function for the same curve, which is compiled once then."""
+    return functools.partial(curve, jnp)
+
+
+sine_and_cube = in_jax(CURVES["sine and cube"])
 ORDERS = [0.3, 0.5, 0.9, 1.3, 1.7, 2.5]
 TERMINAL = 0.7
 # two on either side of the terminal; four everywhere, since each new shape costs a second
 X = np.array([-1.6, 0.1, 0.75, 2.9])
 Z = np.array([-2.7, 0.4, 0.7, 2.3])  # the terminal among them
+
+
+class Polynomial(eqx.Module):
+    """By its coefficients in powers of t - TERMINAL, the constant first; all share a program."""
+
+    coefficients: np.ndarray
+
+    @classmethod
+    def of(cls, coefficients):
+        return cls(np.pad(np.asarray(coefficients, float), (0, 8 - len(coefficients))))
+
+    def __call__(self, t):  # Horner's scheme
+        value = 0.0 * t
+        for k in range(7, -1, -1):
+            value = value * (t - TERMINAL) + self.coefficients[k]
+        return value
+
 
 curves = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 orders = pytest.mark.parametrize("order", ORDERS)

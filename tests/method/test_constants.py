@@ -10,7 +10,7 @@ import scipy.sparse
 
 import cfgd
 from cfgd.method.constants import MOST_PRODUCTS, extremes
-from problems import GAS, needs_gas
+from problems import GAS, identity, look_on, needs_gas, quick
 
 BEST = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))
 
@@ -30,8 +30,20 @@ def eigenvalues(X):
     return np.linalg.eigvalsh(A / np.outer(root, root))
 
 
-@pytest.mark.parametrize("m", [30, 12], ids=["tall", "wide: singular"])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "quadratic"])
+def begun(f, x0):
+    """A few iterations, one by one: what was found out before them is what matters."""
+    return cfgd.minimize(f, x0, BEST, max_iterations=2, callback=look_on)
+
+
+KINDS = {
+    f"{kind}-{shape}": (kind, m)
+    for kind in ("dense", "sparse", "quadratic")
+    for shape, m in {"tall": 30, "wide: singular": 12}.items()
+}
+QUICK = ["dense-tall", "dense-wide: singular", "sparse-tall", "quadratic-wide: singular"]
+
+
+@pytest.mark.parametrize(("kind", "m"), quick(KINDS, QUICK))
 def test_the_extreme_eigenvalues(kind, m):
     X, y = problem(17, m, seed=1)
     f = {
@@ -43,7 +55,7 @@ def test_the_extreme_eigenvalues(kind, m):
     known = known[known > 1e-9]
     assert len(known) == min(m, 17)
     gamma, _, rate = cfgd.theory.best_constants(known)
-    end = cfgd.minimize(f, np.zeros(17), BEST, max_iterations=3)
+    end = begun(f, np.zeros(17))
     np.testing.assert_allclose(end.rate, rate, rtol=1e-6)
     assert f"gamma = {gamma:.4g}" in end.how
 
@@ -67,7 +79,7 @@ def test_the_promised_rate_is_not_too_small():
     Q = np.linalg.qr(np.random.default_rng(6).normal(size=(d, d)))[0]
     A = (Q * np.geomspace(1e-2, 1.0, d)) @ Q.T
     A = (A + A.T) / 2
-    end = cfgd.minimize(cfgd.Quadratic(A, np.ones(d)), np.zeros(d), BEST, max_iterations=2)
+    end = begun(cfgd.Quadratic(A, np.ones(d)), np.zeros(d))
     root = np.sqrt(np.diag(A))
     assert end.rate >= cfgd.theory.best_constants(np.linalg.eigvalsh(A / np.outer(root, root))).rate
 
@@ -77,13 +89,13 @@ def test_in_float32_an_eigenvalue_may_look_like_zero():
     Q = np.linalg.qr(np.random.default_rng(7).normal(size=(d, d)))[0]
     A = (Q * np.append(3e-4, np.linspace(0.1, 1.0, d - 1))) @ Q.T
     f = cfgd.Quadratic(((A + A.T) / 2).astype(np.float32), np.ones(d, np.float32))
-    end = cfgd.minimize(f, np.zeros(d, np.float32), BEST, max_iterations=2)
+    end = begun(f, np.zeros(d, np.float32))
     assert end.rate is None
 
 
 def test_a_matrix_of_zeros():
     f = cfgd.Quadratic(np.zeros((3, 3)), np.zeros(3))
-    assert cfgd.minimize(f, np.ones(3), BEST).success
+    assert cfgd.minimize(f, np.ones(3), BEST, callback=look_on).success
 
 
 def test_eigenvalues_that_do_not_settle_promise_no_rate():
@@ -92,7 +104,7 @@ def test_eigenvalues_that_do_not_settle_promise_no_rate():
     known = np.geomspace(1e-9, 1.0, d)
     Q = np.linalg.qr(np.random.default_rng(4).normal(size=(d, d)))[0]
     f = cfgd.Quadratic((Q * known) @ Q.T, np.ones(d))
-    end = cfgd.minimize(f, np.zeros(d), BEST, max_iterations=2)
+    end = begun(f, np.zeros(d))
     assert end.rate is None
     assert "which they did not settle" in end.how
 
@@ -108,7 +120,7 @@ def test_the_iteration_is_heavy_ball_with_the_best_constants():
     for _ in range(50):
         x, old = x - step * (A @ x + b) / D + momentum * (x - old), x
     end = cfgd.minimize(
-        cfgd.Quadratic(A, b), np.arange(9.0), BEST, max_iterations=50, record={"x": lambda x: x}
+        cfgd.Quadratic(A, b), np.arange(9.0), BEST, max_iterations=50, record={"x": identity}
     )
     np.testing.assert_allclose(end.history["x"][-1], x, rtol=1e-8)
 
@@ -125,7 +137,7 @@ def test_the_rate_is_kept(seed):
         BEST,
         max_iterations=5000,
         tolerance=1e-12,
-        record={"x": lambda x: x},
+        record={"x": identity},
     )
     assert end.success
     low, high = np.sqrt(eigenvalues(X)[[0, -1]])
@@ -145,7 +157,9 @@ def test_the_rate_is_kept(seed):
 
 def test_the_products_are_counted():
     X, y = problem(12, 25, seed=2)
-    end = cfgd.minimize(cfgd.LeastSquares(X, y), np.zeros(12), BEST, max_iterations=7)
+    end = cfgd.minimize(
+        cfgd.LeastSquares(X, y), np.zeros(12), BEST, max_iterations=7, record={"x": identity}
+    )  # the program of the test above
     assert end.evaluations >= 12 + 7
 
 
@@ -155,7 +169,7 @@ def test_gamma_of_the_gas_data_explains_the_range_of_the_paper():
         table = np.loadtxt(lines, delimiter=",")
     X, y = table[:, :-1], table[:, -1]
     X = (X - X.mean(0)) / X.std(0)
-    end = cfgd.minimize(cfgd.LeastSquares(X, y), np.zeros(128), BEST, max_iterations=2)
+    end = begun(cfgd.LeastSquares(X, y), np.zeros(128))
     assert "gamma = -18.2" in end.how  # -18.23 by the eigenvalues
 
 

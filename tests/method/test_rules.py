@@ -9,7 +9,7 @@ import cfgd
 from cfgd.method.order import Constant, Order, Stages, beta_of
 from cfgd.method.settings import number, point
 from cfgd.method.terminal import Fixed, Here, Lagged, Terminal
-from problems import BOWL, PAST, X0, A, B, C, identity, wave
+from problems import BOWL, PAST, X0, A, B, C, identity, look_on, wave
 
 RECORD = {"x": identity, "gamma": "gamma", "eta": "eta"}
 
@@ -78,7 +78,8 @@ def test_own_rules_make_the_iterates_of_a_plain_loop():
 def test_own_rules_are_swept_by_the_fields_they_declare():
     firsts = np.stack([C, 2 * C, -C])
     many = own(keep=np.array([0.2, 0.6, 0.9]), first=firsts, gamma=np.array([-0.4, 0.1, 0.0]))
-    ends = cfgd.sweep(BOWL.objective, X0, many, max_iterations=8, tolerance=0.0, record=RECORD)
+    options = {"max_iterations": 8, "tolerance": 0.0, "record": RECORD, "callback": look_on}
+    ends = cfgd.sweep(BOWL.objective, X0, many, **options)
     for i, (keep, gamma) in enumerate([(0.2, -0.4), (0.6, 0.1), (0.9, 0.0)]):
         points, _ = plain_loop(8, keep, firsts[i], gamma)
         np.testing.assert_allclose(ends[i].history["x"], points, rtol=1e-10, atol=1e-11)
@@ -89,7 +90,9 @@ def test_own_rules_keep_the_precision_of_the_data():
     f = cfgd.Quadratic(A.astype(np.float32), B.astype(np.float32))
     method = own(first=C.astype(np.float32))
     with jax.enable_x64(True):
-        end = cfgd.minimize(f, X0.astype(np.float32), method, max_iterations=5, tolerance=0.0)
+        end = cfgd.minimize(
+            f, X0.astype(np.float32), method, max_iterations=5, tolerance=0.0, callback=look_on
+        )
     assert end.x.dtype == np.float32
     np.testing.assert_allclose(end.x, plain_loop(5)[0][-1], rtol=1e-4)
 
@@ -222,10 +225,8 @@ COMPOSED = {  # a preset, and the same written out
 
 @pytest.mark.parametrize(("preset", "composed"), COMPOSED.values(), ids=COMPOSED)
 def test_presets_are_put_together_from_public_rules(preset, composed):
-    ends = [
-        cfgd.minimize(BOWL.objective, X0, method, max_iterations=20, record={"x": identity})
-        for method in (preset, composed)
-    ]
+    options = {"max_iterations": 20, "record": {"x": identity}, "callback": look_on}
+    ends = [cfgd.minimize(BOWL.objective, X0, method, **options) for method in (preset, composed)]
     np.testing.assert_array_equal(ends[0].history["x"], ends[1].history["x"])
     assert ends[0].status is ends[1].status
     assert preset.seeks_minimiser == composed.seeks_minimiser
@@ -266,7 +267,8 @@ GAMMAS = {  # a method, an objective, its gammas
 @pytest.mark.parametrize(("method", "f", "gamma"), GAMMAS.values(), ids=GAMMAS)
 def test_gamma_is_recorded_of_every_method_that_has_one(method, f, gamma):
     x0 = X0 if f is BOWL.objective else np.array([1.6, -1.2])
-    end = cfgd.minimize(f, x0, method, max_iterations=12, tolerance=0.0, record={"g": "gamma"})
+    options = {"max_iterations": 12, "tolerance": 0.0, "callback": look_on}
+    end = cfgd.minimize(f, x0, method, record={"g": "gamma"}, **options)
     assert np.all(np.isnan(end.history["g"][0]))
     seen = end.history["g"][1:]
     expected = np.broadcast_to(gamma, seen.shape)

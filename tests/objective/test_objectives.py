@@ -38,20 +38,33 @@ from objectives import (
     walk,
     wave,
 )
-from problems import look_on
+from problems import look_on, quick
 
 # ---------------------------------------------------------------------------- exactness
 
 QUANTITIES = [name for name in reference("quadratic") if name != "gauss_newton_diagonal"]
 
+# without `make slow`: each loss in one format, with weights and a penalty in two, and two networks
+TURNS = [f"{loss}, {list(FORMATS)[k % 3]}" for k, loss in enumerate(LOSSES)]
+QUICK = [
+    *(name for name in CASES if "weights" in name),
+    *TURNS,
+    *("least squares", "least squares, wide", "least squares, csc, wide"),
+    *("network, tanh, p = 3", "network, custom, p = 1"),
+    *("quadratic", "smooth"),
+]
+cases = pytest.mark.parametrize("case", quick({name: name for name in CASES}, QUICK))
 
-@pytest.mark.parametrize("case", CASES)
+
+@cases
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_it_is_that_of_the_same_function_written_a_second_time(case, quantity):
     all_close(walk(case)[quantity], reference(case)[quantity])
 
 
-@pytest.mark.parametrize("case", [name for name, case in CASES.items() if case.gauss_newton])
+@pytest.mark.parametrize(
+    "case", quick({name: name for name, case in CASES.items() if case.gauss_newton}, QUICK)
+)
 def test_gauss_newton_is_that_of_the_jacobian(case):
     close(walk(case)["gauss_newton_diagonal"], reference(case)["gauss_newton_diagonal"])
 
@@ -61,13 +74,13 @@ def test_where_there_is_no_model_there_is_no_gauss_newton(case):
     assert walk(case)["gauss_newton_diagonal"] is None
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases
 def test_what_is_carried_to_a_point_is_what_a_look_at_it_gives(case):
     moved, again = walk(case)["carried"]
     all_close(moved, again)
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases
 def test_the_table_is_asymmetric(case):
     """Far points change slopes, and no two coordinates share one: a mix-up would show."""
     slopes = walk(case)["slopes"]
@@ -126,7 +139,7 @@ def test_an_activation_has_its_own_derivatives(given, again):
         fn = again
         for _ in range(order):
             fn = jax.grad(fn)
-        close(part, in_float64(jax.vmap(jax.vmap(fn)), u), 1e-13)
+        close(part, in_float64(jax.jit(jax.vmap(jax.vmap(fn))), u), 1e-13)
 
 
 # ---------------------------------------------------------------------------- chunks
@@ -150,7 +163,10 @@ def chunked_of(objective, x, t, d, etas, each):
     return {"slopes": slopes, "curvatures": curvatures, "values": values}
 
 
-@pytest.mark.parametrize(("name", "cache", "chunk"), CHUNK_ROWS.values(), ids=CHUNK_ROWS)
+@pytest.mark.parametrize(
+    ("name", "cache", "chunk"),
+    quick(CHUNK_ROWS, [f"{name}-{rows[0]}" for name, rows in CHUNKS.items()]),
+)
 def test_chunks_change_nothing(monkeypatch, name, cache, chunk):
     monkeypatch.setattr(design, "CACHE_NUMBERS", cache)
     monkeypatch.setattr(base, "CHUNK_NUMBERS", chunk)
@@ -205,7 +221,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize(("make", "y", "more"), RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize(("make", "y", "more"), quick(RUNS, ["logistic", "least squares"]))
 def test_runs_on_dense_and_sparse_designs_are_equal(make, y, more):
     ends = {
         kind: cfgd.minimize(
@@ -404,7 +420,7 @@ RUN_IN = {
 }
 
 
-@pytest.mark.parametrize("make", RUN_IN.values(), ids=RUN_IN)
+@pytest.mark.parametrize("make", quick(RUN_IN, ["local"]))
 def test_a_run_in_float32_stays_in_float32(make):
     """test_fits.py has the runs in float64."""
     f = make(X.astype(np.float32), LABELS.astype(np.float32))
@@ -535,7 +551,7 @@ def test_values_have_derivatives_in_the_data_too():
     def value(y, X, l2, weights):
         return cfgd.LinearModel(X, y, "squared", l2, weights).value(jnp.asarray(W0))
 
-    y, design, l2, weights = jax.grad(value, argnums=(0, 1, 2, 3))(Y, X, L2, WEIGHTS)
+    y, design, l2, weights = jax.jit(jax.grad(value, argnums=(0, 1, 2, 3)))(Y, X, L2, WEIGHTS)
     residual = X @ W0 - Y
     close(y, -WEIGHTS * residual)
     close(design, np.outer(WEIGHTS * residual, W0))

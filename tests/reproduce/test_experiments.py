@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,14 @@ from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE
 from problems import GAS, needs_gas
 
 TINY = Setting("tiny")
+
+
+@functools.cache
+def tiny(name: str) -> Any:
+    """The record of a tiny run, once."""
+    return EXPERIMENTS[name].run(TINY, Silent())
+
+
 NAMES = ["fig1", "smoothing", "tikhonov", "random", "uci", "networks", "quadrature", "orders"]
 
 
@@ -40,12 +50,13 @@ def test_every_claim_says_where_it_stands_and_has_a_number(experiment: Experimen
 @pytest.mark.parametrize("name", ["fig1", "smoothing", "tikhonov", "orders"])
 def test_claims_that_hold_in_every_setting(name: str) -> None:
     experiment = EXPERIMENTS[name]
-    data = experiment.run(TINY, Silent()).data
+    data = tiny(name).data
     outcomes = [one.judge(data) for one in experiment.claims]
     assert {outcome.says: outcome.verdict for outcome in outcomes if outcome.verdict == FAILS} == {}
     assert sum(outcome.verdict == HOLDS for outcome in outcomes) >= 4
 
 
+@pytest.mark.slow
 def test_random_claims_about_the_best_gamma_hold_on_the_papers_iterations() -> None:
     p = random_least_squares(0, random_data.DIMENSION)
     iteration, errors = random_data.errors(Silent(), p, 1, 40_000)
@@ -76,7 +87,7 @@ def test_networks_record_both_documented_starts() -> None:
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     """All that is recorded: every run of the solver as well as the plain loop beside them."""
-    first, second = (EXPERIMENTS["tikhonov"].run(TINY, Silent()) for _ in range(2))
+    first, second = tiny("tikhonov"), EXPERIMENTS["tikhonov"].run(TINY, Silent())
     assert len(first.data["seeds"][0]["runs"]) == 7
     np.testing.assert_equal(first.data, second.data)
     np.testing.assert_equal(first.parameters, second.parameters)

@@ -12,7 +12,7 @@ import cfgd
 from cfgd import Status
 from cfgd.solve.run import Run
 from objectives import COUNTS, FORMATS, LABELS, LOSSES, W0, WEIGHTS, X, Y, wave
-from problems import look_on
+from problems import look_on, quick
 
 # ---------------------------------------------------------------------------- fits
 
@@ -217,7 +217,7 @@ DEEP = {  # gradients of an iteration: one, two for a probe, and half of one for
 }
 
 
-@pytest.mark.parametrize(("step", "cost"), DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize(("step", "cost"), quick(DEEP, ["armijo"]))
 def test_a_deep_network_trains_with_a_local_model_at_four_gradients_an_iteration(step, cost):
     f = cfgd.Local(deep_loss, "hutchinson", key=0)
     method = cfgd.AdaptiveTerminal(gamma=-0.1, step=step)
@@ -280,6 +280,14 @@ PRODUCT = {
         ("network", "gradient descent"),
     ]
 }
+# two methods for each objective, so that each method still meets each step; `make slow` has all
+HALF = [
+    f"{objective}-{method}-{TURN[(i + k) % 4]}"
+    for i, objective in enumerate(OBJECTIVES)
+    for k, method in enumerate(METHODS)
+    if k % 2 == i // 4 % 2
+]
+QUICK = [*HALF, "network-gradient descent-network"]
 ITERATIONS = 10
 
 
@@ -288,7 +296,7 @@ def callback_of(objective, method):
     return look_on if objective.is_quadratic and method != "gradient descent" else None
 
 
-@pytest.mark.parametrize(("objective", "method", "step"), PRODUCT.values(), ids=PRODUCT)
+@pytest.mark.parametrize(("objective", "method", "step"), quick(PRODUCT, QUICK))
 def test_every_objective_runs_with_every_method_and_every_step(objective, method, step):
     f, x0, eta, zero = OBJECTIVES[objective]
     make, descends = METHODS[method]
@@ -324,15 +332,21 @@ def test_every_objective_runs_with_every_method_and_every_step(objective, method
     assert end.evaluations > end.iterations
 
 
+def test_the_quick_half_has_each_objective_twice_and_each_method_with_each_step():
+    rows = [PRODUCT[name] for name in HALF]
+    assert len({(method, step) for _, method, step in rows}) == len(METHODS) * len(TURN)
+    assert sorted(objective for objective, _, _ in rows) == sorted(2 * list(OBJECTIVES))
+
+
 def step_of(name):
     """The step that the product has for an objective and the adaptive terminal: one trace less."""
     return STEPS[TURN[(list(OBJECTIVES).index(name) + 2) % 4]](OBJECTIVES[name][2])
 
 
-SWEPT = [name for name in OBJECTIVES if name not in ("least squares, csr", "local, exact")]
+SWEPT = {name: name for name in OBJECTIVES if name not in ("least squares, csr", "local, exact")}
 
 
-@pytest.mark.parametrize("name", SWEPT)
+@pytest.mark.parametrize("name", quick(SWEPT, ["smooth", "poisson, csr", "local, hutchinson"]))
 def test_a_sweep_is_its_runs_one_by_one(name):
     f, x0, _, _ = OBJECTIVES[name]
     step = step_of(name)
@@ -358,7 +372,11 @@ def test_a_sweep_is_its_runs_one_by_one(name):
         assert one.status is alone.status is Status.max_iterations
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+# those whose adaptive terminal is in the quick half: no compilation more
+LOOSE = ["smooth", "least squares", "least squares, csr", "logistic", "local, hutchinson"]
+
+
+@pytest.mark.parametrize("name", quick({name: name for name in OBJECTIVES}, LOOSE))
 def test_every_objective_converges_to_a_loose_tolerance(name):
     f, x0, _, _ = OBJECTIVES[name]
     step = step_of(name)

@@ -25,12 +25,19 @@ class Auto(Method):
     the best one. A singular system converges to the solution nearest to x0 in the norm of D.
 
     On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
-    curvature diagonal: Gauss-Newton's where the objective has one, else a first diagonal (of |H| up
-    to dimension 32, hutchinson beyond) kept up to date by the gradients seen. The quadratic model
-    on the span follows from the last gradients and takes no Hessian-vector product: an iteration
-    costs one gradient, and another where the step has to be shortened. Negative curvature is
-    walked along by its size, directions that have become dependent are dropped, the model is
-    damped after a step that was too long, and a search makes every step a decrease.
+    curvature diagonal: Gauss-Newton's where the objective has one, else one that the gradients seen
+    keep up to date. The quadratic model on the span follows from the last gradients and takes no
+    Hessian-vector product: an iteration costs one gradient, and another where the step has to be
+    shortened. Directions that have become dependent are dropped, the model is damped after a step
+    that was too long, where it is not convex L-BFGS takes its place, and every step is a decrease.
+
+    `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
+    fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move
+    no coordinate by more than sqrt(tolerance) of its size, or to move x by at most tolerance |x|.
+    Its curvatures are differences of gradients around x: along every coordinate up to dimension
+    16, beyond along 16 of Krylov's directions. Where they are negative, x is a saddle and is left.
+    On quadratics: the gradient has fallen so far, and is that small beside the terms it is the sum
+    of.
 
     It is for deterministic objectives: with a minibatch another function is seen at every step
     and neither the model nor the search means anything.
@@ -41,26 +48,19 @@ class Auto(Method):
     [1. 1.]
     """
 
-    def _on(self, objective: Objective) -> Method:
+    def on(self, objective: Objective) -> Method:
         return Conjugate() if objective.is_quadratic else Span()
 
     def describe(self, objective: Objective) -> str:
-        return f"Auto: {self._on(objective).describe(objective)}"
-
-    def view(self, objective: Objective) -> Objective:
-        return self._on(objective).view(objective)
+        return f"Auto: {self.on(objective).describe(objective)}"
 
     def start(self, objective: Objective, x0: Vector) -> State:
-        return self._on(objective).start(objective, x0)
+        return self.on(objective).start(objective, x0)
 
-    def start_cost(self, objective: Objective, d: int) -> float:
-        return self._on(objective).start_cost(objective, d)
-
-    def step(self, objective: Objective, state: Any, floor: Number = 0.0) -> tuple[Any, Info]:
-        return self._on(objective).step(objective, state, floor)
+    def step(
+        self, objective: Objective, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
+    ) -> tuple[Any, Info]:
+        return self.on(objective).step(objective, state, floor, tolerance)
 
     def measure(self, objective: Objective, state: Any) -> Scalar:
-        return self._on(objective).measure(objective, state)
-
-    def forget(self, objective: Objective, state: Any) -> Any:
-        return self._on(objective).forget(objective, state)
+        return self.on(objective).measure(objective, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -72,12 +73,36 @@ class Method(eqx.Module):
     def start(self, objective: Objective, x0: Vector) -> State: ...
 
     @abc.abstractmethod
-    def step(self, objective: Objective, state: Any, floor: Number = 0.0) -> tuple[Any, Info]:
+    def step(
+        self, objective: Objective, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
+    ) -> tuple[Any, Info]:
         """One iteration; x stays where it is if the squared norm is at most `floor`."""
 
     @abc.abstractmethod
     def measure(self, objective: Objective, state: Any) -> Scalar:
         """The squared norm that the tolerance is about, without a step."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether the method says itself that it has converged.
+
+        Such a method looks at every point anew, the start included: its first state is blank.
+        """
+        return False
+
+    @property
+    def patience(self) -> int | None:
+        """Iterations without a smaller gradient after which a run is over; None for any number."""
+        return None
+
+    def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:
+        """Whether a point that meets the tolerance, and was looked at, is a solution."""
+        return jnp.ones((), bool)
+
+    @property
+    def advice(self) -> Mapping[Status, str]:
+        """What else may help against an ending, of the method's own parameters."""
+        return {}
 
     def forget(self, objective: Objective, state: Any) -> Any:
         """The state of a run that starts anew from the point where it is."""
@@ -103,6 +128,10 @@ class Method(eqx.Module):
     def laid_out(self, structure: Structure, d: int, rows: int | None = None) -> Method:
         """The method for points of d coordinates, of so many rows in a sweep, or a clear error."""
         return lay_out(self, structure, d, rows)
+
+    def on(self, objective: Objective) -> Method:
+        """The method that walks on this objective."""
+        return self
 
     def view(self, objective: Objective) -> Objective:
         """The objective in the form that the method walks on best, or a clear error."""

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from cfgd.algebra import inner
 from cfgd.method.base import Info, Method, State, ending
 from cfgd.objective.base import Objective
-from cfgd.types import Number, Scalar, Vector
+from cfgd.objective.line import Point
+from cfgd.types import Flag, Number, Scalar, Vector
 
 NEAREST = "; the system is singular and x the solution nearest to x0 in the norm of diag(A)"
 
@@ -24,6 +25,7 @@ class ConjugateState(State):
     p: Vector
     product: Scalar
     scaling: Vector
+    norm0: Scalar  # of the gradient at the start
 
 
 class Conjugate(Method):
@@ -58,14 +60,26 @@ class Conjugate(Method):
             p=jnp.zeros_like(x0),
             product=jnp.ones((), x0.dtype),
             scaling=jnp.where(D > 0, D, jnp.where(typical > 0, typical, 1)),
+            norm0=jnp.sqrt(inner(point.gradient, point.gradient)),
         )
 
     def forget(self, objective: Objective, state: ConjugateState) -> ConjugateState:
         # the share of the last direction is then zero
         return dataclasses.replace(state, product=jnp.full_like(state.product, jnp.inf))
 
+    @property
+    def patience(self) -> int:
+        return 1000
+
+    def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:
+        return objective.solved(point, tolerance)
+
     def step(
-        self, objective: Objective, state: ConjugateState, floor: Number = 0.0
+        self,
+        objective: Objective,
+        state: ConjugateState,
+        floor: Number = 0.0,
+        tolerance: Number = 0.0,
     ) -> tuple[ConjugateState, Info]:
         point, g = state.point, state.point.gradient
         z = g / state.scaling
@@ -89,6 +103,12 @@ class Conjugate(Method):
             p=p,
             product=product,
             scaling=state.scaling,
+            norm0=state.norm0,
         )
-        ends = ending(indefinite=moves & (curvature < 0), stalled=moves & (eta == 0))
-        return new, Info(norm2, 1.0 + line.costs.curvature, reset & moves, ends)
+        # a direction without curvature, and a slope that is no rounding: f falls along it for ever
+        rounding = 64 * jnp.finfo(g.dtype).eps
+        flat = curvature <= rounding * inner(p * state.scaling, p)
+        clear = norm2 > (rounding * state.norm0) ** 2
+        ends = ending(unbounded=moves & flat & clear, stalled=moves & (eta == 0))
+        cost = jnp.where(moves, 1.0 + line.costs.curvature, 0)
+        return new, Info(norm2, cost, reset & moves, ends, moves)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -19,11 +20,22 @@ from cfgd.method.step import Chosen, StepRule
 from cfgd.method.terminal import Terminal
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point
+from cfgd.status import Status
 from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
 STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()", "NetworkStep()")
+
+
+ADVICE = {
+    Status.max_iterations: "Other parameters of the method, or `Auto()`, may need fewer.",
+    Status.nonfinite: (
+        "The steps are too long: use a smaller `FixedStep`, `ArmijoStep` or `ExactStep`, or a "
+        "gamma nearer to 0."
+    ),
+    Status.stalled: "Another step may go on.",
+}
 
 
 class FractionalState(State):
@@ -121,6 +133,10 @@ class Fractional(Method):
         return self.order.vanishes or not self.terminal.stays
 
     @property
+    def advice(self) -> Mapping[Status, str]:
+        return ADVICE
+
+    @property
     def last_iteration(self) -> int | None:
         return self.order.last_iteration
 
@@ -201,7 +217,11 @@ class Fractional(Method):
         return chosen
 
     def step(
-        self, objective: Objective, state: FractionalState, floor: Number = 0.0
+        self,
+        objective: Objective,
+        state: FractionalState,
+        floor: Number = 0.0,
+        tolerance: Number = 0.0,
     ) -> tuple[FractionalState, Info]:
         proposal = self.propose(objective, state)
         line = self.line(objective, state.point, proposal)
@@ -224,7 +244,8 @@ class Fractional(Method):
         stuck = moves & jnp.all(eta == 0) & along_gradient & (not waits)
         cost = 1.0 + self.direction_cost(objective, proposal.d.size) + chosen.cost
         ends = ending(indefinite=chosen.indefinite & moves, stalled=stuck)
-        return new, Info(proposal.norm2, cost, proposal.reset & moves, ends)
+        cost = jnp.where(moves, cost, 0)
+        return new, Info(proposal.norm2, cost, proposal.reset & moves, ends, moves)
 
     def forget(self, objective: Objective, state: FractionalState) -> FractionalState:
         x = state.point.x

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.algebra import inner
+from cfgd.algebra import inner, positive, size as size_of
 from cfgd.method.base import Info, Method, State, ending
 from cfgd.method.subspace import Memory, best_direction, looked_direction
 from cfgd.objective.base import Objective
@@ -31,7 +31,7 @@ MOST_TRIES = 40
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
 # a valley along which x has grown by this factor is taken to lead to infinity
-FAR = 1e4
+FAR = 1e2
 
 T = TypeVar("T")
 
@@ -126,9 +126,13 @@ class Span(Method):
         self, objective: Objective, state: SpanState, floor: Number = 0.0, tolerance: Number = 0.0
     ) -> tuple[SpanState, Info]:
         goes = jnp.asarray(floor) < jnp.inf  # a run of a sweep that is over waits
-        after, info = self._told(objective, state, jnp.asarray(floor), jnp.asarray(tolerance))
-        after = jax.tree.map(lambda new, old: jnp.where(goes, new, old), after, state)
-        return after, eqx.tree_at(lambda i: i.moved, info, info.moved & goes)
+        told = partial(self._told, objective, state, jnp.asarray(floor), jnp.asarray(tolerance))
+
+        def waits() -> tuple[SpanState, Info]:
+            zero, no = jnp.zeros((), state.asked.dtype), jnp.zeros((), bool)
+            return state, Info(self.measure(objective, state), zero, no, ending(), no)
+
+        return jax.lax.cond(goes, told, waits)
 
     def _told(
         self, objective: Objective, state: SpanState, floor: Scalar, tolerance: Scalar
@@ -151,8 +155,15 @@ class Span(Method):
 
         # what is remembered of it
         moved, change = at.x - old.x, at.gradient - old.gradient
-        memory = _chosen(good, state.memory.then(moved, change), state.memory)
-        memory = _chosen(probing, _probed(memory, trial.probe, moved, change), memory)
+        memory = jax.lax.cond(
+            good,
+            lambda: state.memory.then(moved, change),
+            lambda: jax.lax.cond(
+                probing,
+                lambda: _probed(state.memory, trial.probe, moved, change),
+                lambda: state.memory,
+            ),
+        )
         seen_all = probing & (trial.probe == _probes(g.size) - 1)
         looked = (state.looked & ~accepted) | seen_all
         scaling = _scaling(objective, state.scaling, at, memory, accepted, good, seen_all)
@@ -161,29 +172,33 @@ class Span(Method):
         idle = jnp.where(good, jnp.where(better, 0, state.idle + 1), state.idle)
 
         # what comes next
-        P = _positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
-        size = _size(P, point.x) + AWAY * _size(P, point.x - start.x)
-        near = norm2 <= floor
+        P = positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
+        size = size_of(point.x, P) + AWAY * size_of(point.x - start.x, P)
+        near, no = norm2 <= floor, jnp.zeros((), bool)
         damping = _damping(state, good, seen_all)
         around = Around(memory, point, start, P, size, damping)
         plan = jax.lax.cond(
             accepted | seen_all,
             partial(_plan, objective, around, first, looked, near, tolerance),
-            lambda: Plan(_shorter(trial, old, value), *_FALSE, damping),
+            lambda: Plan(_shorter(trial, old, value), no, no, damping),
         )
         quiet = jnp.where(accepted | seen_all, looked & plan.quiet & ~plan.saddle, state.quiet)
         worth = norm2 <= state.asked / 100
         asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (gave_up & ~looked)
-        number = jnp.where(asks, 0, trial.probe + 1)
-        probe = _probe(_chosen(asks, _none(memory), memory), around, number)
-        next_trial = _chosen(asks | (probing & ~seen_all), probe, plan.trial)
-        memory = _chosen(asks, _none(memory), memory)
+        memory, next_trial = jax.lax.cond(
+            asks | (probing & ~seen_all),
+            lambda: _next_probe(around, asks, trial.probe),
+            lambda: (memory, plan.trial),
+        )
 
         # a fall of 1/eps^2 times all that the start knows of
         known = jnp.abs(start.value) + start.norm * (1 + jnp.sqrt(inner(start.x, start.x)))
         end = (gave_up & looked) | (idle >= TOO_IDLE)
+        steep = jnp.sqrt(norm2) > start.norm / eps**0.6  # a pole: the gradient grows for ever
+        falls = walking & (at.value < start.value - jnp.where(known > 0, known / eps**2, jnp.inf))
+        falls = falls | (walking & (at.value == -jnp.inf))
         ends = ending(
-            unbounded=walking & (at.value < start.value - known / eps**2),
+            unbounded=falls | (end & steep & (point.value < start.value)),
             nonfinite=first & ~finite,
             converged=quiet & (near | end),
             saddle=end & trial.leaves,
@@ -206,10 +221,7 @@ class Span(Method):
             least=jnp.minimum(state.least, norm2),
             start=start,
         )
-        return after, Info(norm2, 1.0, jnp.zeros((), bool), ends, good)
-
-
-_FALSE = np.zeros((2,), bool)
+        return after, Info(norm2, jnp.ones_like(norm2), no, ends, good)
 
 
 class Around(NamedTuple):
@@ -237,10 +249,10 @@ def _plan(
         return p, eta, gamma, largest, slope / 2, length, jnp.zeros((), bool)
 
     def from_probes() -> tuple[Any, ...]:
-        far = _size(P, x) > FAR * _size(P, start.x)
+        far = jnp.any(jnp.abs(x) > FAR * (jnp.abs(start.x) + jnp.sqrt(jnp.mean(start.x**2))))
         found = looked_direction(memory, g, P, size, _noise(g), ~far | jnp.all(start.x == 0))
         leaves = near & (found.least < 0)
-        p = jnp.where(leaves, size * found.downwards, found.p)
+        p = jnp.where(leaves, jnp.where(size > 0, size, 1) * found.downwards, found.p)
         return p, nothing + 1, nothing, nothing, found.decrease, found.length, leaves
 
     p, eta, gamma, largest, decrease, length, leaves = jax.lax.cond(looked, from_probes, from_steps)
@@ -268,17 +280,8 @@ def _plan(
     return Plan(trial, quiet, leaves, largest)
 
 
-def _size(P: Vector, v: Vector) -> Scalar:
-    """The norm of P."""
-    return jnp.sqrt(inner(P * v, v))
-
-
 def _chosen(flag: Flag, new: T, old: T) -> T:
     return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
-
-
-def _none(memory: Memory) -> Memory:
-    return jax.tree.map(jnp.zeros_like, memory)
 
 
 def _judged(trial: Trial, point: Point, at: Point) -> Scalar:
@@ -361,6 +364,12 @@ def _probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memo
     return Memory(steps, memory.changes.at[row].add(sign * change))
 
 
+def _next_probe(around: Around, first: Flag, last: Count) -> tuple[Memory, Trial]:
+    """The memory, empty before the `first` probe, and the probe after the `last` one."""
+    memory = _chosen(first, jax.tree.map(jnp.zeros_like, around.memory), around.memory)
+    return memory, _probe(memory, around, jnp.where(first, 0, last + 1))
+
+
 def _probe(memory: Memory, around: Around, number: Count) -> Trial:
     """A trial that looks around x."""
     P, size, eps = around.P, around.size, jnp.finfo(around.P.dtype).eps
@@ -398,14 +407,6 @@ def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
     chance = jax.random.normal(jax.random.key(0), (TERMINALS, P.size), P.dtype)[number]
     found = jnp.sqrt(inner(P * rest, rest)) > 1e-6
     return unit(jnp.where(found, rest, new(chance / jnp.sqrt(P))))
-
-
-def _positive(D: Vector, least: float) -> Vector:
-    """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
-    D = jnp.abs(D)
-    largest = jnp.max(D)
-    usable = (largest > 0) & jnp.isfinite(largest)
-    return jnp.where(usable, jnp.maximum(D, least * largest), 1)
 
 
 def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:

@@ -57,10 +57,10 @@ def best_direction(memory: Memory, g: Vector, P: Vector, damping: Scalar) -> Dir
     new in u: see `_new_curvature`. Where the model is not convex, L-BFGS from the same memory.
     """
     u = g / P
-    basis, scale, to_span, among, _ = _model(memory, u, P)
+    basis, scale, to_span, among, kept, _ = _model(memory, u, P)
     slopes = to_span @ (basis @ g)
     coupling = to_span[-1] @ (basis @ (scale[:-1, None] * memory.changes).T) @ to_span[:-1, :-1].T
-    largest = jnp.linalg.norm(among)
+    largest = jnp.linalg.norm(jnp.where(kept, among, 0))
     identity = jnp.eye(len(among), dtype=g.dtype)
     least = CURVATURE_TOLERANCE * largest
     factor = jnp.linalg.cholesky(among + (least + damping) * identity, symmetrize_input=False)
@@ -84,10 +84,13 @@ def best_direction(memory: Memory, g: Vector, P: Vector, damping: Scalar) -> Dir
     return Direction(p, inner(g, p), eta, jnp.where(convex, gamma, 0), largest)
 
 
-def _model(memory: Memory, u: Vector, P: Vector) -> tuple[Vectors, Any, Matrix, Matrix, Scalar]:
-    """The unit basis, its scale, what makes it orthonormal, the model among the steps.
+def _model(
+    memory: Memory, u: Vector, P: Vector
+) -> tuple[Vectors, Any, Matrix, Matrix, Any, Scalar]:
+    """The unit basis, its scale, what makes it orthonormal, and the model among the steps.
 
-    And how far that was from symmetric: what rounding makes of it.
+    The identity stands in the model for directions that were dropped, and are not `kept`. Last:
+    how far it was from symmetric, which is what rounding makes of it.
     """
     basis = jnp.concatenate([memory.steps, u[None]])
     norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
@@ -99,7 +102,7 @@ def _model(memory: Memory, u: Vector, P: Vector) -> tuple[Vectors, Any, Matrix, 
     among = back @ (basis[:-1] @ images.T) @ back.T
     unequal = jnp.linalg.norm(among - among.T)
     among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
-    return basis, scale, to_span, among, unequal
+    return basis, scale, to_span, among, old, unequal
 
 
 def orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
@@ -111,7 +114,6 @@ def orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
 
     def row(j: Count, T: Matrix) -> Matrix:
         rest = identity[j] - (T @ gram[j]) @ T
-        rest = rest - (T @ (gram @ rest)) @ T  # once more: once is not enough
         size = inner(rest, gram @ rest)
         new = size > SPAN_TOLERANCE
         return T.at[j].set(jnp.where(new, rest / jnp.sqrt(jnp.where(new, size, 1)), 0))
@@ -176,10 +178,10 @@ def looked_direction(
     """Newton's step in the span of the probes.
 
     Curvatures below `noise`, as a part of the largest one, are not known: the step takes them for
-    that, the promise for zero to rounding, unless the gradient is zero to rounding along them. Without
-    `valleys` such a direction leads to infinity, and promises that.
+    that, the promise for zero to rounding, unless the gradient is zero to rounding along them.
+    Without `valleys` such a direction leads to infinity, and promises that.
     """
-    basis, scale, to_span, among, unequal = _model(memory, g / P, P)
+    basis, scale, to_span, among, _, unequal = _model(memory, g / P, P)
     back, eps = to_span[:-1, :-1], jnp.finfo(g.dtype).eps
     curvatures, axes = jnp.linalg.eigh(among, symmetrize_input=False)
     sizes = jnp.abs(curvatures)

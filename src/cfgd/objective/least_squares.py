@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd import _check
-from cfgd.algebra import inner
+from cfgd.algebra import inner, positive, size
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Numbers, Scalar, Vector
+from cfgd.types import Data, Flag, Number, Numbers, Scalar, Vector
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
 GRAM_DIMENSION = 2048
@@ -108,6 +108,14 @@ class LeastSquares(AnyQuadratic):
         if self.gram is not None:
             return jnp.diagonal(self.gram)
         return self.X.squares(self.sample_weight) + self.l2
+
+    def solved(self, point: Point, tolerance: Number) -> Flag:
+        """The residual is orthogonal to the columns, or nothing beside y and the columns."""
+        D = positive(self.diagonal())
+        residual = jnp.sqrt(2 * jnp.maximum(point.value, 0))
+        terms = size(self.y, self.sample_weight) + size(point.x, D)
+        orthogonal = size(point.gradient, 1 / D) <= tolerance * residual
+        return orthogonal | (residual <= tolerance * terms)
 
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal()

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd import _check
-from cfgd.algebra import inner
+from cfgd.algebra import inner, positive, size
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
+from cfgd.types import Data, Flag, Number, Numbers, Scalar, Vector, Vectors
 
 # operations that may be spent on finding out whether a system is singular: some milliseconds
 AFFORDABLE = 10**8
@@ -130,6 +130,11 @@ class Quadratic(AnyQuadratic):
 
     def diagonal(self) -> Vector:
         return jnp.diagonal(self.A)
+
+    def solved(self, point: Point, tolerance: Number) -> Flag:
+        D = positive(self.diagonal())
+        terms = size(self.b, 1 / D) + size(point.x, D)
+        return size(point.gradient, 1 / D) <= tolerance * terms
 
     def is_singular(self) -> bool:
         return self.dimension**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))

@@ -9,6 +9,7 @@ from typing import Any
 from cfgd import _check
 from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
+from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import problem
 from cfgd.solve.run import Run
@@ -22,6 +23,7 @@ def minimize(
     *,
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
+    gradient_tolerance: float | None = None,
     time_limit: float | None = None,
     record: Mapping[str, Any] | None = None,
     every: int = 1,
@@ -53,11 +55,12 @@ def minimize(
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
     began = time.perf_counter()
-    with _check.concrete("minimize"):
+    with Interrupt() as interrupt, _check.concrete("minimize"):
         options = Options(
             owner="minimize",
             max_iterations=max_iterations,
             tolerance=tolerance,
+            gradient_tolerance=gradient_tolerance,
             time_limit=time_limit,
             record={} if record is None else record,
             every=every,
@@ -65,7 +68,8 @@ def minimize(
             progress=progress,
         )
         method = Auto() if method is None else method
-        solution = Run(options, problem(options, objective, x0, method, swept=False), began).go()
+        posed = problem(options, objective, x0, method, swept=False)
+        solution = Run(options, posed, interrupt, began).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -78,6 +82,7 @@ def sweep(
     *,
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
+    gradient_tolerance: float | None = None,
     time_limit: float | None = None,
     record: Mapping[str, Any] | None = None,
     every: int = 1,
@@ -102,15 +107,17 @@ def sweep(
     [2 2]
     """
     began = time.perf_counter()
-    with _check.concrete("sweep"):
+    with Interrupt() as interrupt, _check.concrete("sweep"):
         options = Options(
             owner="sweep",
             max_iterations=max_iterations,
             tolerance=tolerance,
+            gradient_tolerance=gradient_tolerance,
             time_limit=time_limit,
             record={} if record is None else record,
             every=every,
             callback=callback,
             progress=progress,
         )
-        return Run(options, problem(options, objective, x0, methods, swept=True), began).go()
+        posed = problem(options, objective, x0, methods, swept=True)
+        return Run(options, posed, interrupt, began).go()

@@ -15,6 +15,10 @@ class Best(eqx.Module):
     value: Scalar
     x: Vector
 
+    @classmethod
+    def of(cls, point: Point) -> Best:
+        return cls(point.value, point.x)
+
     def or_better(self, point: Point, over: Flag) -> Best:
         """With the point, unless the run was `over` before it."""
         better = jnp.isfinite(point.value) & (point.value <= self.value) & ~over

@@ -1,4 +1,4 @@
-"""A jitted chunk of iterations: the only loop in which methods step.
+"""A chunk of iterations, to be compiled: the only loop in which methods step.
 
 Its body is a block of a few iterations, so that bookkeeping is done once a block and not once an
 iteration. A run that is over does not leave the loop while others of its sweep go on: its steps
@@ -17,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from cfgd.algebra import inner
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
-from cfgd.solve.drift import refreshed, sure
+from cfgd.solve.drift import refreshed
 from cfgd.status import Status
-from cfgd.types import Count, Counts, Flag, Flags, Points, Reals, Vector
+from cfgd.types import Count, Counts, Flag, Flags, Points, Reals, Scalar, Vector
 
 Rows: TypeAlias = dict[str, Array]  # of an iteration, or of several along the first axis
 Recorder: TypeAlias = Callable[[State], Rows]
@@ -31,9 +32,22 @@ Recorder: TypeAlias = Callable[[State], Rows]
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
 
-RUNNING, CONVERGED, NONFINITE = (
-    status.code for status in (Status.running, Status.converged, Status.nonfinite)
+# A run whose gradient meets the tolerance and is no solution goes on to this part of it.
+FURTHER = 1e-2
+RUNNING, CONVERGED, NONFINITE, STALLED = (
+    status.code for status in (Status.running, Status.converged, Status.nonfinite, Status.stalled)
 )
+
+
+class Goal(eqx.Module):
+    """When a run has arrived: |g| <= `tolerance` |g_0| or |g| <= `absolute`."""
+
+    tolerance: Scalar
+    absolute: Scalar
+
+    def floor(self, norm2: Reals) -> Reals:
+        """The squared norm at which a run that starts with `norm2` has arrived."""
+        return jnp.maximum(self.tolerance**2 * norm2, self.absolute**2)
 
 
 class Tally(eqx.Module):
@@ -43,6 +57,9 @@ class Tally(eqx.Module):
     evaluations: Reals
     resets: Counts
     norm2: Reals
+    floor: Reals  # the squared norm at which the run has arrived; -1 before the start is known
+    least: Reals  # squared norm so far
+    idle: Counts  # iterations since then
     code: Counts  # of a Status
     reached: Flags  # the carried gradient meets the tolerance; recompute it before `converged`
 
@@ -72,56 +89,68 @@ class Loop(eqx.Module):
     batched: bool  # a sweep: method, state and tally have a leading axis
 
     def row(self, state: State) -> Rows:
-        """What is written down of an iteration: the value, and what the user asked for."""
-        return {"value": state.point.value} | {k: of(state) for k, of in self.records.items()}
+        """What is written down of an iteration: value, norm, and what the user asked for."""
+        point = state.point
+        norm = jnp.sqrt(inner(point.gradient, point.gradient))
+        own = {name: of(state) for name, of in self.records.items()}
+        return {"value": point.value, "gradient_norm": norm} | own
 
     def over_runs(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         return jax.vmap(fn) if self.batched else fn
 
 
-@eqx.filter_jit
-def begin(loop: Loop, objective: Objective, method: Method, x0: Points) -> tuple[Carry, Rows]:
+def begin(
+    loop: Loop, objective: Objective, method: Method, x0: Points, goal: Goal
+) -> tuple[Carry, Rows]:
     """The carry and the row of iteration 0."""
-    carry = loop.over_runs(partial(_start, objective))(method, x0)
+    carry = loop.over_runs(partial(_start, objective, goal))(method, x0)
     return carry, loop.over_runs(loop.row)(carry.state)
 
 
-@eqx.filter_jit
+def blank(batched: bool, method: Method, x0: Points) -> Carry:
+    """The carry of a method that looks at x0 where it looks at all points: in its steps."""
+    one = partial(_start, None, None)
+    return jax.vmap(one)(method, x0) if batched else one(method, x0)
+
+
 def look(loop: Loop, objective: Objective, x: Points) -> Point:
     """The objective at x, computed and not carried along."""
     return loop.over_runs(objective.at)(x)
 
 
-@eqx.filter_jit
-def settle(loop: Loop, objective: Objective, method: Method, carry: Carry, floor: Reals) -> Carry:
+def settle(loop: Loop, objective: Objective, method: Method, carry: Carry, goal: Goal) -> Carry:
     """Whether the last point, from which no step was made, meets the tolerance."""
 
-    def one(method: Method, carry: Carry, floor: Reals) -> Carry:
-        state = eqx.tree_at(lambda s: s.point, carry.state, objective.at(carry.state.point.x))
-        met = carry.tally.is_open & (method.measure(objective, state) <= floor)
+    def one(method: Method, carry: Carry) -> Carry:
+        point = objective.at(carry.state.point.x)
+        state = eqx.tree_at(lambda s: s.point, carry.state, point)
+        met = carry.tally.is_open & (method.measure(objective, state) <= carry.tally.floor)
+        met = met & method.confirms(objective, point, goal.tolerance)
         code = jnp.where(met, CONVERGED, carry.tally.code).astype(jnp.int32)
         return eqx.tree_at(lambda c: c.tally.code, carry, code)
 
-    return loop.over_runs(one)(method, carry, floor)
+    return loop.over_runs(one)(method, carry)
 
 
-def _start(objective: Objective, method: Method, x0: Vector) -> Carry:
+def _start(objective: Any, goal: Any, method: Method, x0: Vector) -> Carry:
     state = method.start(objective, x0)
-    norm2 = method.measure(objective, state)
+    norm2 = jnp.zeros((), x0.dtype) if method.judges else method.measure(objective, state)
     zero = jnp.zeros((), jnp.int32)
-    fine = jnp.isfinite(state.point.value) & jnp.isfinite(norm2)
+    fine = method.judges | (jnp.isfinite(state.point.value) & jnp.isfinite(norm2))
     tally = Tally(
         iterations=zero,
         evaluations=jnp.asarray(method.start_cost(objective, x0.size), norm2.dtype),
         resets=zero,
         norm2=norm2,
+        floor=jnp.full_like(norm2, -1) if method.judges else goal.floor(norm2),
+        least=jnp.full_like(norm2, jnp.inf),
+        idle=zero,
         code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
         reached=jnp.zeros((), bool),
     )
-    return Carry(state, tally, Best(state.point.value, state.point.x))
+    return Carry(state, tally, Best.of(state.point))
 
 
-@eqx.filter_jit
 def chunk(
     loop: Loop,
     objective: Objective,
@@ -129,21 +158,20 @@ def chunk(
     carry: Carry,
     length: Count | np.int32,
     last: Count | np.int32,
-    floor: Reals,
+    goal: Goal,
 ) -> tuple[Carry, Rows, Int[Array, " rows"], Count]:
-    """At most `length` iterations, none beyond iteration `last`, as many as have room for rows.
+    """At most `length` steps, none beyond iteration `last`, as many as have room for rows.
 
-    A run is over when its squared norm is at most `floor`. Returns the carry, the rows with the
-    iterations they are of, and how many were written.
+    Returns the carry, the rows with the iterations they are of, and how many were written.
     """
     row = loop.over_runs(loop.row)
     base = jnp.max(carry.tally.iterations)
 
     def goes_on(carry: Carry) -> Flag:
-        return jnp.any(carry.tally.is_open & (carry.tally.iterations < last))
+        return jnp.any(_goes(carry.tally, last))
 
     def block(carry: Carry, row: Recorder | None = None) -> tuple[Carry, Rows | None]:
-        return _block(loop, objective, method, carry, last, floor, row)
+        return _block(loop, objective, method, carry, last, goal, row)
 
     def stride(carry: Carry) -> tuple[Carry, Rows]:
         carry, _ = jax.lax.while_loop(
@@ -185,6 +213,11 @@ Floors: TypeAlias = Float[Array, " block *runs"]
 Went: TypeAlias = Bool[Array, " block *runs"]
 
 
+def _goes(tally: Tally, last: Count | np.int32, ahead: Any = 0) -> Any:
+    """Which runs go on: those that are open, and not at their last iteration."""
+    return tally.is_open & ((tally.iterations + ahead < last) | (tally.floor < 0))
+
+
 class Trace(NamedTuple):
     """What the bookkeeping needs of the iterations of a block: each entry has their axis first."""
 
@@ -193,6 +226,7 @@ class Trace(NamedTuple):
     cost: Float[Array, " block *runs"]
     reset: Bool[Array, " block *runs"]
     ending: Int[Array, " block *runs"]
+    moved: Bool[Array, " block *runs"]
 
 
 def _block(
@@ -201,17 +235,26 @@ def _block(
     method: Method,
     carry: Carry,
     last: Count | np.int32,
-    floor: Reals,
+    goal: Goal,
     row: Recorder | None,
 ) -> tuple[Carry, Rows | None]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
-    tally = carry.tally
-    state, looked = refreshed(loop, objective, method, carry.state, tally.reached)
+    tally, tolerance = carry.tally, goal.tolerance
+    drifting = objective.drifts and not method.judges
+    state, looked, solved = carry.state, jnp.zeros((), bool), jnp.ones(tally.code.shape, bool)
+    if drifting:
+        state, looked, solved = refreshed(loop, objective, method, state, tally.reached, tolerance)
+        # small beside its start and yet no solution: the start was bad
+        close = looked & tally.reached & ~solved & (tally.floor > goal.absolute**2)
+        floor = jnp.where(close, FURTHER**2 * tally.floor, tally.floor)
+        tally = eqx.tree_at(lambda t: t.floor, tally, floor)
 
     ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * tally.code.ndim)
-    goes = tally.is_open & (tally.iterations + ahead < last)
-    floors = jnp.where(goes, floor, jnp.inf)
-    step = loop.over_runs(lambda method, state, floor: method.step(objective, state, floor))
+    goes = _goes(tally, last, ahead)
+    floors = jnp.where(goes, jnp.maximum(tally.floor, 0), jnp.inf)
+    step = loop.over_runs(
+        lambda method, state, floor: method.step(objective, state, floor, tolerance)
+    )
     or_better = loop.over_runs(Best.or_better)
 
     def once(
@@ -220,37 +263,56 @@ def _block(
         state, best, over = at
         state, info = step(method, state, floor)
         cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
-        trace = Trace(state.point.value, info.norm2, cost, info.reset, info.ending)
+        trace = Trace(state.point.value, info.norm2, cost, info.reset, info.ending, info.moved)
         # what is computed after the end of a run is not looked at: to stop it would cost more
         after = state, or_better(best, state.point, over), over | (info.ending != RUNNING)
         return after, (trace, row(state) if row else None)
 
     start = state, carry.best, jnp.zeros(tally.code.shape, bool)
     (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=8)
-    tally = _after(objective, tally, trace, goes, floors, looked)
+    tally = _after(method, goal, tally, trace, goes, floors, looked, drifting)
     return Carry(state, tally, best), rows
 
 
 def _after(
-    objective: Objective, tally: Tally, trace: Trace, goes: Went, floors: Floors, looked: Flag
+    method: Method,
+    goal: Goal,
+    tally: Tally,
+    trace: Trace,
+    goes: Went,
+    floors: Floors,
+    looked: Flag,
+    drifting: bool,
 ) -> Tally:
     """The tally after the iterations of a block, of which the last ones may have been waiting."""
     running, over = tally.is_open, trace.ending != RUNNING
     goes = goes & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
-    moved = goes & (trace.norm2 > floors)
-    reached = goes & (trace.norm2 <= floors)
-    met, converged = jnp.any(reached, 0), sure(objective, reached, looked)
+    moved = goes & trace.moved
+    reached = goes & (trace.norm2 <= floors) & (not method.judges)
+    met = jnp.any(reached, 0)
+    # of carried values, only what the first step of a point that was looked at says is sure
+    converged = reached[0] & looked if drifting else met
     bad = jnp.any(goes & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
     ends = jnp.max(jnp.where(goes, trace.ending, RUNNING), 0)  # of `running` and one other
+    least, idle = tally.least, tally.idle
+    if method.patience is not None:
+        least = jnp.minimum(least, jnp.min(jnp.where(goes, trace.norm2, jnp.inf), 0))
+        idle = jnp.where(least < tally.least, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
+        ends = jnp.where((ends == RUNNING) & (idle > method.patience), STALLED, ends)
     code = jnp.select(
-        [~running, bad, converged, met], [tally.code, NONFINITE, CONVERGED, RUNNING], ends
+        [~running, (ends == RUNNING) & bad, converged, met],
+        [tally.code, NONFINITE, CONVERGED, RUNNING],
+        ends,
     ).astype(jnp.int32)
-    cost = jnp.sum(jnp.where(moved, trace.cost, 0), 0)
+    cost = jnp.sum(jnp.where(goes, trace.cost, 0), 0)
     return Tally(
         iterations=tally.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
         evaluations=tally.evaluations + cost + (looked & running),
-        resets=tally.resets + jnp.sum(trace.reset, 0, dtype=jnp.int32),
+        resets=tally.resets + jnp.sum(trace.reset & goes, 0, dtype=jnp.int32),
         norm2=jnp.where(running, trace.norm2[-1], tally.norm2),
+        floor=jnp.where(tally.floor < 0, goal.floor(trace.norm2[-1]), tally.floor),
+        least=least,
+        idle=idle,
         code=code,
         reached=met & (code == RUNNING),
     )

@@ -14,12 +14,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
 
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.types import Flag, Flags
+from cfgd.types import Flag, Flags, Scalar
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 1024
@@ -28,37 +27,40 @@ LENGTHS = (*10.0 ** -np.arange(0.0, 320, 10), 0.0)
 
 
 def refreshed(
-    loop: Any, objective: Objective, method: Method, state: State, reached: Flags
-) -> tuple[State, Flag]:
-    """The state, its point computed anew where that is due, and whether it was.
+    loop: Any,
+    objective: Objective,
+    method: Method,
+    state: State,
+    reached: Flags,
+    tolerance: Scalar,
+) -> tuple[State, Flag, Flags]:
+    """The state, its point computed anew where that is due, whether it was, and which are solved.
 
     `reached` are the runs whose carried gradient meets the tolerance.
     """
-    if not objective.drifts:
-        return state, jnp.zeros((), bool)
     k = jnp.max(state.k)
     due = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
-    look = loop.over_runs(partial(_look_again, objective))
-    state = jax.lax.cond(due, look, lambda method, state, reached: state, method, state, reached)
-    return state, due
+    look = loop.over_runs(partial(_look_again, objective, tolerance))
+
+    def as_it_is(method: Method, state: State, reached: Flags) -> tuple[State, Flags]:
+        return state, jnp.ones_like(reached)
+
+    state, solved = jax.lax.cond(due, look, as_it_is, method, state, reached)
+    return state, due, solved
 
 
-def sure(objective: Objective, reached: Bool[Array, " block *runs"], looked: Flag) -> Flags:
-    """The runs that have converged, `reached` being where in a block the gradient was small.
-
-    Of carried values, only what the first step of a point that was looked at says is sure.
-    """
-    return reached[0] & looked if objective.drifts else jnp.any(reached, 0)
-
-
-def _look_again(objective: Objective, method: Method, state: State, reached: Flag) -> State:
-    """The state with its point computed and not carried along.
+def _look_again(
+    objective: Objective, tolerance: Scalar, method: Method, state: State, reached: Flag
+) -> tuple[State, Flag]:
+    """The state with its point computed and not carried along, and whether that is a solution.
 
     Waiting runs overwrote their memory with x: forget it.
     """
-    state = eqx.tree_at(lambda s: s.point, state, objective.at(state.point.x))
+    point = objective.at(state.point.x)
+    state = eqx.tree_at(lambda s: s.point, state, point)
     anew = method.forget(objective, state)
-    return jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
+    state = jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
+    return state, method.confirms(objective, point, tolerance)
 
 
 def as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:

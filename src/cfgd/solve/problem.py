@@ -22,8 +22,8 @@ from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
 from cfgd.structure import Structure, as_tree, widened
 
-# rows of the history that a chunk may write, and the numbers in them (1 MiB)
-MOST_ROWS, MOST_NUMBERS = 2**16, 2**17
+# rows of the history that a chunk may write, and the numbers in them (1 MiB): it is set to zero
+MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
 # gradients that a direction may cost before the user is told
 COSTLY = 10_000
 
@@ -64,9 +64,10 @@ def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool)
         objective = objective.flat(structure)
         objective.check(options.owner, vectors[0])
         method, tuning = _method(method, objective, structure, d, dtype, rows)
+        how = method.describe(objective) + (f", {tuning.words}" if tuning else "")
+        method = method.on(objective)
         objective = method.view(objective)
         _say_cost(objective, method.direction_cost(objective, d))
-        how = method.describe(objective) + (f", {tuning.words}" if tuning else "")
         objective, method = cast(objective, dtype), cast(method, dtype)
         start = vectors[0]
         if rows is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,11 +13,14 @@ import numpy as np
 from cfgd import _check
 from cfgd.objective.line import Point
 from cfgd.precision import in_precision
-from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, begin, chunk, look, settle
+from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, begin, blank, chunk, look, settle
+from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
 from cfgd.solve.history import History
+from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
+from cfgd.solve.program import bind
 from cfgd.solve.progress import Progress
 from cfgd.solve.solution import Solution
 from cfgd.status import STATUSES, Status
@@ -25,16 +28,23 @@ from cfgd.structure import like
 
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
-FIRST_LENGTH = 128
+# how much longer than the last one a chunk may be: the time of an iteration is not known at first
+GROWTH = 8
+# a value this far below the start, in units of all that was known there, falls without end
+ENDLESS = 1e25
 
 
 class Run:
     """The host's side of a run: progress, callback, time limit and Ctrl-C live here."""
 
-    def __init__(self, options: Options, problem: Problem, began: float) -> None:
+    def __init__(
+        self, options: Options, problem: Problem, interrupt: Interrupt, began: float
+    ) -> None:
         self.options, self.problem, self.began = options, problem, began
+        self.interrupt = interrupt
         own = problem.last_iteration
         self.last = min(options.max_iterations, own or options.max_iterations)
+        self.compiled = seconds_compiling()
 
     def go(self) -> Solution:
         with in_precision(self.problem.dtype):
@@ -42,50 +52,77 @@ class Run:
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        parts = problem.loop, problem.objective, problem.method
+        real = problem.dtype.type
+        goal = Goal(*(real(n) for n in (options.tolerance, options.gradient_tolerance or 0)))
         meter = Progress(self.last, options.progress)
-        carry, row = begin(*parts, problem.start)
+        advance = bind(chunk, problem.loop, problem.objective, problem.method)
+        carry, row = self._begin(advance, goal)
         tally = jax.device_get(carry.tally)
         self._check_start(carry, tally)
-        self.value0 = np.asarray(carry.state.point.value)
-        floor = (options.tolerance**2 * tally.norm2).astype(problem.dtype)
+        self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
-        length, status = FIRST_LENGTH, None
+        length, status = problem.loop.block, None
         try:
             while status is None:
+                if self.interrupt.asked:
+                    raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 wanted = np.int32(self._whole(length)), np.int32(self.last)
-                after, rows, labels, written = chunk(*parts, carry, *wanted, floor)
+                after, rows, labels, written = advance(carry, *wanted, goal)
                 seen, best = jax.device_get((after.tally, after.best.value))
                 history.add(rows, np.asarray(labels)[: int(written)].astype(int))
                 # together, so that an interruption leaves nothing half done
                 carry, tally = after, seen
-                now = int(np.max(tally.iterations))
-                length = self._length(length, now - done, time.perf_counter() - tick)
+                made = max(int(np.max(tally.iterations)) - done, 1)
+                length = self._length(length, made, time.perf_counter() - tick)
                 status = self._status(tally)
                 meter.update(*self._seen(tally, best))
                 if options.callback is not None and status is None:
-                    so_far = self._solution(carry, Status.running, history)
-                    status = Status.callback if options.callback(so_far) else None
+                    status = self._called_back(carry, history)
         except KeyboardInterrupt:
             status = Status.interrupted
-        if status in (Status.max_iterations, Status.stages_done):
-            carry = settle(*parts, carry, floor)
+        ended = status in (Status.max_iterations, Status.stages_done)
+        if ended and not problem.method.judges:
+            parts = problem.loop, problem.objective, problem.method
+            carry = bind(settle, *parts)(carry, goal)
             tally = jax.device_get(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, status, history)
 
+    def _begin(self, advance: Callable[..., Any], goal: Goal) -> tuple[Carry, Any]:
+        """Iteration 0 and its row."""
+        problem = self.problem
+        loop, method, start = problem.loop, problem.method, problem.start
+        if not method.judges:
+            return bind(begin, loop, problem.objective, method)(start, goal)
+        carry = bind(blank, problem.rows is not None, method)(start)
+        carry, rows, _, _ = advance(carry, np.int32(loop.block), np.int32(0), goal)
+        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[0], rows)
+
+    def _called_back(self, carry: Carry, history: History) -> Status | None:
+        """What the callback wants; an error of its own goes up with the solution so far."""
+        so_far = self._solution(carry, Status.running, history)
+        assert self.options.callback is not None
+        try:
+            return Status.callback if self.options.callback(so_far) else None
+        except StopIteration:
+            return Status.callback
+        except Exception as error:
+            error.solution = so_far  # type: ignore[attr-defined]
+            error.add_note("The best point so far is in the `solution` of this error.")
+            raise
+
     def _check_start(self, carry: Carry, tally: Any) -> None:
-        closed = np.ravel(tally.code) != RUNNING
-        if not np.any(closed):
+        value, norm2 = np.ravel(carry.state.point.value), np.ravel(tally.norm2)
+        good = np.isfinite(value) & np.isfinite(norm2)
+        if np.all(good):
             return
-        first = int(np.argmax(closed))
-        value, norm = np.ravel(carry.state.point.value), np.sqrt(np.ravel(tally.norm2))
+        first = int(np.argmin(good))
         got = f"the value {value[first]}"
         if np.isfinite(value[first]):
-            got = f"a gradient of norm {norm[first]}"
+            got = f"a gradient of norm {np.sqrt(norm2)[first]}"
         _check.fail(self.options.owner, "x0", "give a finite value and gradient", got)
 
     def _whole(self, length: int) -> int:
@@ -100,9 +137,8 @@ class Run:
         if self.options.time_limit is not None:
             left = self.options.time_limit - (time.perf_counter() - self.began)
             seconds = max(1e-3, min(seconds, left))
-        # compilation makes the first chunk slow, so no estimate shrinks the next one much
         wished = made * seconds / max(elapsed, 1e-6)
-        return int(min(max(wished, length / 2, 1), 16 * length))
+        return int(min(max(wished, 1), GROWTH * length, 2**30))
 
     def _status(self, tally: Any) -> Status | None:
         """Why the run ends now, if it does."""
@@ -124,39 +160,70 @@ class Run:
     def _best_point(self, carry: Carry, tally: Any) -> tuple[Point, int]:
         """The best point by value, or the last one, looked at; and how many looks it took."""
         problem, most = self.problem, np.inf
+        point = carry.state.point
         last, best, x, x_best = jax.device_get(
-            (carry.state.point.value, carry.best.value, carry.state.point.x, carry.best.x)
+            (point.value, carry.best.value, point.x, carry.best.x)
         )
         # the last point of a run that broke off may lie beyond its end
         take_last = np.isin(tally.code, (RUNNING, CONVERGED))
         if problem.method.seeks_minimiser:
             take_last = take_last & as_good(problem.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
+        if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
+            return jax.device_get(Point(point.x, point.value, point.gradient)), 0
         x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
-        see = partial(look, problem.loop, problem.objective)
-        return looked_at(problem.objective, see, x, x_best, start, most)
+        see = bind(look, problem.loop, problem.objective)
+        point, looks = looked_at(problem.objective, see, x, x_best, start, most)
+        return point, looks - 1
 
     def _solution(self, carry: Carry, status: Status, history: History) -> Solution:
         problem, tally = self.problem, jax.device_get(carry.tally)
         tuning, one = problem.tuning, problem.rows is None
-        point, looks = self._best_point(carry, tally)
-        more = looks - 1 + (tuning.cost if tuning else 0)
+        point, more = self._best_point(carry, tally)
         norms = np.sqrt(np.sum(np.square(np.asarray(point.gradient)), -1))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
+        statuses = self._statuses(tally, status, np.asarray(point.value))
+        details = self._details(tally, statuses, np.asarray(point.value), norms)
         return Solution(
             x=like(problem.structure.unravel(np.asarray(point.x)), problem.x0),
             value=real(point.value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
-            evaluations=real(tally.evaluations + more),
+            evaluations=real(tally.evaluations + more + (tuning.cost if tuning else 0)),
             resets=integer(tally.resets),
-            status=status if one else self._statuses(tally, status),
+            status=statuses[0] if one else statuses,
             history=history.joined(batched=not one),
             seconds=time.perf_counter() - self.began,
+            compile_seconds=seconds_compiling() - self.compiled,
+            details=details[0] if one else details,
             how=problem.how,
             rate=tuning.rate if tuning else None,
         )
 
-    def _statuses(self, tally: Any, status: Status) -> list[Status]:
-        """Of each setting: its own, or what ended the sweep."""
-        return [status if code == RUNNING else STATUSES[code] for code in tally.code]
+    def _statuses(self, tally: Any, status: Status, value: Any) -> list[Status]:
+        """Of each setting: its own, or what ended the run."""
+        if self.problem.rows is None:
+            statuses = [status]
+        else:
+            statuses = [status if code == RUNNING else STATUSES[code] for code in tally.code]
+        known = np.abs(self.value0) + self.norm0
+        endless = np.ravel(value < self.value0 - ENDLESS * known)
+        broken = (Status.nonfinite, Status.indefinite)
+        return [
+            Status.unbounded if fell and status in broken else status
+            for status, fell in zip(statuses, endless, strict=True)
+        ]
+
+    def _details(self, tally: Any, statuses: list[Status], value: Any, norm: Any) -> list[str]:
+        """From what to what, for each setting."""
+        seeks = self.problem.method.seeks_minimiser
+        ends = norm if seeks else np.sqrt(tally.norm2)
+        columns = (np.ravel(c) for c in (self.norm0, ends, self.value0, value))
+        what = "gradient" if seeks else "direction"
+        advice = self.problem.method.advice
+        return [
+            f"The norm of the {what} went from {a:.3g} to {b:.3g}, "
+            f"the value from {c:.6g} to {d:.6g}."
+            + (f" {advice[status]}" if status in advice else "")
+            for status, a, b, c, d in zip(statuses, *columns, strict=True)
+        ]
