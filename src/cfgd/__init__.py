@@ -24,6 +24,7 @@ from cfgd.method import (
     terminal as terminal,
 )
 from cfgd.objective import (
+    External as External,
     LeastSquares as LeastSquares,
     LinearModel as LinearModel,
     Local as Local,
@@ -48,6 +49,7 @@ __all__ = [
     "Chosen",
     "ConvergenceError",
     "ExactStep",
+    "External",
     "FixedStep",
     "Fractional",
     "GradientDescent",

@@ -101,5 +101,5 @@ class OfVector(eqx.Module):
     fn: Callable[[Any], Any]
     structure: Structure = eqx.field(static=True)
 
-    def __call__(self, vector: Vector) -> Any:
-        return self.fn(self.structure.unravel(vector))
+    def __call__(self, vector: Vector, *args: Any) -> Any:
+        return self.fn(self.structure.unravel(vector), *args)

@@ -96,10 +96,10 @@ class Span(Method):
     def judges(self) -> bool:
         return True
 
-    def start_cost(self, objective: Objective, d: int) -> float:
+    def start_cost(self, objective: Objective | None, d: int) -> float:
         return 0.0
 
-    def start(self, objective: Objective, x0: Vector) -> SpanState:
+    def start(self, objective: Objective | None, x0: Vector) -> SpanState:
         def of(value: float, *shape: int) -> Any:
             return jnp.full(shape, value, x0.dtype)
 

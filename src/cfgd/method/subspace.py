@@ -84,14 +84,18 @@ def best_direction(memory: Memory, g: Vector, P: Vector, damping: Scalar) -> Dir
     return Direction(p, inner(g, p), eta, jnp.where(convex, gamma, 0), largest)
 
 
-def _model(
-    memory: Memory, u: Vector, P: Vector
-) -> tuple[Vectors, Any, Matrix, Matrix, Any, Scalar]:
-    """The unit basis, its scale, what makes it orthonormal, and the model among the steps.
+class Model(NamedTuple):
+    """The quadratic model on the unit basis of the steps and u, in the norm of P."""
 
-    The identity stands in the model for directions that were dropped, and are not `kept`. Last:
-    how far it was from symmetric, which is what rounding makes of it.
-    """
+    basis: Float[Array, "n d"]
+    scale: Float[Array, " n"]  # what made the steps and u unit vectors
+    to_span: Matrix  # what makes the basis orthonormal
+    among: Float[Array, "m m"]  # the model of the steps; the identity for those that were dropped
+    kept: Bool[Array, " m"]
+    unequal: Scalar  # how far it was from symmetric: what rounding makes of it
+
+
+def _model(memory: Memory, u: Vector, P: Vector) -> Model:
     basis = jnp.concatenate([memory.steps, u[None]])
     norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
     there = norms > 0
@@ -102,7 +106,7 @@ def _model(
     among = back @ (basis[:-1] @ images.T) @ back.T
     unequal = jnp.linalg.norm(among - among.T)
     among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
-    return basis, scale, to_span, among, old, unequal
+    return Model(basis, scale, to_span, among, old, unequal)
 
 
 def orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
@@ -193,7 +197,7 @@ def looked_direction(
     best = slopes / jnp.where(known, sizes, noise * largest)
     most = jnp.where(none, 0, slopes / jnp.where(known, sizes, eps * largest))
 
-    def in_x(weights: Vector) -> Vector:
+    def in_x(weights: Float[Array, " m"]) -> Vector:
         return (scale[:-1] * ((axes @ weights) @ back)) @ memory.steps
 
     p, first = in_x(best), jnp.zeros_like(slopes).at[0].set(1)

@@ -114,6 +114,10 @@ class Objective(eqx.Module):
         """Refuse a value that is not one real number, before any work."""
         _check.scalar_function(owner, "objective", self.value, x)
 
+    def error(self) -> Exception | None:
+        """What the function raised where a run could not see it."""
+        return None
+
     # ------------------------------------------------------------------ what a method sees
 
     def at(self, x: Vector) -> Point:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cfgd import _check
 from cfgd.objective.base import Objective
@@ -18,7 +19,7 @@ EXTERNAL = " or be a cfgd.External(value, gradient)"
 
 
 class Smooth(Objective):
-    """f(x) = fn(x) for a JAX function `fn` of a vector or of any pytree of arrays.
+    """f(x) = fn(x, *args) for a JAX function `fn` of a vector or of any pytree of arrays.
 
     Coordinate slopes and curvatures are exact: one coordinate is moved at a time, so a direction
     with s nodes costs about s d gradients (in chunks, so memory stays bounded).
@@ -29,27 +30,39 @@ class Smooth(Objective):
     {'a': array([2., 4.]), 'b': array(3.)}
     """
 
-    fn: Callable[[Any], Any]
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
 
-    def __init__(self, fn: Callable[[Any], Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...] = ()) -> None:
         _check.function("Smooth", "fn", fn, "be a function")
+        if not isinstance(args, tuple):
+            _check.fail("Smooth", "args", "be a tuple, such as (data,)", _check.kind(args))
         self.fn = fn
+        # numbers as arrays, so that another one does not compile again
+        self.args = jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        return jnp.asarray(self.fn(jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))))
+        x = jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))
+        return jnp.asarray(self.fn(x, *self.args))
 
     def flat(self, structure: Structure) -> Smooth:
         """The same function of the vector that `structure` makes of a pytree."""
-        return self if structure.is_vector else Smooth(OfVector(self.fn, structure))
+        return self if structure.is_vector else Smooth(OfVector(self.fn, structure), self.args)
 
     def check(self, owner: str, x: Vector) -> None:
-        _check.scalar_function(owner, "objective", self.fn, x, instead=EXTERNAL)
+        _check.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
 
 
-def as_objective(owner: str, objective: Any) -> Objective:
-    """An objective as it is, a function as `Smooth`."""
+def _is_number(arg: Any) -> bool:
+    return isinstance(arg, int | float) and not isinstance(arg, bool)
+
+
+def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Objective:
+    """An objective as it is, a function, with what it is passed beside x, as `Smooth`."""
     if isinstance(objective, Objective):
+        if args:
+            _check.fail(owner, "args", "go with a function of x and args", "an objective")
         return objective
     _check.function(owner, "objective", objective, "be an objective or a function")
-    return Smooth(objective)
+    return Smooth(objective, args)

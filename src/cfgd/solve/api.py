@@ -9,6 +9,7 @@ from typing import Any
 from cfgd import _check
 from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
+from cfgd.objective.smooth import as_objective
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import problem
@@ -21,6 +22,7 @@ def minimize(
     x0: Any,
     method: Any = None,
     *,
+    args: tuple[Any, ...] = (),
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
     gradient_tolerance: float | None = None,
@@ -33,16 +35,23 @@ def minimize(
 ) -> Solution:
     """Minimise an objective or any JAX function from x0, a number, an array or a pytree.
 
-    A run ends when the norm of the gradient (for `NonAdaptive` of the direction) is at most
-    `tolerance` times its start, at `max_iterations` or `time_limit` (seconds), when `callback`,
-    called with the `Solution` so far every `every` iterations, returns something true, at a
-    non-finite value and at Ctrl-C. In every case the best point seen is returned, with a status
-    whose message names cause and remedy; `throw=True` raises unless the run converged.
+    A run converges when the norm of the gradient (for `NonAdaptive` of the direction) is at most
+    `tolerance` times its start, for the default `Auto` if moreover the curvature around x promises
+    nothing more, or when it is at most `gradient_tolerance`, a number for those who know their
+    scale. It ends, too, at `max_iterations` or `time_limit` (seconds), when `callback`, called with
+    the `Solution` so far every `every` iterations, returns something true or raises StopIteration,
+    where nothing improves any more, where the value falls without end, at a non-finite value and at
+    Ctrl-C. In every case the best point seen is returned, with a status whose message names cause
+    and remedy; `throw=True` raises unless the run converged.
 
-    `history` holds `iteration`, `value` and what `record` asks for, at iteration 0 and then every
-    `every` iterations, the last one included: functions of x, or the names "eta" and "gamma" of
-    the numbers that the method chose for its last step (NaN at iteration 0). `progress=True` shows
-    a live line. float64 data is solved in float64, whatever JAX is configured to.
+    `history` holds `iteration`, `value`, `gradient_norm` and what `record` asks for, at iteration 0
+    and then every `every` iterations, the last one included: functions of x, or the names "eta" and
+    "gamma" of the numbers that the method chose for its last step (NaN at iteration 0).
+    `progress=True` shows a live line. float64 data is solved in float64, whatever JAX is
+    configured to.
+
+    Data in `args` is passed to the function, f(x, *args): other data of the same shapes does not
+    compile again.
 
     >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -50,7 +59,8 @@ def minimize(
     >>> record = {"distance": jnp.linalg.norm, "step": "eta"}
     >>> solution = cfgd.minimize(f, [1.0, -10.0], method, record=record)
     >>> print(solution.iterations, solution.message)
-    28 Converged: the norm fell to `tolerance` times its start.
+    28 Converged: `x` meets the tolerance. The norm of the gradient went from 28.3 to 2.33e-08, the
+    value from 110 to 2.77804e-17.
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
@@ -68,7 +78,7 @@ def minimize(
             progress=progress,
         )
         method = Auto() if method is None else method
-        posed = problem(options, objective, x0, method, swept=False)
+        posed = problem(options, as_objective("minimize", objective, args), x0, method, swept=False)
         solution = Run(options, posed, interrupt, began).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
@@ -80,6 +90,7 @@ def sweep(
     x0: Any,
     methods: Any,
     *,
+    args: tuple[Any, ...] = (),
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
     gradient_tolerance: float | None = None,
@@ -119,5 +130,5 @@ def sweep(
             callback=callback,
             progress=progress,
         )
-        posed = problem(options, objective, x0, methods, swept=True)
+        posed = problem(options, as_objective("sweep", objective, args), x0, methods, swept=True)
         return Run(options, posed, interrupt, began).go()

@@ -24,7 +24,7 @@ from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
 from cfgd.solve.drift import refreshed
 from cfgd.status import Status
-from cfgd.types import Count, Counts, Flag, Flags, Points, Reals, Scalar, Vector
+from cfgd.types import Count, Counts, Data, Flag, Flags, Points, Reals, Vector
 
 Rows: TypeAlias = dict[str, Array]  # of an iteration, or of several along the first axis
 Recorder: TypeAlias = Callable[[State], Rows]
@@ -42,8 +42,8 @@ RUNNING, CONVERGED, NONFINITE, STALLED = (
 class Goal(eqx.Module):
     """When a run has arrived: |g| <= `tolerance` |g_0| or |g| <= `absolute`."""
 
-    tolerance: Scalar
-    absolute: Scalar
+    tolerance: Data
+    absolute: Data
 
     def floor(self, norm2: Reals) -> Reals:
         """The squared norm at which a run that starts with `norm2` has arrived."""
@@ -125,7 +125,7 @@ def settle(loop: Loop, objective: Objective, method: Method, carry: Carry, goal:
         point = objective.at(carry.state.point.x)
         state = eqx.tree_at(lambda s: s.point, carry.state, point)
         met = carry.tally.is_open & (method.measure(objective, state) <= carry.tally.floor)
-        met = met & method.confirms(objective, point, goal.tolerance)
+        met = met & method.confirms(objective, point, jnp.asarray(goal.tolerance))
         code = jnp.where(met, CONVERGED, carry.tally.code).astype(jnp.int32)
         return eqx.tree_at(lambda c: c.tally.code, carry, code)
 
@@ -239,7 +239,7 @@ def _block(
     row: Recorder | None,
 ) -> tuple[Carry, Rows | None]:
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
-    tally, tolerance = carry.tally, goal.tolerance
+    tally, tolerance = carry.tally, jnp.asarray(goal.tolerance)
     drifting = objective.drifts and not method.judges
     state, looked, solved = carry.state, jnp.zeros((), bool), jnp.ones(tally.code.shape, bool)
     if drifting:

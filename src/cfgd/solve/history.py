@@ -69,7 +69,7 @@ def check_records(owner: str, records: Mapping[str, OfPoint | OfState], state: S
 class History:
     """Rows as the chunks give them, joined when they are asked for."""
 
-    def __init__(self, first: dict[str, Array]) -> None:
+    def __init__(self, first: dict[str, Any]) -> None:
         self.labels = [np.zeros(1, int)]
         self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
 

@@ -15,7 +15,6 @@ from cfgd.method.base import Method, Tuning
 from cfgd.method.settings import rows_of
 from cfgd.objective.base import Objective
 from cfgd.objective.local import Local
-from cfgd.objective.smooth import as_objective
 from cfgd.precision import cast, in_precision, precision_of
 from cfgd.solve.chunk import BLOCK, Loop
 from cfgd.solve.history import check_records, recorders
@@ -48,11 +47,10 @@ class Problem:
         return self.method.last_iteration
 
 
-def problem(options: Options, objective: Any, x0: Any, method: Any, swept: bool) -> Problem:
+def problem(options: Options, objective: Objective, x0: Any, method: Any, swept: bool) -> Problem:
     """Check everything and lay it out, before any work starts."""
     rows = _rows(options, method, swept)
     x0 = as_tree(options.owner, "x0", x0)
-    objective = as_objective(options.owner, objective)
     starts = _starts(options.owner, objective, x0, rows)
     rows = rows if rows is None else max(rows, len(starts))
     structure = Structure.of(starts[0])

@@ -52,8 +52,8 @@ class Run:
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        real = problem.dtype.type
-        goal = Goal(*(real(n) for n in (options.tolerance, options.gradient_tolerance or 0)))
+        given = options.tolerance, options.gradient_tolerance or 0
+        goal = Goal(*(np.asarray(number, problem.dtype) for number in given))
         meter = Progress(self.last, options.progress)
         advance = bind(chunk, problem.loop, problem.objective, problem.method)
         carry, row = self._begin(advance, goal)
@@ -75,6 +75,9 @@ class Run:
                 carry, tally = after, seen
                 made = max(int(np.max(tally.iterations)) - done, 1)
                 length = self._length(length, made, time.perf_counter() - tick)
+                error = problem.objective.error()
+                if error is not None:
+                    raise _with(error, self._solution(carry, Status.nonfinite, history))
                 status = self._status(tally)
                 meter.update(*self._seen(tally, best))
                 if options.callback is not None and status is None:
@@ -110,8 +113,7 @@ class Run:
         except StopIteration:
             return Status.callback
         except Exception as error:
-            error.solution = so_far  # type: ignore[attr-defined]
-            error.add_note("The best point so far is in the `solution` of this error.")
+            _with(error, so_far)
             raise
 
     def _check_start(self, carry: Carry, tally: Any) -> None:
@@ -227,3 +229,10 @@ class Run:
             + (f" {advice[status]}" if status in advice else "")
             for status, a, b, c, d in zip(statuses, *columns, strict=True)
         ]
+
+
+def _with(error: Exception, solution: Solution) -> Exception:
+    """The error, which goes up with the best point so far."""
+    error.solution = solution  # type: ignore[attr-defined]
+    error.add_note("The best point so far is in the `solution` of this error.")
+    return error
