@@ -154,6 +154,7 @@ PUBLIC = {
         "LinearModel",
         "ShallowNetwork",
         "Smooth",
+        "External",
         "Local",
     },
     "methods": {

@@ -252,14 +252,13 @@ def test_pytrees():
     np.testing.assert_allclose(x, lbfgs(wave, np.array([1.6, -1.2])).x, rtol=1e-5)
 
 
-def test_a_start_at_a_saddle_ends_there_with_a_true_message():
+def test_a_start_at_a_saddle_is_left():
     fn, x0 = small("saddle")
     ends = cfgd.minimize(fn, 0 * x0)
-    assert ends.iterations == 0
-    assert ends.gradient_norm == 0
-    np.testing.assert_array_equal(ends.x, 0 * x0)
-    assert "norm" in ends.message  # says what was looked at, and claims no minimum
-    assert "minimum" not in ends.message
+    assert ends.success
+    assert ends.value < -0.2
+    hessian = jax.hessian(fn)(ends.x)[:2, :2]
+    assert np.linalg.eigvalsh(hessian)[0] > 0
 
 
 class Mixed(eqx.Module):

@@ -134,7 +134,7 @@ def test_coordinate_slopes_and_curvatures_are_at_the_users_hand(name):
 @pytest.mark.parametrize(("given", "again"), ACTIVATIONS.values(), ids=ACTIVATIONS)
 def test_an_activation_has_its_own_derivatives(given, again):
     u = np.array([[-3.0, -0.7], [0.0, 0.2], [1.4, 5.0]])
-    parts = in_float64(activation_of("ShallowNetwork", given), u)
+    parts = in_float64(activation_of("ShallowNetwork", given, u.dtype), u)
     for order, part in enumerate(parts):
         fn = again
         for _ in range(order):

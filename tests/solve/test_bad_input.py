@@ -20,6 +20,7 @@ from cfgd import (
     Smooth,
     Stage,
 )
+from cfgd.solve.program import bind
 
 # what users pass who have no type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -524,7 +525,8 @@ KEYWORDS = {
     "record under a number": (run(record={3: len}), f"{MAPPING}, got the name 3."),
     "record under a name that is taken": (
         run(record={"value": len}),
-        "`minimize(record=...)` must use other names than 'iteration' and 'value', got 'value'.",
+        "`minimize(record=...)` must use other names than 'iteration', 'value', 'gradient_norm', "
+        "got 'value'.",
     ),
     "callback": (
         run(callback=3),
@@ -598,7 +600,10 @@ def no_work(monkeypatch):
     def chunk(*args):
         raise AssertionError("work was done")
 
-    monkeypatch.setattr("cfgd.solve.run.chunk", chunk)
+    def guarded(fn, *parts):
+        return chunk if fn.__name__ == "chunk" else bind(fn, *parts)
+
+    monkeypatch.setattr("cfgd.solve.run.bind", guarded)
 
 
 @pytest.mark.parametrize(("make", "message"), TABLE.values(), ids=TABLE)

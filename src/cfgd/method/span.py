@@ -8,16 +8,17 @@ cannot trace can be walked on from outside.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd.algebra import inner, positive, size as size_of
 from cfgd.method.base import Info, Method, State, ending
+from cfgd.method.probe import next_probe, noise, probed, probes
 from cfgd.method.subspace import Memory, best_direction, looked_direction
+from cfgd.method.trial import Around, Start, Trial, chosen, decreases, judged, shorter
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Number, Scalar, Vector
@@ -33,40 +34,17 @@ AWAY = 1e-3
 # a valley along which x has grown by this factor is taken to lead to infinity
 FAR = 1e2
 
-T = TypeVar("T")
-
-
-class Trial(eqx.Module):
-    """The next point to look at, x - t p, and why."""
-
-    p: Vector
-    slope: Scalar  # <g, p>
-    t: Scalar
-    tries: Count
-    eta: Scalar
-    gamma: Scalar
-    probe: Count  # its number, or -1 for a step
-    leaves: Flag  # it follows negative curvature away from a saddle
-
-
-class Start(eqx.Module):
-    """What is known of the start."""
-
-    x: Vector
-    value: Scalar
-    norm: Scalar
-
 
 class SpanState(State):
-    """`k` is -1 until the start was looked at."""
+    """`k` is -1 until the start was looked at. Of its point, the value never grows by rounding."""
 
+    seen: Scalar  # the value at the point, as it was computed
     gamma: Scalar
     memory: Memory
     scaling: Vector
     damping: Scalar
     trial: Trial
     looked: Flag  # the memory is of probes around the point
-    quiet: Flag  # and they promise no more than the tolerance
     asked: Scalar  # |g|^2 where probes last showed that there is more to gain
     idle: Count  # iterations without progress
     least: Scalar  # |g|^2 so far
@@ -108,6 +86,7 @@ class Span(Method):
         return SpanState(
             k=none - 1,
             point=Point(x0, of(np.inf), of(0, d)),
+            seen=of(np.inf),
             eta=of(np.nan),
             gamma=of(np.nan),
             memory=Memory(of(0, TERMINALS, d), of(0, TERMINALS, d)),
@@ -115,7 +94,6 @@ class Span(Method):
             damping=of(0),
             trial=trial,
             looked=no,
-            quiet=no,
             asked=of(np.inf),
             idle=none,
             least=of(np.inf),
@@ -143,15 +121,15 @@ class Span(Method):
         # what came of it
         first, probing = state.k < 0, trial.probe >= 0
         walking = ~first & ~probing
-        value = _judged(trial, old, at)
+        value = judged(trial, old, at)
         finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(at.gradient))
-        good = walking & finite & _decreases(trial, old, value)
+        good = walking & finite & decreases(trial, old, value)
         gave_up = walking & ~good & (trial.tries >= MOST_TRIES)
         accepted = first | good
-        point = _chosen(accepted, Point(at.x, value, at.gradient), old)
+        point = chosen(accepted, Point(at.x, value, at.gradient), old)
         g = point.gradient
         norm2 = inner(g, g)
-        start = _chosen(first, Start(at.x, value, jnp.sqrt(norm2)), start)
+        start = chosen(first, Start(at.x, value, jnp.sqrt(norm2)), start)
 
         # what is remembered of it
         moved, change = at.x - old.x, at.gradient - old.gradient
@@ -160,11 +138,11 @@ class Span(Method):
             lambda: state.memory.then(moved, change),
             lambda: jax.lax.cond(
                 probing,
-                lambda: _probed(state.memory, trial.probe, moved, change),
+                lambda: probed(state.memory, trial.probe, moved, change),
                 lambda: state.memory,
             ),
         )
-        seen_all = probing & (trial.probe == _probes(g.size) - 1)
+        seen_all = probing & (trial.probe == probes(g.size) - 1)
         looked = (state.looked & ~accepted) | seen_all
         scaling = _scaling(objective, state.scaling, at, memory, accepted, good, seen_all)
         eps = jnp.finfo(g.dtype).eps
@@ -180,27 +158,29 @@ class Span(Method):
         plan = jax.lax.cond(
             accepted | seen_all,
             partial(_plan, objective, around, first, looked, near, tolerance),
-            lambda: Plan(_shorter(trial, old, value), no, no, damping),
+            lambda: Plan(shorter(trial, old, value), no, no, damping),
         )
-        quiet = jnp.where(accepted | seen_all, looked & plan.quiet & ~plan.saddle, state.quiet)
+        # probes are made where the gradient is small, or nothing else helps
+        done = seen_all & plan.quiet & ~plan.saddle
         worth = norm2 <= state.asked / 100
         asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (gave_up & ~looked)
         memory, next_trial = jax.lax.cond(
             asks | (probing & ~seen_all),
-            lambda: _next_probe(around, asks, trial.probe),
+            lambda: next_probe(around, asks, trial.probe),
             lambda: (memory, plan.trial),
         )
 
         # a fall of 1/eps^2 times all that the start knows of
         known = jnp.abs(start.value) + start.norm * (1 + jnp.sqrt(inner(start.x, start.x)))
         end = (gave_up & looked) | (idle >= TOO_IDLE)
-        steep = jnp.sqrt(norm2) > start.norm / eps**0.6  # a pole: the gradient grows for ever
+        # at a pole the gradient grows for ever
+        steep = (start.norm > 0) & (jnp.sqrt(norm2) > start.norm / eps**0.6)
         falls = walking & (at.value < start.value - jnp.where(known > 0, known / eps**2, jnp.inf))
         falls = falls | (walking & (at.value == -jnp.inf))
         ends = ending(
             unbounded=falls | (end & steep & (point.value < start.value)),
             nonfinite=first & ~finite,
-            converged=quiet & (near | end),
+            converged=done,
             saddle=end & trial.leaves,
             stalled=end,
         )
@@ -208,6 +188,7 @@ class Span(Method):
         after = SpanState(
             k=state.k + accepted,
             point=point,
+            seen=jnp.where(accepted, at.value, state.seen),
             eta=jnp.where(good, trial.t * trial.eta, state.eta),
             gamma=jnp.where(good, trial.gamma, state.gamma),
             memory=memory,
@@ -215,24 +196,12 @@ class Span(Method):
             damping=jnp.where(shortened, jnp.maximum(damping, 1e-3 * plan.largest), damping),
             trial=next_trial,
             looked=looked & ~asks,
-            quiet=quiet,
-            asked=jnp.where(seen_all & ~quiet, norm2, state.asked),
+            asked=jnp.where(seen_all, norm2, state.asked),
             idle=idle,
             least=jnp.minimum(state.least, norm2),
             start=start,
         )
         return after, Info(norm2, jnp.ones_like(norm2), no, ends, good)
-
-
-class Around(NamedTuple):
-    """A point and what is known around it."""
-
-    memory: Memory
-    point: Point
-    start: Start
-    P: Vector
-    size: Scalar  # of x in the norm of P
-    damping: Scalar
 
 
 def _plan(
@@ -249,8 +218,9 @@ def _plan(
         return p, eta, gamma, largest, slope / 2, length, jnp.zeros((), bool)
 
     def from_probes() -> tuple[Any, ...]:
-        far = jnp.any(jnp.abs(x) > FAR * (jnp.abs(start.x) + jnp.sqrt(jnp.mean(start.x**2))))
-        found = looked_direction(memory, g, P, size, _noise(g), ~far | jnp.all(start.x == 0))
+        far = jnp.abs(x) > FAR * (jnp.abs(start.x) + jnp.sqrt(jnp.mean(start.x**2)))
+        far = far & jnp.any(start.x != 0)
+        found = looked_direction(memory, g, P, size, noise(g), far)
         leaves = near & (found.least < 0)
         p = jnp.where(leaves, jnp.where(size > 0, size, 1) * found.downwards, found.p)
         return p, nothing + 1, nothing, nothing, found.decrease, found.length, leaves
@@ -280,40 +250,6 @@ def _plan(
     return Plan(trial, quiet, leaves, largest)
 
 
-def _chosen(flag: Flag, new: T, old: T) -> T:
-    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
-
-
-def _judged(trial: Trial, point: Point, at: Point) -> Scalar:
-    """The value at a trial; below rounding the slopes at both ends say what is no increase."""
-    value, eps = point.value, jnp.finfo(point.value.dtype).eps
-    by_slopes = _hidden(trial, point) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
-    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
-    return jnp.where(same, jnp.minimum(at.value, value), at.value)
-
-
-def _hidden(trial: Trial, point: Point) -> Flag:
-    """Whether rounding may hide the decrease that a trial promises."""
-    value = point.value
-    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
-    return hides & ~trial.leaves
-
-
-def _decreases(trial: Trial, point: Point, value: Scalar) -> Flag:
-    """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
-    enough = value <= point.value - 1e-4 * trial.t * trial.slope
-    enough = enough & (~trial.leaves | (value < point.value))
-    return enough | (_hidden(trial, point) & (value <= point.value))
-
-
-def _shorter(trial: Trial, point: Point, value: Scalar) -> Trial:
-    t, slope = trial.t, trial.slope
-    parabola = slope * t * t / (2 * (value - point.value + slope * t))
-    inside = jnp.clip(parabola, t / 10, t / 2)
-    t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-    return eqx.tree_at(lambda a: (a.t, a.tries), trial, (t, trial.tries + 1))
-
-
 def _damping(state: SpanState, good: Flag, looked: Flag) -> Scalar:
     """A step that had to be shortened shows a model trusted too far."""
     walked = jnp.where(state.trial.t == 1, state.damping / 2, 4 * state.damping)
@@ -337,76 +273,6 @@ def _scaling(
         return D
     along = jnp.diagonal(memory.steps), jnp.diagonal(memory.changes)
     return jnp.where(seen_all, jnp.abs(along[1] / along[0]), D)
-
-
-# ------------------------------------------------------------------------------ probes
-
-
-def _is_small(d: int) -> bool:
-    """Whether the memory has room for a probe along every coordinate."""
-    return d <= TERMINALS
-
-
-def _probes(d: int) -> int:
-    """Two along every coordinate, or one along each of Krylov's directions."""
-    return 2 * d if _is_small(d) else TERMINALS
-
-
-def _noise(g: Vector) -> Any:
-    """What rounding leaves of curvatures from differences, as a part of the largest one."""
-    return 8 * jnp.finfo(g.dtype).eps ** (2 / 3 if _is_small(g.size) else 1 / 2)
-
-
-def _probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memory:
-    """With one probe more: of two along a coordinate, the difference."""
-    row, sign = (number // 2, 1 - 2 * (number % 2)) if _is_small(step.size) else (number, 1)
-    steps = memory.steps.at[row].add(sign * step)
-    return Memory(steps, memory.changes.at[row].add(sign * change))
-
-
-def _next_probe(around: Around, first: Flag, last: Count) -> tuple[Memory, Trial]:
-    """The memory, empty before the `first` probe, and the probe after the `last` one."""
-    memory = _chosen(first, jax.tree.map(jnp.zeros_like, around.memory), around.memory)
-    return memory, _probe(memory, around, jnp.where(first, 0, last + 1))
-
-
-def _probe(memory: Memory, around: Around, number: Count) -> Trial:
-    """A trial that looks around x."""
-    P, size, eps = around.P, around.size, jnp.finfo(around.P.dtype).eps
-    root = jnp.sqrt(P)
-    typical = jnp.where(size > 0, size, 1)
-    if _is_small(P.size):
-        own = jnp.arange(P.size) == number // 2
-        reach = jnp.maximum(jnp.abs(around.point.x), 1e-3 * typical / root)
-        p = jnp.where(own, (2 * (number % 2) - 1) * eps ** (1 / 3) * reach, 0)
-    else:
-        p = -(eps**0.5) * typical * _krylov(memory, around, number)
-    one, none = jnp.ones((), P.dtype), jnp.full((), jnp.nan, P.dtype)
-    count = jnp.asarray(number, jnp.int32)
-    return Trial(p, 0 * one, one, 0 * count, none, none, count, jnp.zeros((), bool))
-
-
-def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
-    """The next direction, orthonormal to the probes before it in the norm of P."""
-    P, u = around.P, around.point.gradient / around.P
-    norms = jnp.sqrt(jnp.sum(memory.steps * P * memory.steps, 1))
-    basis = memory.steps / jnp.where(norms > 0, norms, 1)[:, None]
-
-    def unit(w: Vector) -> Vector:
-        size = jnp.sqrt(inner(P * w, w))
-        return w / jnp.where(size > 0, size, 1)
-
-    def new(w: Vector) -> Vector:
-        for _ in range(2):  # once is not enough
-            w = w - (basis @ (P * w)) @ basis
-        return w
-
-    image = memory.changes[jnp.maximum(number - 1, 0)] / P
-    rest = new(unit(jnp.where(number == 0, u, image)))
-    # where there is nothing new, as at a saddle, chance may find it
-    chance = jax.random.normal(jax.random.key(0), (TERMINALS, P.size), P.dtype)[number]
-    found = jnp.sqrt(inner(P * rest, rest)) > 1e-6
-    return unit(jnp.where(found, rest, new(chance / jnp.sqrt(P))))
 
 
 def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:

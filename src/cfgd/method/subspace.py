@@ -118,6 +118,7 @@ def orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
 
     def row(j: Count, T: Matrix) -> Matrix:
         rest = identity[j] - (T @ gram[j]) @ T
+        rest = rest - (T @ (gram @ rest)) @ T  # once is not enough
         size = inner(rest, gram @ rest)
         new = size > SPAN_TOLERANCE
         return T.at[j].set(jnp.where(new, rest / jnp.sqrt(jnp.where(new, size, 1)), 0))
@@ -177,13 +178,14 @@ class Looked(NamedTuple):
 
 
 def looked_direction(
-    memory: Memory, g: Vector, P: Vector, size: Scalar, noise: Any, valleys: Flag
+    memory: Memory, g: Vector, P: Vector, size: Scalar, noise: Any, far: Bool[Array, " d"]
 ) -> Looked:
     """Newton's step in the span of the probes.
 
     Curvatures below `noise`, as a part of the largest one, are not known: the step takes them for
     that, the promise for zero to rounding, unless the gradient is zero to rounding along them.
-    Without `valleys` such a direction leads to infinity, and promises that.
+    Where such a direction moves coordinates that went `far`, it leads to infinity, and promises
+    that.
     """
     basis, scale, to_span, among, _, unequal = _model(memory, g / P, P)
     back, eps = to_span[:-1, :-1], jnp.finfo(g.dtype).eps
@@ -197,13 +199,11 @@ def looked_direction(
     best = slopes / jnp.where(known, sizes, noise * largest)
     most = jnp.where(none, 0, slopes / jnp.where(known, sizes, eps * largest))
 
-    def in_x(weights: Float[Array, " m"]) -> Vector:
-        return (scale[:-1] * ((axes @ weights) @ back)) @ memory.steps
-
-    p, first = in_x(best), jnp.zeros_like(slopes).at[0].set(1)
-    downwards = in_x(first)
+    ways = (axes.T @ back * scale[:-1]) @ memory.steps  # of each curvature, a unit vector
+    p, downwards = best @ ways, ways[0]
     downwards = jnp.where(inner(downwards, g) < 0, -downwards, downwards)
     least = jnp.where(known[0], curvatures[0] / largest, 0)
-    length = jnp.where(valleys | jnp.all(known), jnp.sqrt(inner(most, most)), jnp.inf)
+    endless = jnp.any(~known & (jnp.where(far, P * ways**2, 0).sum(1) > 0.1))
+    length = jnp.where(endless, jnp.inf, jnp.sqrt(inner(most, most)))
     decrease = jnp.where(jnp.isfinite(length), inner(slopes, most) / 2, jnp.inf)
     return Looked(p, inner(g, p), decrease, length, least, downwards)

@@ -39,8 +39,23 @@ def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
             return fn(*jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        _programs[key] = jax.jit(run, compiler_options=OPTIONS)
+        _programs[key] = _Program(run)
     return partial(_programs[key], arrays)
+
+
+class _Program:
+    """A jitted function; its options are for a program that stands alone."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.alone, self.inside = jax.jit(fn, compiler_options=OPTIONS), jax.jit(fn)
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self.alone(*args)
+        except ValueError as error:
+            if "compiler_options" not in str(error):
+                raise
+        return self.inside(*args)
 
 
 class _Strong:

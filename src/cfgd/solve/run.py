@@ -172,7 +172,7 @@ class Run:
             take_last = take_last & as_good(problem.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
-            return jax.device_get(Point(point.x, point.value, point.gradient)), 0
+            return Point(point.x, carry.state.seen, point.gradient), 0
         x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
         see = bind(look, problem.loop, problem.objective)
         point, looks = looked_at(problem.objective, see, x, x_best, start, most)

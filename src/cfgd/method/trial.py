@@ -1,0 +1,82 @@
+"""The next point to look at, and what came of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd.algebra import inner
+from cfgd.method.subspace import Memory
+from cfgd.objective.line import Point
+from cfgd.types import Count, Flag, Scalar, Vector
+
+T = TypeVar("T")
+
+
+class Trial(eqx.Module):
+    """The next point to look at, x - t p, and why."""
+
+    p: Vector
+    slope: Scalar  # <g, p>
+    t: Scalar
+    tries: Count
+    eta: Scalar
+    gamma: Scalar
+    probe: Count  # its number, or -1 for a step
+    leaves: Flag  # it follows negative curvature away from a saddle
+
+
+class Start(eqx.Module):
+    """What is known of the start."""
+
+    x: Vector
+    value: Scalar
+    norm: Scalar
+
+
+class Around(NamedTuple):
+    """A point and what is known around it."""
+
+    memory: Memory
+    point: Point
+    start: Start
+    P: Vector
+    size: Scalar  # of x in the norm of P
+    damping: Scalar
+
+
+def judged(trial: Trial, point: Point, at: Point) -> Scalar:
+    """The value at a trial; below rounding the slopes at both ends say what is no increase."""
+    value, eps = point.value, jnp.finfo(point.value.dtype).eps
+    by_slopes = _hidden(trial, point) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
+    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
+    return jnp.where(same, jnp.minimum(at.value, value), at.value)
+
+
+def _hidden(trial: Trial, point: Point) -> Flag:
+    """Whether rounding may hide the decrease that a trial promises."""
+    value = point.value
+    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
+    return hides & ~trial.leaves
+
+
+def decreases(trial: Trial, point: Point, value: Scalar) -> Flag:
+    """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
+    enough = value <= point.value - 1e-4 * trial.t * trial.slope
+    enough = enough & (~trial.leaves | (value < point.value))
+    return enough | (_hidden(trial, point) & (value <= point.value))
+
+
+def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:
+    t, slope = trial.t, trial.slope
+    parabola = slope * t * t / (2 * (value - point.value + slope * t))
+    inside = jnp.clip(parabola, t / 10, t / 2)
+    t = jnp.where(jnp.isfinite(inside), inside, t / 10)
+    return eqx.tree_at(lambda a: (a.t, a.tries), trial, (t, trial.tries + 1))
+
+
+def chosen(flag: Flag, new: T, old: T) -> T:
+    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
