@@ -91,6 +91,11 @@ class Method(eqx.Module):
         return False
 
     @property
+    def scale_free(self) -> bool:
+        """Whether c f is walked on as f is, for every c > 0."""
+        return False
+
+    @property
     def patience(self) -> int | None:
         """Iterations without a smaller gradient after which a run is over; None for any number."""
         return None

@@ -68,6 +68,10 @@ class Conjugate(Method):
         return dataclasses.replace(state, product=jnp.full_like(state.product, jnp.inf))
 
     @property
+    def scale_free(self) -> bool:
+        return True
+
+    @property
     def patience(self) -> int:
         return 1000
 

@@ -133,6 +133,10 @@ class Fractional(Method):
         return self.order.vanishes or not self.terminal.stays
 
     @property
+    def scale_free(self) -> bool:
+        return self.step_rule.scale_free
+
+    @property
     def advice(self) -> Mapping[Status, str]:
         return ADVICE
 

@@ -45,6 +45,7 @@ class SpanState(State):
     damping: Scalar
     trial: Trial
     looked: Flag  # the memory is of probes around the point
+    stuck: Flag  # no step helps: the probes have the last word
     asked: Scalar  # |g|^2 where probes last showed that there is more to gain
     idle: Count  # iterations without progress
     least: Scalar  # |g|^2 so far
@@ -71,6 +72,10 @@ class Span(Method):
         return inner(state.point.gradient, state.point.gradient)
 
     @property
+    def scale_free(self) -> bool:
+        return True
+
+    @property
     def judges(self) -> bool:
         return True
 
@@ -94,6 +99,7 @@ class Span(Method):
             damping=of(0),
             trial=trial,
             looked=no,
+            stuck=no,
             asked=of(np.inf),
             idle=none,
             least=of(np.inf),
@@ -121,9 +127,10 @@ class Span(Method):
         # what came of it
         first, probing = state.k < 0, trial.probe >= 0
         walking = ~first & ~probing
-        value = judged(trial, old, at)
+        least = jnp.finfo(old.value.dtype).tiny * jnp.asarray(objective.resolution, old.value.dtype)
+        value = judged(trial, old, at, least)
         finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(at.gradient))
-        good = walking & finite & decreases(trial, old, value)
+        good = walking & finite & decreases(trial, old, value, least)
         gave_up = walking & ~good & (trial.tries >= MOST_TRIES)
         accepted = first | good
         point = chosen(accepted, Point(at.x, value, at.gradient), old)
@@ -160,10 +167,11 @@ class Span(Method):
             partial(_plan, objective, around, first, looked, near, tolerance),
             lambda: Plan(shorter(trial, old, value), no, no, damping),
         )
-        # probes are made where the gradient is small, or nothing else helps
-        done = seen_all & plan.quiet & ~plan.saddle
+        stuck = (state.stuck & ~accepted) | gave_up | (good & (idle >= TOO_IDLE))
+        done = seen_all & plan.quiet & ~plan.saddle & (near | stuck)
         worth = norm2 <= state.asked / 100
-        asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (gave_up & ~looked)
+        asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (stuck & ~looked)
+        asks = asks & ~probing
         memory, next_trial = jax.lax.cond(
             asks | (probing & ~seen_all),
             lambda: next_probe(around, asks, trial.probe),
@@ -172,7 +180,7 @@ class Span(Method):
 
         # a fall of 1/eps^2 times all that the start knows of
         known = jnp.abs(start.value) + start.norm * (1 + jnp.sqrt(inner(start.x, start.x)))
-        end = (gave_up & looked) | (idle >= TOO_IDLE)
+        end = (gave_up & looked) | (seen_all & (idle >= TOO_IDLE))
         # at a pole the gradient grows for ever
         steep = (start.norm > 0) & (jnp.sqrt(norm2) > start.norm / eps**0.6)
         falls = walking & (at.value < start.value - jnp.where(known > 0, known / eps**2, jnp.inf))
@@ -196,6 +204,7 @@ class Span(Method):
             damping=jnp.where(shortened, jnp.maximum(damping, 1e-3 * plan.largest), damping),
             trial=next_trial,
             looked=looked & ~asks,
+            stuck=stuck,
             asked=jnp.where(seen_all, norm2, state.asked),
             idle=idle,
             least=jnp.minimum(state.least, norm2),

@@ -43,6 +43,11 @@ class StepRule(Rule):
     def owner(self, preset: str | None) -> str:
         return type(self).__name__  # a step is given as one
 
+    @property
+    def scale_free(self) -> bool:
+        """Whether the step along c d on c f ends where that along d on f does, for every c > 0."""
+        return False
+
     def init(self, dtype: DType) -> Any:
         """What the rule remembers at the start."""
         return None
@@ -103,6 +108,10 @@ class ExactStep(StepRule):
     that of the function whose gradient d is, <d, d> / d'(H + gamma D)d: with <g, d> the run would
     descend on f and pass by the Tikhonov solution.
     """
+
+    @property
+    def scale_free(self) -> bool:
+        return True
 
     def stalls(
         self, objective: Objective, point: Point, d: Vector, slope: Scalar, square: Scalar

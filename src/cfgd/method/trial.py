@@ -48,26 +48,29 @@ class Around(NamedTuple):
     damping: Scalar
 
 
-def judged(trial: Trial, point: Point, at: Point) -> Scalar:
-    """The value at a trial; below rounding the slopes at both ends say what is no increase."""
+def judged(trial: Trial, point: Point, at: Point, least: Scalar) -> Scalar:
+    """The value at a trial; below rounding the slopes at both ends say what is no increase.
+
+    `least` is the difference of two values that is seen, however small they are.
+    """
     value, eps = point.value, jnp.finfo(point.value.dtype).eps
-    by_slopes = _hidden(trial, point) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
-    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value))
+    by_slopes = _hidden(trial, point, least) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
+    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value) + least)
     return jnp.where(same, jnp.minimum(at.value, value), at.value)
 
 
-def _hidden(trial: Trial, point: Point) -> Flag:
+def _hidden(trial: Trial, point: Point, least: Scalar) -> Flag:
     """Whether rounding may hide the decrease that a trial promises."""
     value = point.value
-    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value)
+    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value) + 1e3 * least
     return hides & ~trial.leaves
 
 
-def decreases(trial: Trial, point: Point, value: Scalar) -> Flag:
+def decreases(trial: Trial, point: Point, value: Scalar, least: Scalar) -> Flag:
     """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
     enough = value <= point.value - 1e-4 * trial.t * trial.slope
     enough = enough & (~trial.leaves | (value < point.value))
-    return enough | (_hidden(trial, point) & (value <= point.value))
+    return enough | (_hidden(trial, point, least) & (value <= point.value))
 
 
 def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:

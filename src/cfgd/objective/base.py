@@ -114,6 +114,15 @@ class Objective(eqx.Module):
         """Refuse a value that is not one real number, before any work."""
         _check.scalar_function(owner, "objective", self.value, x)
 
+    @property
+    def resolution(self) -> Any:
+        """The least difference of two small values, in units of the least normal number."""
+        return 1.0
+
+    def times(self, factor: Any) -> Objective | None:
+        """factor * f as an objective of this kind; None where that takes another one."""
+        return None
+
     def error(self) -> Exception | None:
         """What the function raised where a run could not see it."""
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -135,6 +136,9 @@ class Quadratic(AnyQuadratic):
         D = positive(self.diagonal())
         terms = size(self.b, 1 / D) + size(point.x, D)
         return size(point.gradient, 1 / D) <= tolerance * terms
+
+    def times(self, factor: Any) -> Quadratic:
+        return jax.tree.map(lambda leaf: factor * leaf, self)
 
     def is_singular(self) -> bool:
         return self.dimension**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))

@@ -298,10 +298,10 @@ def _after(
     if method.patience is not None:
         least = jnp.minimum(least, jnp.min(jnp.where(goes, trace.norm2, jnp.inf), 0))
         idle = jnp.where(least < tally.least, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
-        ends = jnp.where((ends == RUNNING) & (idle > method.patience), STALLED, ends)
+    tired = jnp.zeros_like(met) if method.patience is None else idle > method.patience
     code = jnp.select(
-        [~running, (ends == RUNNING) & bad, converged, met],
-        [tally.code, NONFINITE, CONVERGED, RUNNING],
+        [~running, (ends == RUNNING) & bad, converged, tired, met],
+        [tally.code, NONFINITE, CONVERGED, STALLED, RUNNING],
         ends,
     ).astype(jnp.int32)
     cost = jnp.sum(jnp.where(goes, trace.cost, 0), 0)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
 from cfgd.objective.line import Point
+from cfgd.objective.scaled import Scaled, safe_factor
 from cfgd.precision import in_precision
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, begin, blank, chunk, look, settle
 from cfgd.solve.compiling import seconds_compiling
@@ -45,6 +46,7 @@ class Run:
         own = problem.last_iteration
         self.last = min(options.max_iterations, own or options.max_iterations)
         self.compiled = seconds_compiling()
+        self.objective, self.factor = problem.objective, 1.0  # what is walked on: factor * f
 
     def go(self) -> Solution:
         with in_precision(self.problem.dtype):
@@ -55,10 +57,10 @@ class Run:
         given = options.tolerance, options.gradient_tolerance or 0
         goal = Goal(*(np.asarray(number, problem.dtype) for number in given))
         meter = Progress(self.last, options.progress)
-        advance = bind(chunk, problem.loop, problem.objective, problem.method)
-        carry, row = self._begin(advance, goal)
+        carry, row = self._begin(goal)
+        objective = self.objective  # in units in which its squares can be computed
+        advance = bind(chunk, problem.loop, objective, problem.method)
         tally = jax.device_get(carry.tally)
-        self._check_start(carry, tally)
         self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
         length, status = problem.loop.block, None
@@ -75,7 +77,7 @@ class Run:
                 carry, tally = after, seen
                 made = max(int(np.max(tally.iterations)) - done, 1)
                 length = self._length(length, made, time.perf_counter() - tick)
-                error = problem.objective.error()
+                error = objective.error()
                 if error is not None:
                     raise _with(error, self._solution(carry, Status.nonfinite, history))
                 status = self._status(tally)
@@ -86,21 +88,41 @@ class Run:
             status = Status.interrupted
         ended = status in (Status.max_iterations, Status.stages_done)
         if ended and not problem.method.judges:
-            parts = problem.loop, problem.objective, problem.method
-            carry = bind(settle, *parts)(carry, goal)
+            carry = bind(settle, problem.loop, objective, problem.method)(carry, goal)
             tally = jax.device_get(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, status, history)
 
-    def _begin(self, advance: Callable[..., Any], goal: Goal) -> tuple[Carry, Any]:
-        """Iteration 0 and its row."""
+    def _begin(self, goal: Goal) -> tuple[Carry, Any]:
+        """Iteration 0 and its row, of f or, where squares of its gradient are lost, of a c f."""
+        carry, row = self._look_at_start(goal)
+        value, gradient = (
+            np.asarray(of) for of in (carry.state.point.value, carry.state.point.gradient)
+        )
+        largest = np.max(np.abs(gradient), axis=-1)
+        self._check_start(np.ravel(value), np.ravel(largest))
+        lost = np.any((largest > 0) & ~((carry.tally.norm2 > 0) & np.isfinite(carry.tally.norm2)))
+        factor = safe_factor(float(np.max(largest)), self.problem.dtype)
+        if self.problem.method.scale_free and factor != 1:
+            self.factor = factor
+            units = jnp.asarray(factor, self.problem.dtype)
+            self.objective = self.objective.times(units) or Scaled(self.objective, units)
+            return self._look_at_start(Goal(goal.tolerance, units * goal.absolute))
+        if lost:
+            wanted = "give a gradient whose square can be computed: multiply the objective"
+            got = f"a largest entry of {np.max(largest):.3g}"
+            _check.fail(self.options.owner, "x0", wanted, got)
+        return carry, row
+
+    def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
         problem = self.problem
         loop, method, start = problem.loop, problem.method, problem.start
         if not method.judges:
-            return bind(begin, loop, problem.objective, method)(start, goal)
+            return bind(begin, loop, self.objective, method)(start, goal)
         carry = bind(blank, problem.rows is not None, method)(start)
+        advance = bind(chunk, loop, self.objective, method)
         carry, rows, _, _ = advance(carry, np.int32(loop.block), np.int32(0), goal)
         return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[0], rows)
 
@@ -116,15 +138,14 @@ class Run:
             _with(error, so_far)
             raise
 
-    def _check_start(self, carry: Carry, tally: Any) -> None:
-        value, norm2 = np.ravel(carry.state.point.value), np.ravel(tally.norm2)
-        good = np.isfinite(value) & np.isfinite(norm2)
+    def _check_start(self, value: Any, largest: Any) -> None:
+        good = np.isfinite(value) & np.isfinite(largest)
         if np.all(good):
             return
         first = int(np.argmin(good))
         got = f"the value {value[first]}"
         if np.isfinite(value[first]):
-            got = f"a gradient of norm {np.sqrt(norm2)[first]}"
+            got = f"a gradient of norm {largest[first]}"
         _check.fail(self.options.owner, "x0", "give a finite value and gradient", got)
 
     def _whole(self, length: int) -> int:
@@ -156,8 +177,8 @@ class Run:
     def _seen(self, tally: Any, best: Any) -> tuple[int, float, float, str]:
         rows, running = self.problem.rows, int(np.sum(tally.is_open))
         note = "" if rows is None else f"  {running} of {rows} running"
-        norm = float(np.sqrt(np.max(tally.norm2)))
-        return int(np.max(tally.iterations)), float(np.min(best)), norm, note
+        norm = float(np.sqrt(np.max(tally.norm2))) / self.factor
+        return int(np.max(tally.iterations)), float(np.min(best)) / self.factor, norm, note
 
     def _best_point(self, carry: Carry, tally: Any) -> tuple[Point, int]:
         """The best point by value, or the last one, looked at; and how many looks it took."""
@@ -169,32 +190,36 @@ class Run:
         # the last point of a run that broke off may lie beyond its end
         take_last = np.isin(tally.code, (RUNNING, CONVERGED))
         if problem.method.seeks_minimiser:
-            take_last = take_last & as_good(problem.objective, last, best, self.value0)
+            take_last = take_last & as_good(self.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
-            return Point(point.x, carry.state.seen, point.gradient), 0
+            return Point(point.x, getattr(carry.state, "seen"), point.gradient), 0  # noqa: B009
         x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
-        see = bind(look, problem.loop, problem.objective)
-        point, looks = looked_at(problem.objective, see, x, x_best, start, most)
+        see = bind(look, problem.loop, self.objective)
+        point, looks = looked_at(self.objective, see, x, x_best, start, most)
         return point, looks - 1
 
     def _solution(self, carry: Carry, status: Status, history: History) -> Solution:
         problem, tally = self.problem, jax.device_get(carry.tally)
         tuning, one = problem.tuning, problem.rows is None
         point, more = self._best_point(carry, tally)
-        norms = np.sqrt(np.sum(np.square(np.asarray(point.gradient)), -1))
+        value, norms = np.asarray(point.value), _norms(np.asarray(point.gradient))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
-        statuses = self._statuses(tally, status, np.asarray(point.value))
-        details = self._details(tally, statuses, np.asarray(point.value), norms)
+        statuses = self._statuses(tally, status, value)
+        details = self._details(tally, statuses, value, norms)
+        rows = history.joined(batched=not one)
+        if self.factor != 1:
+            value, norms = value / self.factor, norms / self.factor
+            rows = rows | {name: rows[name] / self.factor for name in ("value", "gradient_norm")}
         return Solution(
             x=like(problem.structure.unravel(np.asarray(point.x)), problem.x0),
-            value=real(point.value),
+            value=real(value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
             evaluations=real(tally.evaluations + more + (tuning.cost if tuning else 0)),
             resets=integer(tally.resets),
             status=statuses[0] if one else statuses,
-            history=history.joined(batched=not one),
+            history=rows,
             seconds=time.perf_counter() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
@@ -220,7 +245,8 @@ class Run:
         """From what to what, for each setting."""
         seeks = self.problem.method.seeks_minimiser
         ends = norm if seeks else np.sqrt(tally.norm2)
-        columns = (np.ravel(c) for c in (self.norm0, ends, self.value0, value))
+        seen = (self.norm0, ends, self.value0, value)
+        columns = (np.ravel(column) / self.factor for column in seen)
         what = "gradient" if seeks else "direction"
         advice = self.problem.method.advice
         return [
@@ -229,6 +255,13 @@ class Run:
             + (f" {advice[status]}" if status in advice else "")
             for status, a, b, c, d in zip(statuses, *columns, strict=True)
         ]
+
+
+def _norms(gradient: Any) -> Any:
+    """Of each row, without squares that overflow."""
+    largest = np.max(np.abs(gradient), -1)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
+    return unit * np.sqrt(np.sum(np.square(gradient / unit[..., None]), -1))
 
 
 def _with(error: Exception, solution: Solution) -> Exception:
