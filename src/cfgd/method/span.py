@@ -29,6 +29,8 @@ TERMINALS = 16
 IDLE, TOO_IDLE = 16, 40
 # how often a step may be shortened, each time at least to its half
 MOST_TRIES = 40
+# of the curvature that the first step meets, the part that all coordinates start with
+FIRST = 1e-10
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
 # a valley along which x has grown by this factor is taken to lead to infinity
@@ -151,7 +153,8 @@ class Span(Method):
         )
         seen_all = probing & (trial.probe == probes(g.size) - 1)
         looked = (state.looked & ~accepted) | seen_all
-        scaling = _scaling(objective, state.scaling, at, memory, accepted, good, seen_all)
+        D = jnp.where(state.k == 0, _first_scaling(moved, change), state.scaling)
+        scaling = _scaling(objective, D, at, memory, accepted, good, seen_all)
         eps = jnp.finfo(g.dtype).eps
         better = (value < old.value - 4 * eps * jnp.abs(old.value)) | (norm2 < state.least / 2)
         idle = jnp.where(good, jnp.where(better, 0, state.idle + 1), state.idle)
@@ -282,6 +285,16 @@ def _scaling(
         return D
     along = jnp.diagonal(memory.steps), jnp.diagonal(memory.changes)
     return jnp.where(seen_all, jnp.abs(along[1] / along[0]), D)
+
+
+def _first_scaling(step: Vector, change: Vector) -> Vector:
+    """Of all coordinates a part of the curvature that the first step has met.
+
+    A small one: the secant update adds to it where it sees more, and takes little away.
+    """
+    along, squares = inner(step, change), inner(change, change)
+    curvature = jnp.where(along > 0, FIRST * squares / jnp.where(along > 0, along, 1), 1)
+    return jnp.full_like(step, jnp.where(jnp.isfinite(curvature), curvature, 1))
 
 
 def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:

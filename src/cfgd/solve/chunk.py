@@ -241,12 +241,12 @@ def _block(
     """A few iterations, then their bookkeeping; with `row`, one row for each iteration."""
     tally, tolerance = carry.tally, jnp.asarray(goal.tolerance)
     drifting = objective.drifts and not method.judges
-    state, looked, solved = carry.state, jnp.zeros((), bool), jnp.ones(tally.code.shape, bool)
+    state, looked = carry.state, jnp.zeros((), bool)
     if drifting:
-        state, looked, solved = refreshed(loop, objective, method, state, tally.reached, tolerance)
+        state, looked, norm2 = refreshed(loop, objective, method, state, tally.reached, tolerance)
         # small beside its start and yet no solution: the start was bad
-        close = looked & tally.reached & ~solved & (tally.floor > goal.absolute**2)
-        floor = jnp.where(close, FURTHER**2 * tally.floor, tally.floor)
+        close = tally.reached & (norm2 > goal.absolute**2)
+        floor = jnp.where(close, jnp.minimum(FURTHER**2 * norm2, tally.floor), tally.floor)
         tally = eqx.tree_at(lambda t: t.floor, tally, floor)
 
     ahead = jnp.arange(loop.block).reshape((-1,) + (1,) * tally.code.ndim)

@@ -18,7 +18,7 @@ import numpy as np
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.types import Flag, Flags, Scalar
+from cfgd.types import Flag, Flags, Reals, Scalar
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 1024
@@ -33,26 +33,27 @@ def refreshed(
     state: State,
     reached: Flags,
     tolerance: Scalar,
-) -> tuple[State, Flag, Flags]:
-    """The state, its point computed anew where that is due, whether it was, and which are solved.
+) -> tuple[State, Flag, Reals]:
+    """The state, its point computed anew where that is due, and whether it was.
 
-    `reached` are the runs whose carried gradient meets the tolerance.
+    `reached` are the runs whose carried gradient meets the tolerance. Last, the squared norm where
+    a point that was looked at is no solution, and infinity where it is, or was not looked at.
     """
     k = jnp.max(state.k)
     due = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
     look = loop.over_runs(partial(_look_again, objective, tolerance))
 
-    def as_it_is(method: Method, state: State, reached: Flags) -> tuple[State, Flags]:
-        return state, jnp.ones_like(reached)
+    def as_it_is(method: Method, state: State, reached: Flags) -> tuple[State, Reals]:
+        return state, jnp.full(reached.shape, jnp.inf, state.point.x.dtype)
 
-    state, solved = jax.lax.cond(due, look, as_it_is, method, state, reached)
-    return state, due, solved
+    state, norm2 = jax.lax.cond(due, look, as_it_is, method, state, reached)
+    return state, due, norm2
 
 
 def _look_again(
     objective: Objective, tolerance: Scalar, method: Method, state: State, reached: Flag
-) -> tuple[State, Flag]:
-    """The state with its point computed and not carried along, and whether that is a solution.
+) -> tuple[State, Scalar]:
+    """The state with its point computed and not carried along; see `refreshed`.
 
     Waiting runs overwrote their memory with x: forget it.
     """
@@ -60,7 +61,8 @@ def _look_again(
     state = eqx.tree_at(lambda s: s.point, state, point)
     anew = method.forget(objective, state)
     state = jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
-    return state, method.confirms(objective, point, tolerance)
+    solved = method.confirms(objective, point, tolerance)
+    return state, jnp.where(solved, jnp.inf, method.measure(objective, state))
 
 
 def as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:
