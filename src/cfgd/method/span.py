@@ -30,7 +30,7 @@ IDLE, TOO_IDLE = 16, 40
 # how often a step may be shortened, each time at least to its half
 MOST_TRIES = 40
 # of the curvature that the first step meets, the part that all coordinates start with
-FIRST = 1e-10
+FIRST = 1e-8
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
 # a valley along which x has grown by this factor is taken to lead to infinity
