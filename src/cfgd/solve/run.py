@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -193,7 +194,8 @@ class Run:
             take_last = take_last & as_good(self.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
-            return Point(point.x, getattr(carry.state, "seen"), point.gradient), 0  # noqa: B009
+            seen = getattr(carry.state, "seen")  # noqa: B009 - of the states of such methods
+            return eqx.tree_at(lambda point: point.value, point, seen), 0
         x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
         see = bind(look, problem.loop, self.objective)
         point, looks = looked_at(self.objective, see, x, x_best, start, most)
