@@ -18,7 +18,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 .PHONY: test lint slow demo bench clean
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

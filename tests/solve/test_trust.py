@@ -87,7 +87,12 @@ def scaled_bowl(x, c):
     return c * (jnp.sum((x - 1) ** 4) + jnp.sum(x**2 * jnp.arange(1.0, 4.0)))
 
 
-@pytest.mark.parametrize("c", [2.0**-990, 1e-200, 1e200, 2.0**990])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "c", [2.0**-990, 1e200, pytest.param(1e-200, marks=SLOW), pytest.param(2.0**990, marks=SLOW)]
+)
 def test_a_multiple_of_f_is_walked_on_as_f(c):
     one, other = (cfgd.minimize(scaled_bowl, [3.0, -2.0, 5.0], args=(n,)) for n in (1.0, c))
     assert other.status is one.status is Status.converged
