@@ -6,6 +6,8 @@ from pathlib import Path
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
 # whatever has eigenvalues. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# XLA's newer emitters take twice as long to compile programs of this size, which run no faster.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 import jax
 import jaxtyping

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 
+from cfgd.either import chosen, space
 from cfgd.types import Column, Scalar, Vector
 
 
 def inner(a: Column, b: Column) -> Scalar:
     """<a, b>."""
-    return jnp.dot(a, b)
+    on_host = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    return np.dot(a, b) if on_host else jnp.dot(a, b)
 
 
 def size(v: Column, P: Column) -> Scalar:
     """The norm of v, its coordinates weighted by P."""
-    return jnp.sqrt(inner(P * v, v))
+    return space(v).sqrt(inner(P * v, v))
 
 
 def positive(D: Column, least: float = 1e-8) -> Vector:
     """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
-    sizes = jnp.abs(D)
-    largest = jnp.max(sizes)
-    usable = (largest > 0) & jnp.isfinite(largest)
-    return jnp.where(usable, jnp.maximum(sizes, least * largest), 1)
+    xp = space(D)
+    sizes = xp.abs(D)
+    largest = sizes.max()
+    usable = (largest > 0) & (largest < np.inf)
+    return chosen(usable, xp.maximum(sizes, least * largest), xp.ones_like(sizes))

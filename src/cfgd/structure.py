@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +50,7 @@ class Structure:
         leaves, treedef = jax.tree.flatten(x)
         return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves))
 
-    @property
+    @functools.cached_property
     def is_vector(self) -> bool:
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 

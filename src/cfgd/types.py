@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
-Scalar: TypeAlias = Float[Array, ""]
-Vector: TypeAlias = Float[Array, " d"]
-Vectors: TypeAlias = Float[Array, "s d"]  # one point, or slopes at it, in each row
-Points: TypeAlias = Float[Array, "*runs d"]  # of a run, or of each run of a sweep
-Flag: TypeAlias = Bool[Array, ""]
-Count: TypeAlias = Int[Array, ""]
+if TYPE_CHECKING:
+    Computed: TypeAlias = Array
+else:  # in a run on the host NumPy's, which behave alike
+    Computed = Array | np.ndarray | np.generic
+
+Scalar: TypeAlias = Float[Computed, ""]
+Vector: TypeAlias = Float[Computed, " d"]
+Vectors: TypeAlias = Float[Computed, "s d"]  # one point, or slopes at it, in each row
+Points: TypeAlias = Float[Computed, "*runs d"]  # of a run, or of each run of a sweep
+Flag: TypeAlias = Bool[Computed, ""]
+Count: TypeAlias = Int[Computed, ""]
 # of a run, or of each run of a sweep
-Counts: TypeAlias = Int[Array, "*runs"]
-Reals: TypeAlias = Float[Array, "*runs"]
-Flags: TypeAlias = Bool[Array, "*runs"]
+Counts: TypeAlias = Int[Computed, "*runs"]
+Reals: TypeAlias = Float[Computed, "*runs"]
+Flags: TypeAlias = Bool[Computed, "*runs"]
 Number: TypeAlias = Scalar | float  # what may be known before tracing
 Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
 DType: TypeAlias = np.dtype[Any]  # of an array

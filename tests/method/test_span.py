@@ -29,38 +29,25 @@ def seen_at(fn, x):
 
 
 def span_walk(value, gradient, hessian, x, iterations):
-    """The iteration where every whole step is taken, as one quadratic model in the norm of P.
+    """The iteration where every whole step is taken, with the matrix that L-BFGS never forms.
 
-    P = diag(H). On the steps the model is what the gradients have shown; the new direction adds
-    what couples it to them and, as Schur complement, the curvature of the last change.
+    From diag(H)^-1 eta, where 1/eta is the curvature that the last step has met, one update of
+    the inverse for every step.
     """
-    points, changes, g = [x], [], gradient(x)
+    points, pairs, etas = [x], [], []
     for _ in range(iterations):
-        P = np.diag(hessian(x))
-        steps = list(np.diff(np.array(points), axis=0)[::-1])
-        basis, images = [], []
-        for b, image in zip([*steps, g / P], [*changes[::-1], np.zeros_like(x)], strict=True):
-            for q, other in zip(basis, images, strict=True):
-                part = b @ (P * q)
-                b, image = b - part * q, image - part * other
-            length = np.sqrt(b @ (P * b))
-            basis.append(b / length)
-            images.append(image / length)
-        Q, n = np.array(basis), len(steps)
-        among = Q[:n] @ np.reshape(images[:n], (n, x.size)).T
-        curvatures, axes = np.linalg.eigh((among + among.T) / 2)
-        among = (axes * np.abs(curvatures)) @ axes.T  # means along old steps may be indefinite
-        coupling = np.reshape(images[:n], (n, x.size)) @ Q[n]
-        sigma = changes[-1] @ (changes[-1] / P) / (changes[-1] @ steps[0]) if n else 1.0
-        last = sigma + coupling @ np.linalg.solve(among, coupling)
-        model = np.block([[among, coupling[:, None]], [coupling[None], np.array([[last]])]])
-        x = x - Q.T @ np.linalg.solve(model, Q @ g)
+        g, P = gradient(x), np.diag(hessian(x))
+        s, y = pairs[-1] if pairs else (1.0, 1.0)
+        etas.append(s @ y / (y @ (y / P)) if pairs else 1.0)
+        B = np.diag(etas[-1] / P)
+        for s, y in pairs:
+            V = np.eye(x.size) - np.outer(y, s) / (s @ y)
+            B = V.T @ B @ V + np.outer(s, s) / (s @ y)
+        x = x - B @ g
         assert value(x) < value(points[-1]) - 1e-3 * (g @ (points[-1] - x))  # chosen to be so
-        new = gradient(x)
+        pairs.append((x - points[-1], gradient(x) - g))
         points.append(x)
-        changes.append(new - g)
-        g = new
-    return np.array(points)
+    return np.array(points), etas
 
 
 class Logistic:
@@ -91,15 +78,17 @@ def logistic_run():
     return cfgd.minimize(LOGISTIC.objective, LOGISTIC.x0, record=RECORD)
 
 
-def test_the_step_is_the_best_of_the_span(logistic_run):
-    expected = span_walk(LOGISTIC.value, LOGISTIC.gradient, LOGISTIC.hessian, LOGISTIC.x0, 5)
+def test_the_step_is_that_of_the_inverse_matrix(logistic_run):
+    expected, etas = span_walk(LOGISTIC.value, LOGISTIC.gradient, LOGISTIC.hessian, LOGISTIC.x0, 5)
     np.testing.assert_allclose(logistic_run.history["x"][:6], expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(logistic_run.history["eta"][1:6], etas, rtol=1e-7)
     # with one terminal the numbers in the history are the step
     x, eta, gamma = (logistic_run.history[name] for name in ("x", "eta", "gamma"))
-    for k in range(2):
-        d = LOGISTIC.gradient(x[k]) / np.diag(LOGISTIC.hessian(x[k]))
-        d = d + gamma[k + 1] * (x[k] - x[0])
-        np.testing.assert_allclose(x[k + 1], x[k] - eta[k + 1] * d, rtol=1e-9, atol=1e-10)
+    g, P, c = LOGISTIC.gradient(x[1]), np.diag(LOGISTIC.hessian(x[1])), x[0]
+    y = g - LOGISTIC.gradient(c)
+    a = (x[1] - c) @ g / ((x[1] - c) @ y)  # the part of the gradient at c
+    d = (g - a * y) / P + gamma[2] * (x[1] - c)
+    np.testing.assert_allclose(x[2], x[1] - eta[2] * d, rtol=1e-9, atol=1e-10)
     assert gamma[1] == 0
     assert gamma[2] != 0
 

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd.either import Plain, chosen
 from cfgd.method.settings import Rule, lay_out
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
@@ -18,7 +19,7 @@ from cfgd.structure import Structure
 from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 
 
-class State(eqx.Module):
+class State(Plain, eqx.Module):
     """What the next iteration needs; `eta` and `gamma` are the numbers of the last one.
 
     Both are NaN before the first iteration; a method without one has None.
@@ -30,7 +31,7 @@ class State(eqx.Module):
     gamma: Numbers | None
 
 
-class Info(eqx.Module):
+class Info(Plain, eqx.Module):
     """What is worth seeing of an iteration."""
 
     norm2: Scalar  # |g|^2 at x_k; |d|^2 where a run is judged by its direction
@@ -42,10 +43,10 @@ class Info(eqx.Module):
 
 def ending(**ends: Flag) -> Count:
     """The code of the first status whose flag is set, else that of `running`."""
-    code = jnp.asarray(Status.running.code, jnp.int32)
+    code: Any = np.int32(Status.running.code)
     for name, flag in reversed(ends.items()):
-        code = jnp.where(flag, Status[name].code, code)
-    return code.astype(jnp.int32)
+        code = chosen(flag, np.int32(Status[name].code), code)
+    return code
 
 
 class Tuning(NamedTuple):
@@ -89,6 +90,10 @@ class Method(eqx.Module):
         Such a method looks at every point anew, the start included: its first state is blank.
         """
         return False
+
+    def next_look(self, state: Any) -> Vector:
+        """Where such a method looks in its next step."""
+        return state.point.x
 
     @property
     def scale_free(self) -> bool:

@@ -1,176 +1,118 @@
-"""The best step of the span of a few steps and the scaled gradient, from gradients already seen."""
+"""Steps in the span of a few terminals and the scaled gradients there."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Bool, Float
 
-from cfgd.algebra import inner
-from cfgd.types import Count, Flag, Scalar, Vector, Vectors
+from cfgd.algebra import inner, size as size_of
+from cfgd.either import chosen, eigenvalues, put, space, triangular_solved
+from cfgd.types import Computed, Count, Scalar, Vector, Vectors
 
-Matrix: TypeAlias = Float[Array, "n n"]
+Matrix: TypeAlias = Float[Computed, "n n"]
+Mask: TypeAlias = Bool[Computed, " n"]
 
-# squared part of a unit direction that must be new
-SPAN_TOLERANCE = 1e-10
-# parts of the largest curvature that count as zero: of steps made, and of differences of gradients
-CURVATURE_TOLERANCE = 1e-10
+# terminals, and directions that are looked along before a run ends, where there are as many
+TERMINALS = 16
 # how much longer a step becomes where the last one met no curvature
 GROWTH = 4.0
 
 
-class Memory(eqx.Module):
-    """Steps, latest first, with the changes of the gradient along them; rows of zeros are empty."""
+def is_small(d: int) -> bool:
+    """Whether the memory has room for a step along every coordinate."""
+    return d <= TERMINALS
+
+
+class Memory(NamedTuple):
+    """Steps s with the changes y of the gradient along them, in a ring; empty rows are zero."""
 
     steps: Vectors
     changes: Vectors
+    products: Matrix  # s_i'y_j
+    usable: Mask  # along which the gradient grew
+    newest: Count  # the row of the latest step
+
+    @classmethod
+    def empty(cls, x: Vector) -> Memory:
+        xp = space(x)
+        steps, changes = (xp.zeros((TERMINALS, x.size), x.dtype) for _ in range(2))
+        products, usable = xp.zeros((TERMINALS, TERMINALS), x.dtype), xp.zeros(TERMINALS, bool)
+        return cls(steps, changes, products, usable, xp.zeros((), np.int32)[()])
 
     def then(self, step: Vector, change: Vector) -> Memory:
-        """With one more step, without the oldest one."""
-        return Memory(
-            jnp.concatenate([step[None], self.steps[:-1]]),
-            jnp.concatenate([change[None], self.changes[:-1]]),
-        )
+        """With one more step in place of the oldest one."""
+        return self._with((self.newest + 1) % TERMINALS, step, change)
 
-    def at(self, j: Count, step: Vector, change: Vector) -> Memory:
-        return Memory(self.steps.at[j].set(step), self.changes.at[j].set(change))
+    def plus(self, j: Count, step: Vector, change: Vector) -> Memory:
+        """With more of row j."""
+        return self._with(j, self.steps[j] + step, self.changes[j] + change)
+
+    def _with(self, j: Count, step: Vector, change: Vector) -> Memory:
+        steps, changes = put(self.steps, j, step), put(self.changes, j, change)
+        products = put(self.products, j, changes @ step)
+        products = put(products.T, j, steps @ change).T
+        sizes, sqrt = (inner(step, step), inner(change, change)), space(step).sqrt
+        grew = products[j, j] > 1e-12 * sqrt(sizes[0]) * sqrt(sizes[1])
+        return Memory(steps, changes, products, put(self.usable, j, grew), j)
+
+    def emptied(self) -> Memory:
+        zeros = space(self.steps).zeros_like
+        steps, changes, products, usable = (zeros(of) for of in self[:4])
+        return Memory(steps, changes, products, usable, self.newest)
 
 
 class Direction(NamedTuple):
-    """p, to be walked against, and what the model knows of it."""
+    """p = eta (P^-1 g + gamma (x - c) + ...), to be walked against."""
 
     p: Vector
-    slope: Scalar  # <g, p>
-    eta: Scalar  # of the scaled gradient in p
-    gamma: Scalar
-    largest: Scalar  # curvature in the memory
+    eta: Scalar
+    gamma: Scalar  # of the last terminal
 
 
-def best_direction(memory: Memory, g: Vector, P: Vector, damping: Scalar) -> Direction:
-    """Minimise the quadratic model over the steps of the memory and u = P^-1 g.
+def best_direction(memory: Memory, g: Vector, P: Vector) -> Direction:
+    """In the span of x - c and of P^-1 times the gradients, for the last terminals c and for x.
 
-    In the norm of P, directions that depend on others are dropped. The model of the steps, and
-    what couples them to u, are gradients already seen. Nobody has seen the curvature of what is
-    new in u: see `_new_curvature`. Where the model is not convex, L-BFGS from the same memory.
+    The weights are those of L-BFGS, whose two loops over pairs along which the gradient grew are
+    two triangular systems: with R the products s_i'y_j of steps with changes that are not older,
+    a = R^-1 S g and q = g - Y'a; then p = eta P^-1 q + S'b with R'b = D a - eta Y P^-1 q, where D
+    is the diagonal of R and 1/eta the curvature y'P^-1 y / y's that the last step has met.
     """
-    u = g / P
-    basis, scale, to_span, among, kept, _ = _model(memory, u, P)
-    slopes = to_span @ (basis @ g)
-    coupling = to_span[-1] @ (basis @ (scale[:-1, None] * memory.changes).T) @ to_span[:-1, :-1].T
-    largest = jnp.linalg.norm(jnp.where(kept, among, 0))
-    identity = jnp.eye(len(among), dtype=g.dtype)
-    least = CURVATURE_TOLERANCE * largest
-    factor = jnp.linalg.cholesky(among + (least + damping) * identity, symmetrize_input=False)
-    half = jax.scipy.linalg.solve_triangular(factor, identity, lower=True)
-    inverse = half.T @ half
-    sigma = _new_curvature(memory, P, largest) + damping
-    new = (slopes[-1] - coupling @ inverse @ slopes[:-1]) / sigma
-    best = jnp.append(inverse @ (slopes[:-1] - new * coupling), new)
-    weights = scale * (best @ to_span)
-    p = weights[:-1] @ memory.steps + weights[-1] * u
-    gamma = jnp.where(weights[-1] != 0, weights[0] / weights[-1], 0)
+    xp, one = space(g), 0 * g[0] + 1
+    # oldest first
+    there = (memory.newest + 1 + xp.arange(TERMINALS)) % TERMINALS
+    back = (xp.arange(TERMINALS) - memory.newest - 1) % TERMINALS
+    usable, products = memory.usable[there], memory.products[there][:, there]
+    R = xp.where(usable[:, None] & usable, xp.triu(products), xp.eye(TERMINALS, dtype=g.dtype))
+    along = products.diagonal()
 
-    def fine(p: Vector) -> Flag:
-        slope = inner(g, p)
-        return (slope > 0) & jnp.isfinite(slope)
-
-    convex = fine(p)
-    p = jax.lax.cond(convex, lambda: p, lambda: _two_loops(memory, g, P))
-    p = jnp.where(fine(p), p, u)
-    eta = jnp.where(convex, weights[-1], 1)
-    return Direction(p, inner(g, p), eta, jnp.where(convex, gamma, 0), largest)
-
-
-class Model(NamedTuple):
-    """The quadratic model on the unit basis of the steps and u, in the norm of P."""
-
-    basis: Float[Array, "n d"]
-    scale: Float[Array, " n"]  # what made the steps and u unit vectors
-    to_span: Matrix  # what makes the basis orthonormal
-    among: Float[Array, "m m"]  # the model of the steps; the identity for those that were dropped
-    kept: Bool[Array, " m"]
-    unequal: Scalar  # how far it was from symmetric: what rounding makes of it
-
-
-def _model(memory: Memory, u: Vector, P: Vector) -> Model:
-    basis = jnp.concatenate([memory.steps, u[None]])
-    norms = jnp.sqrt(jnp.sum(basis * P * basis, 1))
-    there = norms > 0
-    scale = jnp.where(there, 1 / jnp.where(there, norms, 1), 0)
-    basis, images = scale[:, None] * basis, scale[:-1, None] * memory.changes
-    to_span, kept = orthonormal((basis * P) @ basis.T)
-    old, back = kept[:-1], to_span[:-1, :-1]
-    among = back @ (basis[:-1] @ images.T) @ back.T
-    unequal = jnp.linalg.norm(among - among.T)
-    among = jnp.where(old[:, None] & old, (among + among.T) / 2, jnp.eye(len(old), dtype=u.dtype))
-    return Model(basis, scale, to_span, among, old, unequal)
-
-
-def orthonormal(gram: Matrix) -> tuple[Matrix, Bool[Array, " n"]]:
-    """Coefficients of an orthonormal basis, in the given order, and which rows it keeps.
-
-    The order matters: the latest steps are the ones to trust.
-    """
-    identity = jnp.eye(len(gram), dtype=gram.dtype)
-
-    def row(j: Count, T: Matrix) -> Matrix:
-        rest = identity[j] - (T @ gram[j]) @ T
-        rest = rest - (T @ (gram @ rest)) @ T  # once is not enough
-        size = inner(rest, gram @ rest)
-        new = size > SPAN_TOLERANCE
-        return T.at[j].set(jnp.where(new, rest / jnp.sqrt(jnp.where(new, size, 1)), 0))
-
-    # rolled: unrolled it would take half of the time that Auto compiles for
-    T = jax.lax.fori_loop(0, len(gram), row, jnp.zeros_like(gram))
-    return T, jnp.diagonal(T) > 0
-
-
-def _new_curvature(memory: Memory, P: Vector, largest: Scalar) -> Scalar:
-    """y'P^-1 y / y's of the last step s and its change of the gradient y, as L-BFGS takes it."""
-    s, y = memory.steps[0], memory.changes[0]
-    along = inner(s, y)
-    # without a step P is the curvature
-    otherwise = jnp.where(inner(s, s) > 0, largest, 1)
-    return jnp.where(along > 0, inner(y, y / P) / jnp.where(along > 0, along, 1), otherwise)
-
-
-def _two_loops(memory: Memory, g: Vector, P: Vector) -> Vector:
-    """L-BFGS's direction: only pairs along which the gradient grew count."""
-    along = jnp.sum(memory.steps * memory.changes, 1)
-    sizes = jnp.sqrt(jnp.sum(memory.steps**2, 1)) * jnp.sqrt(jnp.sum(memory.changes**2, 1))
-    usable = along > 1e-12 * sizes
-    rho = jnp.where(usable, 1 / jnp.where(usable, along, 1), 0)
-    pairs = memory.steps, memory.changes, rho
-
-    def newest_first(q: Vector, pair: Any) -> tuple[Vector, Scalar]:
-        s, y, rho = pair
-        share = rho * inner(s, q)
-        return q - share * y, share
-
-    def oldest_first(r: Vector, pair: Any) -> tuple[Vector, None]:
-        (s, y, rho), share = pair
-        return r + (share - rho * inner(y, r)) * s, None
-
-    q, shares = jax.lax.scan(newest_first, g, pairs)
-    first = jnp.argmax(usable)
-    y = memory.changes[first]
-    r = q / P * jnp.where(usable[first], along[first] / inner(y, y / P), 1)
-    r, _ = jax.lax.scan(oldest_first, r, (pairs, shares), reverse=True)
+    a = triangular_solved(R, xp.where(usable, (memory.steps @ g)[there], 0))
+    q = g - a[back] @ memory.changes
+    last = TERMINALS - 1 - usable[::-1].argmax()
+    y = memory.changes[there[last]]
+    met = inner(y, y / P)
+    eta = chosen(usable[last], along[last] / chosen(usable[last], met, one), one)
+    p = q * (eta / P)
+    b = triangular_solved(R, xp.where(usable, along * a - (memory.changes @ p)[there], 0), True)
+    p = p + b[back] @ memory.steps
     # along the last step the gradient did not grow: go further
-    last = jnp.sqrt(inner(memory.steps[0] * P, memory.steps[0]))
-    size = jnp.sqrt(inner(r * P, r))
-    further = ~usable[0] & (last > 0)
-    return jnp.where(further, r * (jnp.maximum(size, GROWTH * last) / size), r)
+    length, least = size_of(p, P), GROWTH * size_of(memory.steps[memory.newest], P)
+    further = ~usable[-1] & (least > length) & (length > 0)
+    p = chosen(further, p * (least / chosen(further, length, one)), p)
+    slope = inner(g, p)
+    falls = (slope > 0) & (slope < np.inf)
+    return Direction(
+        chosen(falls, p, g / P),
+        chosen(falls, eta, one),
+        chosen(falls, b[-1] / eta, 0 * one),
+    )
 
 
 class Looked(NamedTuple):
     """What the curvature around a point promises, the memory being of probes around it."""
 
     p: Vector  # the step of the model, curvatures counting by their size
-    slope: Scalar  # <g, p>
     decrease: Scalar  # that the model promises at most
     length: Scalar  # of the step that it promises, in the norm of P
     least: Scalar  # curvature, as a part of the largest one; negative at a saddle
@@ -178,32 +120,40 @@ class Looked(NamedTuple):
 
 
 def looked_direction(
-    memory: Memory, g: Vector, P: Vector, size: Scalar, noise: Any, far: Bool[Array, " d"]
+    memory: Memory,
+    g: Vector,
+    P: Vector,
+    size: Scalar,
+    noise: Any,
+    far: Bool[Computed, " d"],
 ) -> Looked:
-    """Newton's step in the span of the probes.
+    """Newton's step in the span of the probes, which are orthogonal in the norm of P.
 
     Curvatures below `noise`, as a part of the largest one, are not known: the step takes them for
     that, the promise for zero to rounding, unless the gradient is zero to rounding along them.
     Where such a direction moves coordinates that went `far`, it leads to infinity, and promises
     that.
     """
-    basis, scale, to_span, among, _, unequal = _model(memory, g / P, P)
-    back, eps = to_span[:-1, :-1], jnp.finfo(g.dtype).eps
-    curvatures, axes = jnp.linalg.eigh(among, symmetrize_input=False)
-    sizes = jnp.abs(curvatures)
-    largest = jnp.max(sizes)
-    slopes = axes.T @ (back @ (basis[:-1] @ g))
-    noise = jnp.maximum(noise, 4 * unequal / largest)
+    xp, eps = space(g), np.finfo(g.dtype).eps
+    norms = xp.sqrt((memory.steps * P * memory.steps).sum(1))
+    scale = (norms > 0) / xp.where(norms > 0, norms, 1)
+    among = scale[:, None] * memory.products * scale
+    unequal = xp.sqrt(((among - among.T) ** 2).sum())  # what rounding makes of it
+    curvatures, axes = eigenvalues((among + among.T) / 2)
+    sizes = abs(curvatures)
+    largest = sizes.max()
+    ways = (axes.T * scale) @ memory.steps  # of each curvature, a unit vector
+    slopes = ways @ g
+    noise = xp.maximum(noise, 4 * unequal / largest)
     known = sizes > noise * largest
-    none = ~known & (jnp.abs(slopes) <= 4 * eps * largest * size)
-    best = slopes / jnp.where(known, sizes, noise * largest)
-    most = jnp.where(none, 0, slopes / jnp.where(known, sizes, eps * largest))
+    none = ~known & (abs(slopes) <= 4 * eps * largest * size)
+    best = slopes / xp.where(known, sizes, noise * largest)
+    most = xp.where(none, 0, slopes / xp.where(known, sizes, eps * largest))
 
-    ways = (axes.T @ back * scale[:-1]) @ memory.steps  # of each curvature, a unit vector
     p, downwards = best @ ways, ways[0]
-    downwards = jnp.where(inner(downwards, g) < 0, -downwards, downwards)
-    least = jnp.where(known[0], curvatures[0] / largest, 0)
-    endless = jnp.any(~known & (jnp.where(far, P * ways**2, 0).sum(1) > 0.1))
-    length = jnp.where(endless, jnp.inf, jnp.sqrt(inner(most, most)))
-    decrease = jnp.where(jnp.isfinite(length), inner(slopes, most) / 2, jnp.inf)
-    return Looked(p, inner(g, p), decrease, length, least, downwards)
+    downwards = chosen(inner(downwards, g) < 0, -downwards, downwards)
+    least = chosen(known[0], curvatures[0] / largest, 0 * largest)
+    endless = (~known & (xp.where(far, P * ways**2, 0).sum(1) > 0.1)).any()
+    length = chosen(endless, 0 * largest + np.inf, xp.sqrt(inner(most, most)))
+    decrease = chosen(length < np.inf, inner(slopes, most) / 2, 0 * largest + np.inf)
+    return Looked(p, decrease, length, least, downwards)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+import numpy as np
 
 from cfgd.algebra import inner
+from cfgd.either import chosen, space
 from cfgd.method.subspace import Memory
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Scalar, Vector
 
-T = TypeVar("T")
 
-
-class Trial(eqx.Module):
+class Trial(NamedTuple):
     """The next point to look at, x - t p, and why."""
 
     p: Vector
@@ -29,7 +26,7 @@ class Trial(eqx.Module):
     leaves: Flag  # it follows negative curvature away from a saddle
 
 
-class Start(eqx.Module):
+class Start(NamedTuple):
     """What is known of the start."""
 
     x: Vector
@@ -45,7 +42,7 @@ class Around(NamedTuple):
     start: Start
     P: Vector
     size: Scalar  # of x in the norm of P
-    damping: Scalar
+    reach: Scalar  # of a direction, the part that is tried first
 
 
 def judged(trial: Trial, point: Point, at: Point, least: Scalar) -> Scalar:
@@ -53,16 +50,16 @@ def judged(trial: Trial, point: Point, at: Point, least: Scalar) -> Scalar:
 
     `least` is the difference of two values that is seen, however small they are.
     """
-    value, eps = point.value, jnp.finfo(point.value.dtype).eps
+    value, eps = point.value, np.finfo(point.value.dtype).eps
     by_slopes = _hidden(trial, point, least) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
-    same = by_slopes & (at.value <= value + eps**0.8 * jnp.abs(value) + least)
-    return jnp.where(same, jnp.minimum(at.value, value), at.value)
+    same = by_slopes & (at.value <= value + eps**0.8 * abs(value) + least)
+    return chosen(same, space(value).minimum(at.value, value), at.value)
 
 
 def _hidden(trial: Trial, point: Point, least: Scalar) -> Flag:
     """Whether rounding may hide the decrease that a trial promises."""
     value = point.value
-    hides = trial.slope <= jnp.finfo(value.dtype).eps ** 0.6 * jnp.abs(value) + 1e3 * least
+    hides = trial.slope <= np.finfo(value.dtype).eps ** 0.6 * abs(value) + 1e3 * least
     return hides & ~trial.leaves
 
 
@@ -76,10 +73,6 @@ def decreases(trial: Trial, point: Point, value: Scalar, least: Scalar) -> Flag:
 def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:
     t, slope = trial.t, trial.slope
     parabola = slope * t * t / (2 * (value - point.value + slope * t))
-    inside = jnp.clip(parabola, t / 10, t / 2)
-    t = jnp.where(jnp.isfinite(inside), inside, t / 10)
-    return eqx.tree_at(lambda a: (a.t, a.tries), trial, (t, trial.tries + 1))
-
-
-def chosen(flag: Flag, new: T, old: T) -> T:
-    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
+    inside = space(t).clip(parabola, t / 10, t / 2)
+    finite = abs(parabola) < np.inf
+    return trial._replace(t=chosen(finite, inside, t / 10), tries=trial.tries + 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -15,6 +16,9 @@ from cfgd.objective.line import Line, Point, slope_along
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Count, Flag, Number, Scalar, Vector, Vectors
+
+# value and gradient at a vector; None where nothing can be seen any more: see `error`
+Sight: TypeAlias = Callable[[Any], tuple[Any, Any] | None]
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
 CHUNK_NUMBERS = 2**21
@@ -113,6 +117,16 @@ class Objective(eqx.Module):
     def check(self, owner: str, x: Vector) -> None:
         """Refuse a value that is not one real number, before any work."""
         _check.scalar_function(owner, "objective", self.value, x)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a point is its value and gradient, and there is no structure beyond."""
+        return type(self).at is Objective.at and self.scaled_by is None and not self.is_quadratic
+
+    @property
+    def sight(self) -> Sight | None:
+        """How it is looked at where JAX cannot trace it."""
+        return None
 
     @property
     def resolution(self) -> Any:

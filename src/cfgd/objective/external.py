@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +13,7 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.objective.base import Objective
+from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Numbers, Scalar, Vector, Vectors
@@ -71,20 +72,38 @@ class External(Objective):
         if error is not None:
             raise error
 
+    @property
+    def is_plain(self) -> bool:
+        return True
+
+    @property
+    def sight(self) -> Sight:
+        look = partial(External.on_host, self)  # bound once: equinox would do it at every call
+
+        def seen(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
+            both = look(np.asarray(x))
+            return None if _raised else both
+
+        return seen
+
     def error(self) -> Exception | None:
         return _raised.pop() if _raised else None
 
     def on_host(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Value and gradient at a vector; NaN where the function raised."""
         x = np.array(x)  # the user's own: he may write into it
-        at = x if self.structure is None else self.structure.unravel(x)
+        value_fn, gradient_fn, structure = self.fn, self.gradient_fn, self.structure
+        at = x if structure is None or structure.is_vector else structure.unravel(x)
         try:
-            if self.gradient_fn is None:
-                value, gradient = self.fn(at)
+            if gradient_fn is None:
+                value, gradient = value_fn(at)
             else:
-                value, gradient = self.fn(at), self.gradient_fn(at)
-            leaves = jax.tree.leaves(gradient)
-            gradient = np.concatenate([np.ravel(np.asarray(leaf, x.dtype)) for leaf in leaves])
+                value, gradient = value_fn(at), gradient_fn(at)
+            if type(gradient) is np.ndarray:
+                gradient = np.asarray(gradient, x.dtype).reshape(-1)
+            else:
+                leaves = jax.tree.leaves(gradient)
+                gradient = np.concatenate([np.ravel(np.asarray(leaf, x.dtype)) for leaf in leaves])
             value = np.asarray(value, x.dtype)
             if value.shape != ():
                 _check.fail("External", "value", "return a scalar", f"shape {value.shape}")

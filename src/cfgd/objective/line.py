@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from cfgd.algebra import inner
+from cfgd.either import Plain
 from cfgd.types import Numbers, Scalar, Vector, Vectors
 
 
-class Point(eqx.Module):
+class Point(Plain, eqx.Module):
     """An objective seen at x: what was computed there and is worth keeping.
 
     `carried` is what an objective updates along a step instead of computing it anew:

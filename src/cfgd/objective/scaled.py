@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from cfgd.objective.base import Objective
+from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.types import Flag, Number, Numbers, Scalar, Vector, Vectors
 
@@ -103,6 +103,20 @@ class Scaled(Objective):
 
     def solved(self, point: Point, tolerance: Number) -> Flag:
         return self.objective.solved(point.carried, tolerance)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.objective.is_plain
+
+    @property
+    def sight(self) -> Sight | None:
+        inner, factor = self.objective.sight, np.asarray(self.factor)
+
+        def scaled(x: Any) -> tuple[Any, Any] | None:
+            seen = inner(x) if inner else None
+            return None if seen is None else (factor * seen[0], factor * seen[1])
+
+        return scaled if inner else None
 
     @property
     def resolution(self) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from cfgd.algebra import inner
+from cfgd.either import space
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
@@ -26,7 +27,7 @@ from cfgd.solve.drift import refreshed
 from cfgd.status import Status
 from cfgd.types import Count, Counts, Data, Flag, Flags, Points, Reals, Vector
 
-Rows: TypeAlias = dict[str, Array]  # of an iteration, or of several along the first axis
+Rows: TypeAlias = dict[str, Any]  # of an iteration, or of several along the first axis
 Recorder: TypeAlias = Callable[[State], Rows]
 
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
@@ -47,7 +48,7 @@ class Goal(eqx.Module):
 
     def floor(self, norm2: Reals) -> Reals:
         """The squared norm at which a run that starts with `norm2` has arrived."""
-        return jnp.maximum(self.tolerance**2 * norm2, self.absolute**2)
+        return space(norm2).maximum(self.tolerance**2 * norm2, self.absolute**2)
 
 
 class Tally(eqx.Module):
@@ -107,10 +108,14 @@ def begin(
     return carry, loop.over_runs(loop.row)(carry.state)
 
 
-def blank(batched: bool, method: Method, x0: Points) -> Carry:
+def blank(method: Method, x0: Vector) -> Carry:
     """The carry of a method that looks at x0 where it looks at all points: in its steps."""
-    one = partial(_start, None, None)
-    return jax.vmap(one)(method, x0) if batched else one(method, x0)
+    return _start(None, None, method, x0)
+
+
+def blanks(batched: bool, method: Method, x0: Points) -> Carry:
+    """Of a run, or of each run of a sweep."""
+    return jax.vmap(blank)(method, x0) if batched else blank(method, x0)
 
 
 def look(loop: Loop, objective: Objective, x: Points) -> Point:
@@ -170,13 +175,13 @@ def chunk(
     def goes_on(carry: Carry) -> Flag:
         return jnp.any(_goes(carry.tally, last))
 
-    def block(carry: Carry, row: Recorder | None = None) -> tuple[Carry, Rows | None]:
+    def some(carry: Carry, row: Recorder | None = None) -> tuple[Carry, Rows | None]:
         return _block(loop, objective, method, carry, last, goal, row)
 
     def stride(carry: Carry) -> tuple[Carry, Rows]:
         carry, _ = jax.lax.while_loop(
             lambda at: goes_on(at[0]) & (at[1] < loop.every),
-            lambda at: (block(at[0])[0], at[1] + loop.block),
+            lambda at: (some(at[0])[0], at[1] + loop.block),
             (carry, jnp.zeros((), jnp.int32)),
         )
         return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
@@ -184,9 +189,9 @@ def chunk(
     def body(at: Made) -> Made:
         carry, rows, labels, written, made = at
         before = jnp.max(carry.tally.iterations)
-        carry, new = block(carry, row) if loop.every == 1 else stride(carry)
+        carry, new = some(carry, row) if loop.every == 1 else stride(carry)
         rows = jax.tree.map(
-            lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, written, 0), rows, new
+            lambda all, few: jax.lax.dynamic_update_slice_in_dim(all, few, written, 0), rows, new
         )
         now = jnp.max(carry.tally.iterations)
         if loop.every == 1:

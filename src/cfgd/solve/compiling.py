@@ -9,7 +9,7 @@ import jax
 
 _STAGES = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration")
 # tracing reports functions inside functions too: count our own ones
-_OURS = ("begin", "blank", "chunk", "look", "settle")
+_OURS = ("begin", "blanks", "chunk", "look", "recorded", "settle")
 
 
 class _Clock(threading.local):

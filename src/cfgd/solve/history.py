@@ -73,7 +73,9 @@ class History:
         self.labels = [np.zeros(1, int)]
         self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
 
-    def add(self, rows: dict[str, Array], labels: np.ndarray) -> None:
+    def add(self, rows: dict[str, Any], labels: np.ndarray) -> None:
+        if not len(labels):
+            return
         self.labels.append(labels)
         self.parts.append(
             jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[: len(labels)]), rows)

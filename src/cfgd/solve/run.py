@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -12,15 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
 from cfgd.precision import in_precision
-from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, begin, blank, chunk, look, settle
+from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
 from cfgd.solve.history import History
+from cfgd.solve.inside import Inside
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
+from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
 from cfgd.solve.progress import Progress
@@ -55,12 +59,9 @@ class Run:
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        given = options.tolerance, options.gradient_tolerance or 0
-        goal = Goal(*(np.asarray(number, problem.dtype) for number in given))
         meter = Progress(self.last, options.progress)
-        carry, row = self._begin(goal)
+        carry, row, goal = self._begin()
         objective = self.objective  # in units in which its squares can be computed
-        advance = bind(chunk, problem.loop, objective, problem.method)
         tally = jax.device_get(carry.tally)
         self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
@@ -70,10 +71,10 @@ class Run:
                 if self.interrupt.asked:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
-                wanted = np.int32(self._whole(length)), np.int32(self.last)
-                after, rows, labels, written = advance(carry, *wanted, goal)
+                wanted = self._whole(length), np.int32(self.last)
+                after, rows, labels = self.walk(carry, *wanted, goal)
                 seen, best = jax.device_get((after.tally, after.best.value))
-                history.add(rows, np.asarray(labels)[: int(written)].astype(int))
+                history.add(rows, labels)
                 # together, so that an interruption leaves nothing half done
                 carry, tally = after, seen
                 made = max(int(np.max(tally.iterations)) - done, 1)
@@ -96,8 +97,13 @@ class Run:
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, status, history)
 
-    def _begin(self, goal: Goal) -> tuple[Carry, Any]:
-        """Iteration 0 and its row, of f or, where squares of its gradient are lost, of a c f."""
+    def _begin(self) -> tuple[Carry, Any, Goal]:
+        """Iteration 0, its row and the goal, of f or, where squares of its gradient are lost, c f.
+
+        What `factor` and `objective` are from then on.
+        """
+        given = self.options.tolerance, self.options.gradient_tolerance or 0
+        goal = Goal(*(np.asarray(number, self.problem.dtype) for number in given))
         carry, row = self._look_at_start(goal)
         value, gradient = (
             np.asarray(of) for of in (carry.state.point.value, carry.state.point.gradient)
@@ -110,22 +116,23 @@ class Run:
             self.factor = factor
             units = jnp.asarray(factor, self.problem.dtype)
             self.objective = self.objective.times(units) or Scaled(self.objective, units)
-            return self._look_at_start(Goal(goal.tolerance, units * goal.absolute))
+            goal = Goal(goal.tolerance, np.asarray(factor * goal.absolute, self.problem.dtype))
+            return *self._look_at_start(goal), goal
         if lost:
             wanted = "give a gradient whose square can be computed: multiply the objective"
             got = f"a largest entry of {np.max(largest):.3g}"
             _check.fail(self.options.owner, "x0", wanted, got)
-        return carry, row
+        return carry, row, goal
 
     def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
-        problem = self.problem
-        loop, method, start = problem.loop, problem.method, problem.start
-        if not method.judges:
-            return bind(begin, loop, self.objective, method)(start, goal)
-        carry = bind(blank, problem.rows is not None, method)(start)
-        advance = bind(chunk, loop, self.objective, method)
-        carry, rows, _, _ = advance(carry, np.int32(loop.block), np.int32(0), goal)
-        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[0], rows)
+        problem, objective = self.problem, self.objective
+        self.walk: Inside | Outside
+        if problem.method.judges and objective.is_plain and problem.rows is None:
+            sight = objective.sight or _compiled_sight(bind(look, problem.loop, objective))
+            self.walk = Outside(problem.loop, objective, problem.method, sight)
+        else:
+            self.walk = Inside(problem.loop, objective, problem.method)
+        return self.walk.begin(problem.start, goal)
 
     def _called_back(self, carry: Carry, history: History) -> Status | None:
         """What the callback wants; an error of its own goes up with the solution so far."""
@@ -257,6 +264,14 @@ class Run:
             + (f" {advice[status]}" if status in advice else "")
             for status, a, b, c, d in zip(statuses, *columns, strict=True)
         ]
+
+
+def _compiled_sight(see: Callable[[Any], Point]) -> Sight:
+    def seen(x: Any) -> tuple[Any, Any]:
+        point = see(x)
+        return point.value, point.gradient
+
+    return seen
 
 
 def _norms(gradient: Any) -> Any:

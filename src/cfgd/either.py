@@ -1,0 +1,92 @@
+"""One formula for two computers: JAX where a loop is compiled, NumPy where it runs right here.
+
+Compiling a step takes seconds and NumPy's step a tenth of a millisecond: for a function that is
+looked at a hundred times the latter is what users wait less for. On the host flags are NumPy's
+booleans, and decide at once which branch is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg import lapack
+
+from cfgd.types import Flag, Vector
+
+T = TypeVar("T")
+
+
+HOST = (np.ndarray, np.generic)
+
+
+def on_host(x: Any) -> bool:
+    return isinstance(x, HOST)
+
+
+def space(x: Any) -> Any:
+    """The module whose functions take x."""
+    return np if isinstance(x, HOST) else jnp
+
+
+def chosen(flag: Flag, new: T, old: T) -> T:
+    """One of two trees of the same structure."""
+    if isinstance(flag, np.bool_):
+        return new if flag else old
+    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), new, old)
+
+
+def branch(flag: Flag, then: Callable[[], T], otherwise: Callable[[], T]) -> T:
+    """What one of two functions gives."""
+    if isinstance(flag, np.bool_):
+        return then() if flag else otherwise()
+    return jax.lax.cond(flag, then, otherwise)
+
+
+def put(rows: Any, j: Any, row: Any) -> Any:
+    """`rows` with row j replaced; on the host in place, for they may be large."""
+    if not on_host(rows):
+        return rows.at[j].set(row)
+    rows[j] = row
+    return rows
+
+
+class Plain:
+    """Beside an equinox module without methods: attributes are read as of any object, at once."""
+
+    __getattribute__ = object.__getattribute__
+
+
+def made(cls: type[T], **fields: Any) -> T:
+    """An equinox module; its own constructor takes longer than a step on the host."""
+    new = object.__new__(cls)
+    new.__dict__.update(fields)
+    return new
+
+
+# ------------------------------------------------------------------ linear algebra
+
+
+def triangular_solved(R: Any, b: Vector, transposed: bool = False) -> Vector:
+    """R^-1 b or R'^-1 b for an upper triangular R."""
+    if on_host(R):
+        return _of(R, "trtrs")(R, b, trans=int(transposed))[0]
+    solve = jax.lax.linalg.triangular_solve
+    return solve(R, b[:, None], left_side=True, transpose_a=transposed)[:, 0]
+
+
+def eigenvalues(A: Any) -> tuple[Any, Any]:
+    """Of a symmetric matrix, ascending, with their vectors; NaN where there are none."""
+    if not on_host(A):
+        return jnp.linalg.eigh(A, symmetrize_input=False)
+    if not np.all(np.isfinite(A)):
+        return np.full_like(A[0], np.nan), np.full_like(A, np.nan)
+    values, vectors = np.linalg.eigh(A)
+    return values, vectors
+
+
+def _of(A: Any, name: str) -> Any:
+    return getattr(lapack, ("s" if A.dtype == np.float32 else "d") + name)
