@@ -193,7 +193,7 @@ def test_evaluations_are_the_looks_that_were_taken():
     assert taken[-1] > taken[0] + 20  # some steps were shortened
 
 
-def test_rosenbrock_in_100_dimensions():
+def test_rosenbrock_in_100_dimensions(unchecked):
     problem = PROBLEMS["Rosenbrock 100"]
     ends = cfgd.minimize(problem, problem.x0)
     assert ends.success
@@ -285,7 +285,7 @@ SEVERAL = [*range(20), *(pytest.param(number, marks=pytest.mark.slow) for number
 
 
 @pytest.mark.parametrize("number", SEVERAL)
-def test_random_problems_end_with_a_true_message(number):
+def test_random_problems_end_with_a_true_message(number, unchecked):
     fn, x0 = mixed(number)
     ends = cfgd.minimize(fn, x0, max_iterations=3000)
     assert np.all(np.diff(ends.history["value"]) <= 0)

@@ -603,7 +603,8 @@ def no_work(monkeypatch):
     def guarded(fn, *parts):
         return chunk if fn.__name__ == "chunk" else bind(fn, *parts)
 
-    monkeypatch.setattr("cfgd.solve.run.bind", guarded)
+    monkeypatch.setattr("cfgd.solve.inside.bind", guarded)
+    monkeypatch.setattr("cfgd.solve.outside.Outside.__call__", chunk)
 
 
 @pytest.mark.parametrize(("make", "message"), TABLE.values(), ids=TABLE)
@@ -615,9 +616,10 @@ def test_message(make, message):
     assert "\n" not in message
 
 
-def test_the_guard_against_work_holds():
+@pytest.mark.parametrize("fn", [None, lambda x: jnp.sum(x**4)])
+def test_the_guard_against_work_holds(fn):
     with pytest.raises(AssertionError, match=r"^work was done$"):
-        run()()
+        run()() if fn is None else cfgd.minimize(fn, X0)
 
 
 def test_a_bad_keyword_is_found_before_the_function_is_called():

@@ -202,7 +202,7 @@ def _told(
     asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (stuck & ~looked)
     blind = chosen(seen_all, 0 * idle, state.blind + good)
     if is_small(g.size):
-        asks = asks | (good & (blind >= BLIND))
+        asks = asks | (good & (blind >= BLIND) & memory.usable[memory.newest])
     asks = asks & ~probing
     memory, next_trial = branch(
         asks | (probing & ~seen_all),
@@ -218,7 +218,7 @@ def _told(
     falls = walking & (known > 0) & (at.value < start.value - known / eps**2)
     falls = falls | (walking & (at.value == -np.inf))
     ends = ending(
-        unbounded=falls | (end & steep & (point.value < start.value)),
+        unbounded=falls | ((end | (norm2 == np.inf)) & steep & (point.value < start.value)),
         nonfinite=first & ~finite,
         converged=done,
         saddle=end & trial.leaves,
@@ -266,6 +266,7 @@ def _plan(
         found = looked_direction(memory, g, P, size, noise(g), far)
         leaves = near & (found.least < 0)
         p = chosen(leaves, chosen(size > 0, size, zero + 1) * found.downwards, found.p)
+        p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
         return p, zero + 1, zero, found.decrease, found.length, leaves
 
     p, eta, gamma, decrease, length, leaves = branch(looked, from_probes, from_steps)
