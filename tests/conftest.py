@@ -6,8 +6,10 @@ from pathlib import Path
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
 # whatever has eigenvalues. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# XLA's newer emitters take twice as long to compile programs of this size, which run no faster.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+# Programs of this size run no faster for what XLA does to them: half of the time of compiling.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+)
 
 import jax
 import jaxtyping

@@ -54,6 +54,16 @@ def put(rows: Any, j: Any, row: Any) -> Any:
     return rows
 
 
+def shifted(R: Any, column: Any, corner: Any) -> Any:
+    """A triangle without its first row and column, and with one more of each at the end."""
+    if on_host(R):
+        new = np.zeros_like(R)
+        new[:-1, :-1], new[:, -1], new[-1, -1] = R[1:, 1:], column, corner
+        return new
+    new = jnp.zeros_like(R).at[:-1, :-1].set(R[1:, 1:])
+    return new.at[:, -1].set(column).at[-1, -1].set(corner)
+
+
 class Plain:
     """Beside an equinox module without methods: attributes are read as of any object, at once."""
 

@@ -59,7 +59,7 @@ def test_a_linear_model(solver):
 
 
 # the others of JAX and of SciPy solve linear models above
-KEEPING = ["cfgd Auto", "the paper", "L-BFGS-B", "least_squares", "variable projection"]
+KEEPING = ["cfgd Auto", "L-BFGS-B"]
 
 
 @pytest.mark.parametrize("solver", quick({name: name for name in solvers(NETWORK)}, KEEPING))

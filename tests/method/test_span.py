@@ -287,7 +287,8 @@ SEVERAL = [*range(20), *(pytest.param(number, marks=pytest.mark.slow) for number
 @pytest.mark.parametrize("number", SEVERAL)
 def test_random_problems_end_with_a_true_message(number, unchecked):
     fn, x0 = mixed(number)
-    ends = cfgd.minimize(fn, x0, max_iterations=3000)
+    most = 3000 if number >= 20 else 300  # walked on from Python, with annotations executed
+    ends = cfgd.minimize(fn, x0, max_iterations=most)
     assert np.all(np.diff(ends.history["value"]) <= 0)
     (value, g), (_, g0) = seen_at(fn, ends.x), seen_at(fn, x0)
     assert ends.value == pytest.approx(value, rel=1e-12)
@@ -300,4 +301,4 @@ def test_random_problems_end_with_a_true_message(number, unchecked):
         assert lowest >= ends.value - 50 * EPS * abs(ends.value)
     else:
         assert ends.status is cfgd.Status.max_iterations
-        assert ends.iterations == 3000
+        assert ends.iterations == most

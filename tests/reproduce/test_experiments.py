@@ -73,6 +73,7 @@ def test_a_short_run_is_not_held_against_a_long_claim(monkeypatch: pytest.Monkey
     assert verdicts.count(NOT_COMPARABLE) == 5  # all but the condition number
 
 
+@pytest.mark.slow
 def test_networks_record_both_documented_starts() -> None:
     experiment = EXPERIMENTS["networks"]
     record = experiment.run(TINY, Silent())

@@ -34,7 +34,7 @@ ENDING = {
 
 
 @pytest.mark.parametrize(("f", "method"), ENDING.values(), ids=ENDING)
-@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("every", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_quadratic_that_does_not_drift_ends(f, method, every):
     """In the middle of a block it used to wait for a look that never came."""
     end = cfgd.minimize(f, X0, method, every=every, time_limit=60.0)

@@ -14,6 +14,7 @@ from problems import (
     identity,
     look_on,
     pytree_bowl,
+    quick,
     stages_of,
     wave,
 )
@@ -80,7 +81,9 @@ def assert_same_runs(ends, x0, settings, **options):
         np.testing.assert_allclose(waits, np.broadcast_to(run.x, waits.shape), rtol=1e-8)
 
 
-@pytest.mark.parametrize(("methods", "x0", "settings"), SWEEPS.values(), ids=SWEEPS)
+@pytest.mark.parametrize(
+    ("methods", "x0", "settings"), quick(SWEEPS, ["gamma", "terminal", "past", "list", "stages"])
+)
 def test_a_sweep_is_its_runs(methods, x0, settings):
     options = {"tolerance": 1e-7, "max_iterations": 60, "record": RECORD, "callback": look_on}
     assert_same_runs(cfgd.sweep(F, x0, methods, **options), x0, settings, **options)

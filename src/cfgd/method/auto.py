@@ -2,7 +2,7 @@
 
 The adaptive terminal is heavy ball whose momentum is weighted by curvature. In coordinates scaled
 by that curvature the direction is P^-1 g + gamma (x - c), and the best eta and gamma of every step
-follow from a problem as small as the number of terminals.
+follow from products with what was seen at the last few terminals.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ class Auto(Method):
     residual form of conjugate gradients: the gamma_k that makes successive directions conjugate is
     the best one. A singular system converges to the solution nearest to x0 in the norm of D.
 
-    On other objectives: the span of P^-1 g and of x - c for the last few points c. P is the
-    curvature diagonal: Gauss-Newton's where the objective has one, else one that the gradients seen
-    keep up to date. The quadratic model on the span follows from the last gradients and takes no
-    Hessian-vector product: an iteration costs one gradient, and another where the step has to be
-    shortened. Directions that have become dependent are dropped, the model is damped after a step
-    that was too long, where it is not convex L-BFGS takes its place, and every step is a decrease.
+    On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
+    last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
+    where the objective has one, else one that the gradients seen keep up to date. An iteration
+    costs one gradient, and another where the step has to be shortened; where steps have to be,
+    the next one begins shorter, no step moves a coordinate by more than a hundred times its size,
+    in up to 16 dimensions the curvature is looked at anew every 30 iterations, and every step is a
+    decrease. A function is walked on from Python and alone is compiled; objectives with structure
+    and sweeps are walked on in one compiled loop.
 
     `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
     fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move

@@ -37,7 +37,7 @@ def next_probe(around: Around, first: Flag, last: Count) -> tuple[Memory, Trial]
 
 def _probe(memory: Memory, around: Around, number: Count) -> Trial:
     """A trial that looks around x."""
-    P, size, xp = around.P, around.size, space(around.P)
+    P, size, xp = around.P, around.size(), space(around.P)
     eps, one = np.finfo(P.dtype).eps, 0 * size + 1
     typical = chosen(size > 0, size, one)
     if is_small(P.size):

@@ -8,11 +8,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cfgd.algebra import inner, size as size_of
-from cfgd.either import chosen, eigenvalues, put, space, triangular_solved
-from cfgd.types import Computed, Count, Scalar, Vector, Vectors
+from cfgd.either import (
+    branch,
+    chosen,
+    eigenvalues,
+    put,
+    shifted,
+    space,
+    triangular_solved,
+)
+from cfgd.types import Computed, Count, Flag, Scalar, Vector, Vectors
 
 Matrix: TypeAlias = Float[Computed, "n n"]
-Mask: TypeAlias = Bool[Computed, " n"]
 
 # terminals, and directions that are looked along before a run ends, where there are as many
 TERMINALS = 16
@@ -25,42 +32,71 @@ def is_small(d: int) -> bool:
     return d <= TERMINALS
 
 
+# of the newest row of a ring: the rows oldest first, and the place of each row in that order
+ROWS = np.arange(TERMINALS)
+OLDEST_FIRST = (ROWS[:, None] + 1 + ROWS) % TERMINALS
+PLACES = (ROWS - 1 - ROWS[:, None]) % TERMINALS
+
+
 class Memory(NamedTuple):
-    """Steps s with the changes y of the gradient along them, in a ring; empty rows are zero."""
+    """Steps s with the changes y of the gradient along them, in a ring; empty rows are zero.
+
+    Of steps, only those along which the gradient grew are kept. Of probes, `settled` keeps these.
+    """
 
     steps: Vectors
     changes: Vectors
-    products: Matrix  # s_i'y_j
-    usable: Mask  # along which the gradient grew
-    newest: Count  # the row of the latest step
+    triangle: Matrix  # s_i'y_j for changes that are not older, oldest first; else the identity
+    newest: Count  # row
+    last: Count  # row that is not empty
+    along: Scalar  # s'y of it, or 0
+    flat: Flag  # along the last step the gradient did not grow
 
     @classmethod
     def empty(cls, x: Vector) -> Memory:
-        xp = space(x)
-        steps, changes = (xp.zeros((TERMINALS, x.size), x.dtype) for _ in range(2))
-        products, usable = xp.zeros((TERMINALS, TERMINALS), x.dtype), xp.zeros(TERMINALS, bool)
-        return cls(steps, changes, products, usable, xp.zeros((), np.int32)[()])
+        xp, n = space(x), TERMINALS
+        steps, changes = (xp.zeros((n, x.size), x.dtype) for _ in range(2))
+        none, zero = xp.zeros((), np.int32)[()], xp.zeros((), x.dtype)[()]
+        return cls(steps, changes, xp.eye(n, dtype=x.dtype), none, none, zero, zero > 0)
+
+    def emptied(self) -> Memory:
+        return Memory.empty(self.steps[0])
 
     def then(self, step: Vector, change: Vector) -> Memory:
         """With one more step in place of the oldest one."""
-        return self._with((self.newest + 1) % TERMINALS, step, change)
+        sqrt, j = space(step).sqrt, (self.newest + 1) % TERMINALS
+        along = inner(step, change)
+        grew = along > 1e-12 * sqrt(inner(step, step)) * sqrt(inner(change, change))
+        steps, changes = put(self.steps, j, step * grew), put(self.changes, j, change * grew)
+        column = (steps @ changes[j])[rows_of(OLDEST_FIRST, j)]
+        triangle = shifted(self.triangle, column, chosen(grew, along, 0 * along + 1))
+        last, along = chosen(grew, j, self.last), chosen(grew, along, self.along)
+        # the row of the last one may have been overwritten
+        along = chosen((last == j) & ~grew, 0 * along, along)
+        return Memory(steps, changes, triangle, j, last, along, ~grew)
 
     def plus(self, j: Count, step: Vector, change: Vector) -> Memory:
-        """With more of row j."""
-        return self._with(j, self.steps[j] + step, self.changes[j] + change)
+        """With more of row j: half of a probe."""
+        steps = put(self.steps, j, self.steps[j] + step)
+        changes = put(self.changes, j, self.changes[j] + change)
+        return self._replace(steps=steps, changes=changes, newest=j)
 
-    def _with(self, j: Count, step: Vector, change: Vector) -> Memory:
-        steps, changes = put(self.steps, j, step), put(self.changes, j, change)
-        products = put(self.products, j, changes @ step)
-        products = put(products.T, j, steps @ change).T
-        sizes, sqrt = (inner(step, step), inner(change, change)), space(step).sqrt
-        grew = products[j, j] > 1e-12 * sqrt(sizes[0]) * sqrt(sizes[1])
-        return Memory(steps, changes, products, put(self.usable, j, grew), j)
+    def settled(self) -> Memory:
+        """The probes as steps, of which the last one is the newest."""
+        xp, order = space(self.steps), rows_of(OLDEST_FIRST, self.newest)
+        lengths = xp.sqrt((self.steps**2).sum(1)) * xp.sqrt((self.changes**2).sum(1))
+        along = (self.steps * self.changes).sum(1)
+        grew = along > 1e-12 * lengths
+        steps, changes = (grew[:, None] * of for of in (self.steps, self.changes))
+        products = xp.triu((steps @ changes.T)[order][:, order])
+        triangle = products + xp.diag((~grew[order]).astype(steps.dtype))
+        last = order[TERMINALS - 1 - grew[order][::-1].argmax()].astype(np.int32)
+        known = chosen(grew[last], along[last], 0 * along[last])
+        return Memory(steps, changes, triangle, self.newest, last, known, known < 0)
 
-    def emptied(self) -> Memory:
-        zeros = space(self.steps).zeros_like
-        steps, changes, products, usable = (zeros(of) for of in self[:4])
-        return Memory(steps, changes, products, usable, self.newest)
+
+def rows_of(table: np.ndarray, j: Count) -> Any:
+    return space(j).asarray(table)[j]
 
 
 class Direction(NamedTuple):
@@ -71,42 +107,36 @@ class Direction(NamedTuple):
     gamma: Scalar  # of the last terminal
 
 
-def best_direction(memory: Memory, g: Vector, P: Vector) -> Direction:
+def best_direction(memory: Memory, g: Vector, P: Vector, step: Vector) -> Direction:
     """In the span of x - c and of P^-1 times the gradients, for the last terminals c and for x.
 
     The weights are those of L-BFGS, whose two loops over pairs along which the gradient grew are
     two triangular systems: with R the products s_i'y_j of steps with changes that are not older,
     a = R^-1 S g and q = g - Y'a; then p = eta P^-1 q + S'b with R'b = D a - eta Y P^-1 q, where D
-    is the diagonal of R and 1/eta the curvature y'P^-1 y / y's that the last step has met.
+    is the diagonal of R and 1/eta the curvature y'P^-1 y / y's that the last step has met. Where
+    the gradient did not grow along the last `step`, the next one is longer.
     """
-    xp, one = space(g), 0 * g[0] + 1
-    # oldest first
-    there = (memory.newest + 1 + xp.arange(TERMINALS)) % TERMINALS
-    back = (xp.arange(TERMINALS) - memory.newest - 1) % TERMINALS
-    usable, products = memory.usable[there], memory.products[there][:, there]
-    R = xp.where(usable[:, None] & usable, xp.triu(products), xp.eye(TERMINALS, dtype=g.dtype))
-    along = products.diagonal()
-
-    a = triangular_solved(R, xp.where(usable, (memory.steps @ g)[there], 0))
-    q = g - a[back] @ memory.changes
-    last = TERMINALS - 1 - usable[::-1].argmax()
-    y = memory.changes[there[last]]
-    met = inner(y, y / P)
-    eta = chosen(usable[last], along[last] / chosen(usable[last], met, one), one)
-    p = q * (eta / P)
-    b = triangular_solved(R, xp.where(usable, along * a - (memory.changes @ p)[there], 0), True)
-    p = p + b[back] @ memory.steps
-    # along the last step the gradient did not grow: go further
-    length, least = size_of(p, P), GROWTH * size_of(memory.steps[memory.newest], P)
-    further = ~usable[-1] & (least > length) & (length > 0)
-    p = chosen(further, p * (least / chosen(further, length, one)), p)
+    one = 0 * memory.along + 1
+    S, Y, R = memory.steps, memory.changes, memory.triangle
+    there, back = rows_of(OLDEST_FIRST, memory.newest), rows_of(PLACES, memory.newest)
+    a = triangular_solved(R, (S @ g)[there])
+    y, known = Y[memory.last], memory.along > 0
+    eta = chosen(known, memory.along / chosen(known, inner(y, y / P), one), one)
+    p = (g - a[back] @ Y) * (eta / P)
+    b = triangular_solved(R, R.diagonal() * a - (Y @ p)[there], transposed=True)
+    p = p + b[back] @ S
+    p = branch(memory.flat, lambda: _lengthened(p, P, step), lambda: p)
     slope = inner(g, p)
     falls = (slope > 0) & (slope < np.inf)
     return Direction(
-        chosen(falls, p, g / P),
-        chosen(falls, eta, one),
-        chosen(falls, b[-1] / eta, 0 * one),
+        chosen(falls, p, g / P), chosen(falls, eta, one), chosen(falls, b[-1] / eta, 0 * one)
     )
+
+
+def _lengthened(p: Vector, P: Vector, step: Vector) -> Vector:
+    length, least = size_of(p, P), GROWTH * size_of(step, P)
+    further = (least > length) & (length > 0)
+    return chosen(further, p * (least / chosen(further, length, 0 * length + 1)), p)
 
 
 class Looked(NamedTuple):
@@ -137,7 +167,7 @@ def looked_direction(
     xp, eps = space(g), np.finfo(g.dtype).eps
     norms = xp.sqrt((memory.steps * P * memory.steps).sum(1))
     scale = (norms > 0) / xp.where(norms > 0, norms, 1)
-    among = scale[:, None] * memory.products * scale
+    among = scale[:, None] * (memory.steps @ memory.changes.T) * scale
     unequal = xp.sqrt(((among - among.T) ** 2).sum())  # what rounding makes of it
     curvatures, axes = eigenvalues((among + among.T) / 2)
     sizes = abs(curvatures)

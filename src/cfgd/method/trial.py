@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd.algebra import inner
-from cfgd.either import chosen, space
+from cfgd.algebra import inner, size as size_of
+from cfgd.either import branch, chosen, space
 from cfgd.method.subspace import Memory
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Scalar, Vector
+
+# x counts as no smaller than this part of the way from the start: the solution may be zero
+AWAY = 1e-3
 
 
 class Trial(NamedTuple):
@@ -31,7 +34,8 @@ class Start(NamedTuple):
 
     x: Vector
     value: Scalar
-    norm: Scalar
+    norm: Scalar  # of the gradient
+    known: Scalar  # all that values there may be compared with
 
 
 class Around(NamedTuple):
@@ -41,33 +45,40 @@ class Around(NamedTuple):
     point: Point
     start: Start
     P: Vector
-    size: Scalar  # of x in the norm of P
-    reach: Scalar  # of a direction, the part that is tried first
+
+    def size(self) -> Scalar:
+        """Of x in the norm of P; no smaller than a part of the way from the start."""
+        x, x0 = self.point.x, self.start.x
+        return size_of(x, self.P) + AWAY * size_of(x - x0, self.P)
 
 
-def judged(trial: Trial, point: Point, at: Point, least: Scalar) -> Scalar:
-    """The value at a trial; below rounding the slopes at both ends say what is no increase.
+def judged(trial: Trial, point: Point, at: Point, hides: Flag, least: Scalar) -> Scalar:
+    """The value at a trial; where rounding `hides` it, slopes at both ends say what is no increase.
 
     `least` is the difference of two values that is seen, however small they are.
     """
     value, eps = point.value, np.finfo(point.value.dtype).eps
-    by_slopes = _hidden(trial, point, least) & (inner(at.gradient, trial.p) >= -0.8 * trial.slope)
-    same = by_slopes & (at.value <= value + eps**0.8 * abs(value) + least)
-    return chosen(same, space(value).minimum(at.value, value), at.value)
+
+    def by_slopes() -> Scalar:
+        flat = inner(at.gradient, trial.p) >= -0.8 * trial.slope
+        same = flat & (at.value <= value + eps**0.8 * abs(value) + least)
+        return chosen(same, space(value).minimum(at.value, value), at.value)
+
+    return branch(hides, by_slopes, lambda: at.value)
 
 
-def _hidden(trial: Trial, point: Point, least: Scalar) -> Flag:
+def hidden(trial: Trial, point: Point, least: Scalar) -> Flag:
     """Whether rounding may hide the decrease that a trial promises."""
     value = point.value
     hides = trial.slope <= np.finfo(value.dtype).eps ** 0.6 * abs(value) + 1e3 * least
     return hides & ~trial.leaves
 
 
-def decreases(trial: Trial, point: Point, value: Scalar, least: Scalar) -> Flag:
+def decreases(trial: Trial, point: Point, value: Scalar, hides: Flag) -> Flag:
     """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
     enough = value <= point.value - 1e-4 * trial.t * trial.slope
     enough = enough & (~trial.leaves | (value < point.value))
-    return enough | (_hidden(trial, point, least) & (value <= point.value))
+    return enough | (hides & (value <= point.value))
 
 
 def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:

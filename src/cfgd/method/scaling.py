@@ -1,0 +1,87 @@
+"""How long steps may be, and the curvature diagonal by which coordinates are scaled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfgd.algebra import inner
+from cfgd.either import branch, chosen, space
+from cfgd.method.subspace import Memory, is_small
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
+from cfgd.types import Flag, Scalar, Vector
+
+# of the curvature that the first step meets, the part that all coordinates start with
+FIRST = 0.1
+# of the typical coordinate, the size that one counts for at least in the first step
+SMALLEST = 1e-3
+# times its size that a coordinate may move in one step
+FURTHEST = 100.0
+
+
+def first_step(x: Vector, g: Vector) -> Vector:
+    """Along the gradient, no coordinate by more than a tenth of its size; of length one from 0."""
+    xp = space(x)
+    typical = xp.sqrt((x * x).mean())
+    sizes = xp.maximum(abs(x), SMALLEST * typical)
+    none = typical == 0
+    most = abs(g / chosen(none, xp.ones_like(x), sizes / 10)).max()
+    length = chosen(none, xp.sqrt(inner(g, g)), most)
+    return g / chosen(length > 0, length, 0 * length + 1)
+
+
+def furthest(x: Vector, x0: Vector, p: Vector) -> Scalar:
+    """The part of p that moves no coordinate by more than many times what is known of its size."""
+    xp, typical2 = space(x), inner(x, x) / x.size
+    one = 0 * typical2 + 1
+
+    def part() -> Scalar:
+        sizes = abs(x) + abs(x - x0) + xp.sqrt(typical2)
+        most = (abs(p) / xp.where(sizes > 0, sizes, np.inf)).max()
+        return chosen(most > FURTHEST, FURTHEST / chosen(most > 0, most, one), one)
+
+    return branch(inner(p, p) > FURTHEST**2 * typical2, part, lambda: one)
+
+
+def new_scaling(
+    objective: Objective,
+    D: Vector,
+    at: Point,
+    step: Vector,
+    change: Vector,
+    memory: Memory,
+    accepted: Flag,
+    good: Flag,
+    seen_all: Flag,
+) -> Vector:
+    """The curvature diagonal: the objective's own, else kept up to date by the gradients seen."""
+    if objective.scaled_by is not None:
+        return chosen(accepted, objective.scaling_at(at), D)
+    D = branch(good, lambda: _secant_diagonal(D, step, change), lambda: D)
+    if not is_small(D.size):
+        return D
+    along = memory.steps.diagonal(), memory.changes.diagonal()
+    return branch(seen_all, lambda: abs(along[1] / along[0]), lambda: D)
+
+
+def first_scaling(step: Vector, change: Vector) -> Vector:
+    """Of all coordinates a part of the curvature that the first step has met.
+
+    A small one: the secant update adds to it where it sees more, and takes little away.
+    """
+    along, squares = inner(step, change), inner(change, change)
+    one = 0 * squares + 1
+    curvature = chosen(along > 0, FIRST * squares / chosen(along > 0, along, one), one)
+    return space(step).full_like(step, chosen(curvature < np.inf, curvature, one))
+
+
+def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:
+    """The diagonal of the BFGS update of diag(D), where it is positive."""
+    along, one = inner(step, change), 0 * D[0] + 1
+    lengths = space(D).sqrt(inner(step, step)) * space(D).sqrt(inner(change, change))
+    enough = along > 1e-12 * lengths
+    size = inner(step, D * step)
+    usable = enough & (size > 0)
+    new = D - (D * step) * (D * step / chosen(usable, size, one))
+    new = new + change * (change / chosen(usable, along, one))
+    return chosen(usable & ((new > 0) & (new < np.inf)).all(), new, D)
