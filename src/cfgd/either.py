@@ -77,6 +77,11 @@ def made(cls: type[T], **fields: Any) -> T:
     return new
 
 
+def replaced(module: T, **fields: Any) -> T:
+    """The module with other values in some fields."""
+    return made(type(module), **(module.__dict__ | fields))
+
+
 # ------------------------------------------------------------------ linear algebra
 
 

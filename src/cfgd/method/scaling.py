@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cfgd.algebra import inner
+from cfgd.algebra import inner, positive
 from cfgd.either import branch, chosen, space
 from cfgd.method.subspace import Memory, is_small
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.types import Flag, Scalar, Vector
+from cfgd.types import Count, Scalar, Vector
 
 # of the curvature that the first step meets, the part that all coordinates start with
 FIRST = 0.1
@@ -43,25 +43,30 @@ def furthest(x: Vector, x0: Vector, p: Vector) -> Scalar:
     return branch(inner(p, p) > FURTHEST**2 * typical2, part, lambda: one)
 
 
+def scale_of(objective: Objective, scaling: Vector) -> Vector:
+    """P: the diagonal made positive."""
+    return positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
+
+
 def new_scaling(
-    objective: Objective,
-    D: Vector,
-    at: Point,
-    step: Vector,
-    change: Vector,
-    memory: Memory,
-    accepted: Flag,
-    good: Flag,
-    seen_all: Flag,
+    objective: Objective, D: Vector, at: Point, step: Vector, change: Vector, k: Count
 ) -> Vector:
     """The curvature diagonal: the objective's own, else kept up to date by the gradients seen."""
     if objective.scaled_by is not None:
-        return chosen(accepted, objective.scaling_at(at), D)
-    D = branch(good, lambda: _secant_diagonal(D, step, change), lambda: D)
-    if not is_small(D.size):
+        return objective.scaling_at(at)
+
+    def updated() -> Vector:
+        old = branch(k == 0, lambda: first_scaling(step, change), lambda: D)
+        return _secant_diagonal(old, step, change)
+
+    return branch(k < 0, lambda: D, updated)
+
+
+def probed_scaling(objective: Objective, D: Vector, memory: Memory) -> Vector:
+    """That of probes along every coordinate."""
+    if objective.scaled_by is not None or not is_small(D.size):
         return D
-    along = memory.steps.diagonal(), memory.changes.diagonal()
-    return branch(seen_all, lambda: abs(along[1] / along[0]), lambda: D)
+    return abs(memory.changes.diagonal() / memory.steps.diagonal())
 
 
 def first_scaling(step: Vector, change: Vector) -> Vector:

@@ -12,19 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.algebra import inner, positive, size as size_of
-from cfgd.either import branch, chosen, made, space
+from cfgd.algebra import inner
+from cfgd.either import branch, chosen, made, replaced, space
 from cfgd.method.base import Info, Method, State, ending
-from cfgd.method.probe import next_probe, noise, probed, probes
-from cfgd.method.scaling import first_scaling, first_step, furthest, new_scaling
-from cfgd.method.subspace import (
-    TERMINALS,
-    Memory,
-    best_direction,
-    is_small,
-    looked_direction,
-)
-from cfgd.method.trial import AWAY, Around, Start, Trial, decreases, hidden, judged, shorter
+from cfgd.method.plan import plan_of_probes, plan_of_steps
+from cfgd.method.probe import next_probe, probed, probes
+from cfgd.method.scaling import new_scaling, probed_scaling, scale_of
+from cfgd.method.subspace import TERMINALS, Memory, is_small
+from cfgd.method.trial import Around, Start, Trial, decreases, hidden, judged, shorter
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Number, Scalar, Vector
@@ -37,8 +32,6 @@ BLIND = 30
 MOST_TRIES = 40
 # how much longer than the last step, as a part of its direction, the next one may begin
 LONGER = 8.0
-# a valley along which x has grown by this factor is taken to lead to infinity
-FAR = 1e2
 
 
 class SpanState(State):
@@ -58,14 +51,6 @@ class SpanState(State):
     blind: Count  # iterations since the curvature was looked at
     least: Scalar  # |g|^2 so far
     start: Start
-
-
-class Plan(NamedTuple):
-    """The step to try next, and what the model says of the point."""
-
-    trial: Trial
-    quiet: Flag  # it promises no more than the tolerance
-    saddle: Flag
 
 
 class Span(Method):
@@ -145,166 +130,170 @@ def _told(
     objective: Objective, state: SpanState, floor: Number, tolerance: Number
 ) -> tuple[SpanState, Info]:
     """The state after a look at where the trial leads."""
-    trial, old, start = state.trial, state.point, state.start
+    trial, old = state.trial, state.point
     at = objective.at(_next_look(state))
-
-    # what came of it
-    first, probing = state.k < 0, trial.probe >= 0
-    walking = ~first & ~probing
-    xp, eps = space(old.x), np.finfo(old.x.dtype).eps
     tiny = np.finfo(old.x.dtype).tiny * objective.resolution
     hides = hidden(trial, old, tiny)
     value = judged(trial, old, at, hides, tiny)
     norm2 = inner(at.gradient, at.gradient)
     finite = (abs(value) < np.inf) & (norm2 < np.inf)
-    good = walking & finite & decreases(trial, old, value, hides)
-    gave_up = walking & ~good & (trial.tries >= MOST_TRIES)
-    accepted = first | good
-    point = chosen(
-        accepted, made(Point, x=at.x, value=value, gradient=at.gradient, carried=None), old
+    first, probing = state.k < 0, trial.probe >= 0
+    accepted = first | (~probing & finite & decreases(trial, old, value, hides))
+    look = Look(at, value, norm2, finite, floor, tolerance)
+    return branch(
+        accepted,
+        lambda: _accepted(objective, state, look, first),
+        lambda: branch(
+            probing,
+            lambda: _probed(objective, state, look),
+            lambda: _rejected(objective, state, look),
+        ),
     )
-    norm2 = chosen(accepted, norm2, state.norm2)
-    start = branch(first, lambda: _start(point, norm2), lambda: start)
 
-    # what is remembered of it
-    moved, change = at.x - old.x, at.gradient - old.gradient
-    memory = branch(
-        probing,
-        lambda: probed(state.memory, trial.probe, moved, change),
-        lambda: branch(good, lambda: state.memory.then(moved, change), lambda: state.memory),
-    )
-    seen_all = probing & (trial.probe == probes(old.x.size) - 1)
-    looked = (state.looked & ~accepted) | seen_all
-    D = branch(state.k == 0, lambda: first_scaling(moved, change), lambda: state.scaling)
-    scaling = new_scaling(objective, D, at, moved, change, memory, accepted, good, seen_all)
-    better = (value < old.value - 4 * eps * abs(old.value)) | (norm2 < state.least / 2)
-    idle = chosen(good, chosen(better, 0 * state.idle, state.idle + 1), state.idle)
 
-    # what comes next
-    near, no = norm2 <= floor, idle < 0
+class Look(NamedTuple):
+    """What was seen, and what for."""
+
+    at: Point
+    value: Scalar  # as it counts, where rounding hides a decrease
+    norm2: Scalar
+    finite: Flag
+    floor: Number
+    tolerance: Number
+
+    def falls(self, start: Start) -> Flag:
+        """By 1/eps^2 times all that the start knows of."""
+        value, eps = self.at.value, np.finfo(self.at.x.dtype).eps
+        far = (start.known > 0) & (value < start.value - start.known / eps**2)
+        return far | (value == -np.inf)
+
+
+def _accepted(
+    objective: Objective, state: SpanState, look: Look, first: Flag
+) -> tuple[SpanState, Info]:
+    """A step was made, or the start was seen."""
+    trial, old, at, norm2 = state.trial, state.point, look.at, look.norm2
+    point = made(Point, x=at.x, value=look.value, gradient=at.gradient, carried=None)
+    start = branch(first, lambda: _start(point, norm2), lambda: state.start)
+    step, change = at.x - old.x, at.gradient - old.gradient
+    memory = branch(first, lambda: state.memory, lambda: state.memory.then(step, change))
+    scaling = new_scaling(objective, state.scaling, at, step, change, state.k)
+    eps = np.finfo(at.x.dtype).eps
+    better = (look.value < old.value - 4 * eps * abs(old.value)) | (norm2 < state.least / 2)
+    idle = chosen(better | first, 0 * state.idle, state.idle + 1)
     # where steps had to be shortened, the next one begins shorter, too
-    reach = chosen(good, xp.minimum(LONGER * trial.t, 1), state.reach)
-    reach = chosen(seen_all, 0 * reach + 1, reach)
-    least = 1e-30 if objective.scaled_by is None else 1e-8
-
-    def around() -> Around:
-        return Around(memory, point, start, positive(scaling, least))
-
-    plan = branch(
-        accepted | seen_all,
-        lambda: _plan(objective, around(), moved, reach, first, looked, near, tolerance),
-        lambda: Plan(shorter(trial, old, value), no, no),
-    )
-    stuck = (state.stuck & ~accepted) | gave_up | (good & (idle >= TOO_IDLE))
-    done = seen_all & plan.quiet & ~plan.saddle & (near | stuck)
-    worth = norm2 <= state.asked / 100
-    asks = accepted & near & plan.quiet & worth | (good & (idle == IDLE)) | (stuck & ~looked)
-    blind = chosen(seen_all, 0 * idle, state.blind + good)
-    if is_small(old.x.size):
-        asks = asks | (good & (blind >= BLIND) & ~memory.flat)
-    asks = asks & ~probing
+    reach = chosen(first, state.reach, space(norm2).minimum(LONGER * trial.t, 1))
+    near = norm2 <= look.floor
+    around = Around(memory, point, start, scale_of(objective, scaling))
+    plan = plan_of_steps(objective, around, step, reach, first, near, look.tolerance)
+    stuck, blind = idle >= TOO_IDLE, chosen(first, state.blind, state.blind + 1)
+    asks = (near & plan.quiet & (norm2 <= state.asked / 100)) | (idle == IDLE) | stuck
+    if is_small(at.x.size):
+        asks = asks | ((blind >= BLIND) & ~memory.flat)
     memory, next_trial = branch(
-        asks | (probing & ~seen_all),
-        lambda: next_probe(around(), asks, trial.probe),
-        lambda: (branch(seen_all, memory.settled, lambda: memory), plan.trial),
-    )
-
-    end = (gave_up & looked) | (seen_all & (idle >= TOO_IDLE))
-    # at a pole the gradient grows for ever
-    steep = (start.norm > 0) & (norm2 > start.norm**2 / eps**1.2)
-    # a fall of 1/eps^2 times all that the start knows of
-    falls = walking & (start.known > 0) & (at.value < start.value - start.known / eps**2)
-    falls = falls | (walking & (at.value == -np.inf))
-    ends = ending(
-        unbounded=falls | (end & steep & (point.value < start.value)),
-        nonfinite=first & ~finite,
-        converged=done,
-        saddle=end & trial.leaves,
-        stalled=end,
+        asks,
+        lambda: next_probe(around, asks, trial.probe),
+        lambda: (memory, plan.trial),
     )
     after = made(
         SpanState,
-        k=state.k + accepted,
+        k=state.k + 1,
         point=point,
-        seen=chosen(accepted, at.value, state.seen),
+        seen=at.value,
         norm2=norm2,
-        eta=chosen(good, trial.t * trial.eta, state.eta),
-        gamma=chosen(good, trial.gamma, state.gamma),
+        eta=chosen(first, state.eta, trial.t * trial.eta),
+        gamma=chosen(first, state.gamma, trial.gamma),
         memory=memory,
         scaling=scaling,
         reach=reach,
         trial=next_trial,
-        looked=looked & ~asks,
+        looked=~asks & asks,
         stuck=stuck,
-        asked=chosen(seen_all, norm2, state.asked),
+        asked=state.asked,
         idle=idle,
         blind=blind,
-        least=xp.minimum(state.least, norm2),
+        least=space(norm2).minimum(state.least, norm2),
         start=start,
     )
+    ends = ending(unbounded=~first & look.falls(start), nonfinite=~look.finite)
+    return after, _info(after, ends, ~first)
+
+
+def _rejected(objective: Objective, state: SpanState, look: Look) -> tuple[SpanState, Info]:
+    """The step was too long: a shorter one, or, where none helps, a look at the curvature."""
+    trial, point, start = state.trial, state.point, state.start
+    gave_up = trial.tries >= MOST_TRIES
+    stuck = state.stuck | gave_up
+    asks, end = stuck & ~state.looked, gave_up & state.looked
+
+    def probe() -> tuple[Memory, Trial]:
+        P = scale_of(objective, state.scaling)
+        return next_probe(Around(state.memory, point, start, P), asks, trial.probe)
+
+    memory, next_trial = branch(
+        asks, probe, lambda: (state.memory, shorter(trial, point, look.value))
+    )
+    # at a pole the gradient grows for ever
+    steep = _steep(state.norm2, start) & (point.value < start.value)
+    ends = ending(
+        unbounded=look.falls(start) | (end & steep), saddle=end & trial.leaves, stalled=end
+    )
+    after = replaced(state, memory=memory, trial=next_trial, stuck=stuck)
+    return after, _info(after, ends, asks & ~asks)
+
+
+def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanState, Info]:
+    """One look around the point more; after the last one it is known whether more is to gain."""
+    trial, point, at = state.trial, state.point, look.at
+    memory = probed(state.memory, trial.probe, at.x - point.x, at.gradient - point.gradient)
+    seen_all = trial.probe == probes(at.x.size) - 1
+    start, norm2, one = state.start, state.norm2, 0 * state.reach + 1
+
+    def again() -> tuple[SpanState, Count]:
+        P = scale_of(objective, state.scaling)
+        rest, next_trial = next_probe(
+            Around(memory, point, start, P), ~seen_all & seen_all, trial.probe
+        )
+        return replaced(state, memory=rest, trial=next_trial), ending()
+
+    def all_seen() -> tuple[SpanState, Count]:
+        scaling = probed_scaling(objective, state.scaling, memory)
+        around = Around(memory, point, start, scale_of(objective, scaling))
+        near = norm2 <= look.floor
+        plan = plan_of_probes(around, near, look.tolerance)
+        end = state.idle >= TOO_IDLE
+        after = replaced(
+            state,
+            memory=memory.settled(),
+            scaling=scaling,
+            reach=one,
+            trial=plan.trial,
+            looked=end | ~end,
+            asked=norm2,
+            blind=0 * state.blind,
+        )
+        steep = _steep(norm2, start) & (point.value < start.value)
+        return after, ending(
+            unbounded=end & steep,
+            converged=plan.quiet & ~plan.trial.leaves & (near | state.stuck),
+            stalled=end,
+        )
+
+    after, ends = branch(seen_all, all_seen, again)
+    return after, _info(after, ends, seen_all & ~seen_all)
+
+
+def _steep(norm2: Scalar, start: Start) -> Flag:
+    eps = np.finfo(norm2.dtype).eps
+    return (start.norm > 0) & (norm2 > start.norm**2 / eps**1.2)
+
+
+def _info(state: SpanState, ends: Count, moved: Flag) -> Info:
     one = 0 * state.reach + 1
-    return after, made(Info, norm2=norm2, cost=one, reset=no, ending=ends, moved=good)
+    return made(Info, norm2=state.norm2, cost=one, reset=moved & ~moved, ending=ends, moved=moved)
 
 
 def _start(point: Point, norm2: Scalar) -> Start:
     sqrt = space(norm2).sqrt
     known = abs(point.value) + sqrt(norm2) * (1 + sqrt(inner(point.x, point.x)))
     return Start(point.x, point.value, sqrt(norm2), known)
-
-
-def _plan(
-    objective: Objective,
-    around: Around,
-    step: Vector,
-    reach: Scalar,
-    first: Flag,
-    looked: Flag,
-    near: Flag,
-    tolerance: Number,
-) -> Plan:
-    """The best step that the memory knows of, and whether it promises anything."""
-    memory, point, start, P = around
-    g, x, xp = point.gradient, point.x, space(point.x)
-    zero = 0 * reach
-    no = zero > 0
-
-    def from_steps() -> tuple[Any, ...]:
-        p, eta, gamma = best_direction(memory, g, P, step)
-        # only near the end is it asked what they promise
-        promise = branch(near, lambda: (inner(g, p) / 2, size_of(p, P)), lambda: (zero, zero))
-        return p, eta, gamma, *promise, no
-
-    def from_probes() -> tuple[Any, ...]:
-        size = around.size()
-        far = abs(x) > FAR * (abs(start.x) + xp.sqrt((start.x**2).mean()))
-        far = far & (start.x != 0).any()
-        found = looked_direction(memory, g, P, size, noise(g), far)
-        leaves = near & (found.least < 0)
-        p = chosen(leaves, chosen(size > 0, size, zero + 1) * found.downwards, found.p)
-        p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
-        return p, zero + 1, zero, found.decrease, found.length, leaves
-
-    p, eta, gamma, decrease, length, leaves = branch(looked, from_probes, from_steps)
-    if objective.scaled_by is None:
-        # nothing is known of the scale yet
-        p = branch(first & (start.norm > 0), lambda: first_step(x, g), lambda: p)
-
-    def promises_nothing() -> Flag:
-        typical = xp.sqrt((x * x).mean())
-        sizes = abs(x) + AWAY * (abs(x - start.x) + typical)
-        small = (decrease <= tolerance / 100 * abs(point.value)) & (
-            abs(p) <= tolerance**0.5 * sizes
-        ).all()
-        return small | (length <= tolerance * around.size())
-
-    trial = Trial(
-        p=p,
-        slope=inner(g, p),
-        t=xp.minimum(reach, furthest(x, start.x, p)),
-        tries=0 * memory.newest,
-        eta=eta,
-        gamma=gamma,
-        probe=0 * memory.newest - 1,
-        leaves=leaves,
-    )
-    return Plan(trial, branch(near | looked, promises_nothing, lambda: no), leaves)

@@ -78,7 +78,8 @@ class External(Objective):
 
     @property
     def sight(self) -> Sight:
-        look = partial(External.on_host, self)  # bound once: equinox would do it at every call
+        # bound once: equinox would do it at every call
+        look = partial(_called, self.fn, self.gradient_fn, self.structure)
 
         def seen(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
             both = look(np.asarray(x))
@@ -91,29 +92,7 @@ class External(Objective):
 
     def on_host(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Value and gradient at a vector; NaN where the function raised."""
-        x = np.array(x)  # the user's own: he may write into it
-        value_fn, gradient_fn, structure = self.fn, self.gradient_fn, self.structure
-        at = x if structure is None or structure.is_vector else structure.unravel(x)
-        try:
-            if gradient_fn is None:
-                value, gradient = value_fn(at)
-            else:
-                value, gradient = value_fn(at), gradient_fn(at)
-            if type(gradient) is np.ndarray:
-                gradient = np.asarray(gradient, x.dtype).reshape(-1)
-            else:
-                leaves = jax.tree.leaves(gradient)
-                gradient = np.concatenate([np.ravel(np.asarray(leaf, x.dtype)) for leaf in leaves])
-            value = np.asarray(value, x.dtype)
-            if value.shape != ():
-                _check.fail("External", "value", "return a scalar", f"shape {value.shape}")
-            if gradient.shape != x.shape:
-                wanted = f"return a gradient of {x.size} numbers"
-                _check.fail("External", "gradient", wanted, gradient.size)
-            return value, gradient
-        except Exception as error:
-            _raised.append(error)
-            return np.asarray(np.nan, x.dtype), np.full_like(x, np.nan)
+        return _called(self.fn, self.gradient_fn, self.structure, x)
 
     def at(self, x: Vector) -> Point:
         # as words of 32 bits: JAX calls from a thread of its own, where float64 would be rounded
@@ -161,3 +140,34 @@ class External(Objective):
 
     def slopes_cost(self, s: int, d: int) -> float:
         return 3.0 * s * d
+
+
+def _called(
+    value_fn: Callable[[Any], Any],
+    gradient_fn: Callable[[Any], Any] | None,
+    structure: Structure | None,
+    x: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Value and gradient at a vector; NaN where the function raised."""
+    x = np.array(x)  # the user's own: he may write into it
+    at = x if structure is None or structure.is_vector else structure.unravel(x)
+    try:
+        if gradient_fn is None:
+            value, gradient = value_fn(at)
+        else:
+            value, gradient = value_fn(at), gradient_fn(at)
+        if type(gradient) is np.ndarray:
+            gradient = np.asarray(gradient, x.dtype).reshape(-1)
+        else:
+            leaves = jax.tree.leaves(gradient)
+            gradient = np.concatenate([np.ravel(np.asarray(leaf, x.dtype)) for leaf in leaves])
+        value = np.asarray(value, x.dtype)
+        if value.shape != ():
+            _check.fail("External", "value", "return a scalar", f"shape {value.shape}")
+        if gradient.shape != x.shape:
+            wanted = f"return a gradient of {x.size} numbers"
+            _check.fail("External", "gradient", wanted, gradient.size)
+        return value, gradient
+    except Exception as error:
+        _raised.append(error)
+        return np.asarray(np.nan, x.dtype), np.full_like(x, np.nan)

@@ -46,6 +46,10 @@ class Goal(eqx.Module):
     tolerance: Data
     absolute: Data
 
+    def met(self, norm2: Reals) -> Flags:
+        """Whether the absolute one is: then nobody is asked for more."""
+        return (norm2 <= self.absolute**2) & (self.absolute > 0)
+
     def floor(self, norm2: Reals) -> Reals:
         """The squared norm at which a run that starts with `norm2` has arrived."""
         return space(norm2).maximum(self.tolerance**2 * norm2, self.absolute**2)
@@ -293,7 +297,7 @@ def _after(
     running, over = tally.is_open, trace.ending != RUNNING
     goes = goes & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
     moved = goes & trace.moved
-    reached = goes & (trace.norm2 <= floors) & (not method.judges)
+    reached = goes & (goal.met(trace.norm2) if method.judges else trace.norm2 <= floors)
     met = jnp.any(reached, 0)
     # of carried values, only what the first step of a point that was looked at says is sure
     converged = reached[0] & looked if drifting else met

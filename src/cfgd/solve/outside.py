@@ -17,7 +17,7 @@ from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
-from cfgd.solve.chunk import NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
+from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
 from cfgd.solve.program import bind
 from cfgd.types import Vector
 
@@ -70,7 +70,7 @@ class Outside:
             return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
         self.floor = np.asarray(goal.floor(info.norm2))[()]
         row = jax.tree.map(np.asarray, self._row(info))
-        return self._carry(info.norm2, self._code(info)), row
+        return self._carry(info.norm2, self._code(goal, info)), row
 
     @np.errstate(all="ignore")
     def __call__(
@@ -89,7 +89,7 @@ class Outside:
             info = self._step(goal)
             if info is None:
                 break
-            norm2, code = info.norm2, self._code(info)
+            norm2, code = info.norm2, self._code(goal, info)
             if info.moved:
                 self.iterations += 1
                 if self.iterations % every == 0:
@@ -114,11 +114,13 @@ class Outside:
         self.looks += 1
         return info
 
-    def _code(self, info: Any) -> int:
+    def _code(self, goal: Goal, info: Any) -> int:
         """Of the status after a step."""
         ends, value = int(info.ending), self.state.point.value
         bad = not (abs(value) < np.inf and info.norm2 < np.inf)
-        return NONFINITE if bad and ends == RUNNING else ends
+        if ends != RUNNING:
+            return ends
+        return NONFINITE if bad else CONVERGED if goal.met(info.norm2) else RUNNING
 
     def _row(self, info: Any) -> Rows:
         state = self.state

@@ -34,6 +34,9 @@ from cfgd.structure import like
 
 # seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between
 CHUNK_SECONDS = 0.1
+# looks from Python after which a run is worth a loop of its own: counted, for the clock would make
+# runs differ
+LONG = 5000
 # how much longer than the last one a chunk may be: the time of an iteration is not known at first
 GROWTH = 8
 # a value this far below the start, in units of all that was known there, falls without end
@@ -51,6 +54,7 @@ class Run:
         own = problem.last_iteration
         self.last = min(options.max_iterations, own or options.max_iterations)
         self.compiled = seconds_compiling()
+        self.walk: Inside | Outside
         self.objective, self.factor = problem.objective, 1.0  # what is walked on: factor * f
 
     def go(self) -> Solution:
@@ -71,6 +75,12 @@ class Run:
                 if self.interrupt.asked:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
+                if (
+                    isinstance(self.walk, Outside)
+                    and self.walk.looks >= LONG
+                    and not objective.sight
+                ):
+                    self.walk = Inside(problem.loop, objective, problem.method)
                 wanted = self._whole(length), np.int32(self.last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
                 seen, best = jax.device_get((after.tally, after.best.value))
@@ -126,7 +136,6 @@ class Run:
 
     def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
         problem, objective = self.problem, self.objective
-        self.walk: Inside | Outside
         if problem.method.judges and objective.is_plain and problem.rows is None:
             sight = objective.sight or _compiled_sight(bind(look, problem.loop, objective))
             self.walk = Outside(problem.loop, objective, problem.method, sight)
