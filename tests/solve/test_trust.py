@@ -207,6 +207,15 @@ def interrupted(after):
         timer.join()
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also in a background job, whose shell has Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_was_computed(count):
     before = signal.getsignal(signal.SIGINT)
@@ -224,6 +233,7 @@ def test_an_interrupt_keeps_what_was_computed(count):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_while_compiling_returns_the_start():
     def fresh(x):
         for _ in range(200):
