@@ -210,14 +210,14 @@ def check(kind, method, seed):
     assert ends.value == pytest.approx(value, rel=1e-9, abs=1e-12 * scale)
     norm, norm0 = np.linalg.norm(gradient), np.linalg.norm(gradient0)
     assert ends.gradient_norm == pytest.approx(norm, rel=1e-6, abs=1e-10 * norm0)
-    if method in ("fixed terminal", "order"):  # these go where f need not fall
+    if method == "fixed terminal":  # it goes where f need not fall, and is judged by its direction
         if ends.success and case.normal is not None:
-            assert method == "fixed terminal"
             A, b = case.normal
             d, d0 = (A @ x + b + 0.4 * np.diag(A) * (x - 0.5) for x in (ends.x, case.x0))
             assert np.linalg.norm(d) <= 1.001 * TOLERANCE * np.linalg.norm(d0)
         return
-    assert ends.value <= value0 + 1e-12 * scale
+    if method != "order":  # its first stage leads elsewhere
+        assert ends.value <= value0 + 1e-12 * scale
     if ends.success:
         assert norm <= 1.001 * TOLERANCE * norm0 + 1e-13 * norm0
     elif ends.status is cfgd.Status.max_iterations:

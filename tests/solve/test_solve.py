@@ -653,3 +653,16 @@ def test_a_quadratic_without_a_minimum_gives_a_finite_point(every):
     assert np.all(np.isfinite(end.x))
     assert end.value < f.value(np.ones(3))
     assert not end.success
+
+
+def test_converged_is_said_of_the_point_that_is_returned():
+    """A run that flies to a plateau, where the gradient vanishes, returns its best point."""
+
+    def pit(x):
+        return jnp.sum(1 - jnp.exp(-(x**2)))
+
+    ends = cfgd.minimize(pit, [0.9, 0.5], GradientDescent(FixedStep(1e3)), max_iterations=200)
+    assert ends.history["gradient_norm"][-1] <= 1e-8 * ends.history["gradient_norm"][0]
+    assert ends.gradient_norm > 1e-3
+    assert not ends.success
+    assert ends.value <= ends.history["value"].min()

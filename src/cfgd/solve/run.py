@@ -39,6 +39,8 @@ CHUNK_SECONDS = 0.1
 LONG = 5000
 # how much longer than the last one a chunk may be: the time of an iteration is not known at first
 GROWTH = 8
+# a gradient that was looked at anew may differ from the one that was judged by rounding
+SLACK = 1.01
 # a value this far below the start, in units of all that was known there, falls without end
 ENDLESS = 1e25
 
@@ -223,7 +225,7 @@ class Run:
         point, more = self._best_point(carry, tally)
         value, norms = np.asarray(point.value), _norms(np.asarray(point.gradient))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
-        statuses = self._statuses(tally, status, value)
+        statuses = self._statuses(tally, status, value, norms)
         details = self._details(tally, statuses, value, norms)
         rows = history.joined(batched=not one)
         if self.factor != 1:
@@ -245,8 +247,8 @@ class Run:
             rate=tuning.rate if tuning else None,
         )
 
-    def _statuses(self, tally: Any, status: Status, value: Any) -> list[Status]:
-        """Of each setting: its own, or what ended the run."""
+    def _statuses(self, tally: Any, status: Status, value: Any, norm: Any) -> list[Status]:
+        """Of each setting: its own, or what ended the run; of the point that is returned."""
         if self.problem.rows is None:
             statuses = [status]
         else:
@@ -254,9 +256,18 @@ class Run:
         known = np.abs(self.value0) + self.norm0
         endless = np.ravel(value < self.value0 - ENDLESS * known)
         broken = (Status.nonfinite, Status.indefinite)
-        return [
+        statuses = [
             Status.unbounded if fell and status in broken else status
             for status, fell in zip(statuses, endless, strict=True)
+        ]
+        method = self.problem.method
+        if method.judges or not method.seeks_minimiser:
+            return statuses  # the point that was judged is the one that is returned
+        # a run may arrive where the value is higher than at the best point, which has not arrived
+        met = np.ravel(np.square(norm) <= SLACK * tally.floor)
+        return [
+            Status.stalled if status is Status.converged and not arrived else status
+            for status, arrived in zip(statuses, met, strict=True)
         ]
 
     def _details(self, tally: Any, statuses: list[Status], value: Any, norm: Any) -> list[str]:
