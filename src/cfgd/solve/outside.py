@@ -57,7 +57,6 @@ class Outside:
         self.next_look, self.step = partial(kind.next_look, method), partial(kind.step, method)
         self.record = bind(recorded, loop) if loop.records else None
 
-    @np.errstate(all="ignore")
     def begin(self, start: Vector, goal: Goal) -> tuple[Carry, Rows]:
         """The carry and the row of iteration 0."""
         x0 = np.asarray(start)
@@ -72,7 +71,6 @@ class Outside:
         row = jax.tree.map(np.asarray, self._row(info))
         return self._carry(info.norm2, self._code(goal, info)), row
 
-    @np.errstate(all="ignore")
     def __call__(
         self, carry: Carry, length: int, last: Any, goal: Goal
     ) -> tuple[Carry, Rows, np.ndarray]:
@@ -109,7 +107,7 @@ class Outside:
         objective = made(
             Told, seen=np.asarray(seen[0])[()], slope=np.asarray(seen[1]), least=self.least
         )
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # the step's own: the user's function may warn
             self.state, info = self.step(objective, self.state, self.floor, goal.tolerance[()])
         self.looks += 1
         return info
