@@ -23,11 +23,31 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+MOST_MEMORY = 1.5e9  # bytes of a worker; all programs of all tests are 3 GB
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _memory_is_given_back():
-    """Compiled programs of a module are of no use to the next one: workers held 3 GB."""
+    """Compiled programs of other modules are let go when there are many."""
     yield
-    jax.clear_caches()
+    if _resident() > MOST_MEMORY:
+        jax.clear_caches()
+
+
+def _resident() -> float:
+    """Bytes of memory; 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+def pytest_collection_modifyitems(items):
+    """Annotations do not depend on numbers: the first case of a test executes them."""
+    seen = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test in seen and "unchecked" not in item.fixturenames:
+            item.fixturenames.append("unchecked")
+        seen.add(test)
 
 
 @pytest.fixture
