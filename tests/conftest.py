@@ -1,7 +1,11 @@
 """What all tests share: annotations that are executed, compiled programs that are kept."""
 
+import gc
 import os
 from pathlib import Path
+
+# Tracing makes objects by the million, and few of them in circles: a tenth of the time.
+gc.set_threshold(200_000, 20, 100)
 
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
 # whatever has eigenvalues. Read when NumPy is imported.

@@ -67,7 +67,7 @@ def test_the_verdict_does_not_depend_on_how_bad_the_start_was(unchecked):
     best = cfgd.minimize(f, [5.0, 0.7, 1.0])
     assert best.success
     for start in ([1.0, -2.0, 0.0], [1.0, -3.0, 0.0]):
-        ends = cfgd.minimize(f, start, max_iterations=1000)
+        ends = cfgd.minimize(f, start, max_iterations=400)
         assert not ends.success or ends.value == pytest.approx(best.value, rel=1e-6)
 
 

@@ -43,11 +43,21 @@ def from_csv(content: str, name: str) -> Any:
                 f"{name}: line {number} has {len(fields)} columns; {COLUMNS} are needed, "
                 "128 features and then the target."
             )
-        place = f"{name}: line {number}, column"
-        rows.append(np.array([as_number(field, place, i) for i, field in enumerate(fields, 1)]))
+        rows.append(as_numbers(fields, f"{name}: line {number}, column"))
     if not rows:
         raise ValueError(f"{name} has no rows.")
     return np.array(rows)
+
+
+def as_numbers(fields: list[str], place: str) -> Any:
+    """All of a line at once; one by one to say which of them is wrong."""
+    try:
+        values = np.array([float(field) for field in fields])
+        if np.isfinite(values).all() and not any("_" in field for field in fields):
+            return values
+    except ValueError:
+        pass
+    return np.array([as_number(field, place, column) for column, field in enumerate(fields, 1)])
 
 
 def as_number(field: str, place: str, column: int) -> float:
@@ -94,5 +104,6 @@ def from_line(rest: str, place: str) -> Any:
         index, _, value = pair.partition(":")
         if index != str(column):
             raise ValueError(f"{place} has {pair[:20]!r} where feature {column} belongs.")
-        values.append(as_number(value, f"{place}, feature", column))
-    return np.array([*values, as_number(target, f"{place}, column", COLUMNS)])
+        values.append(value)
+    features = as_numbers(values, f"{place}, feature")
+    return np.append(features, as_number(target, f"{place}, column", COLUMNS))
