@@ -4,9 +4,6 @@ import gc
 import os
 from pathlib import Path
 
-# Tracing makes objects by the million, and few of them in circles: a tenth of the time.
-gc.set_threshold(200_000, 20, 100)
-
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
 # whatever has eigenvalues. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,6 +15,9 @@ os.environ.setdefault(
 import jax
 import jaxtyping
 import pytest
+
+# Tracing makes objects by the million, and few of them in circles: a tenth of the time.
+gc.set_threshold(200_000, 20, 100)
 
 # Most of the time of a test is compiling: a program that was compiled once is read from here, by
 # the other worker or by the next run. `make clean` removes it.

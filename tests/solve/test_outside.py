@@ -21,11 +21,12 @@ RECORD = {"x": identity, "eta": "eta", "gamma": "gamma"}
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_it_is_the_run_of_the_compiled_loop(dtype):
     """A sweep is compiled, a run is not: the same formulas in JAX and in NumPy."""
-    options = {"max_iterations": 12, "record": RECORD, "tolerance": 0}
+    most = 12 if dtype == np.float64 else 8  # rounding grows from step to step
+    options = {"max_iterations": most, "record": RECORD, "tolerance": 0}
     one = cfgd.minimize(valley, X0.astype(dtype), **options)
     many = cfgd.sweep(valley, X0.astype(dtype), [cfgd.Auto(), cfgd.Auto()], **options)
     rtol = 1e-8 if dtype == np.float64 else 1e-2
-    assert one.iterations == many.iterations[1] == 12
+    assert one.iterations == many.iterations[1] == most
     for name in ("x", "value", "gradient_norm", "eta", "gamma"):
         np.testing.assert_allclose(
             many.history[name][1], one.history[name], rtol=rtol, atol=rtol, err_msg=name

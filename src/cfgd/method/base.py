@@ -91,10 +91,6 @@ class Method(eqx.Module):
         """
         return False
 
-    def next_look(self, state: Any) -> Vector:
-        """Where such a method looks in its next step."""
-        return state.point.x
-
     @property
     def scale_free(self) -> bool:
         """Whether c f is walked on as f is, for every c > 0."""
@@ -102,7 +98,7 @@ class Method(eqx.Module):
 
     @property
     def patience(self) -> int | None:
-        """Iterations without a smaller gradient after which a run is over; None for any number."""
+        """Iterations without a smaller value or gradient that end a run; None for no such end."""
         return None
 
     def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:

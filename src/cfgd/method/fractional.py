@@ -38,6 +38,11 @@ ADVICE = {
 }
 
 
+# Iterations without any progress after which rounding has the last word. Many: with momentum both
+# value and gradient may swing, for hundreds of iterations where a problem is ill-conditioned.
+PATIENCE = 1000
+
+
 class FractionalState(State):
     """Each rule has its own memory."""
 
@@ -135,6 +140,11 @@ class Fractional(Method):
     @property
     def scale_free(self) -> bool:
         return self.step_rule.scale_free
+
+    @property
+    def patience(self) -> int | None:
+        # a stage may wait for the next one at its Tikhonov solution
+        return None if self.order.vanishes else PATIENCE
 
     @property
     def advice(self) -> Mapping[Status, str]:

@@ -36,11 +36,12 @@ def plan_of_steps(
     """The step that the memory knows of, and, near the end, whether it promises anything."""
     memory, point, start, P = around
     g = point.gradient
-    p, eta, gamma = best_direction(memory, g, P, step)
+    p, slope, eta, gamma = best_direction(memory, g, P, step)
     if objective.scaled_by is None:
         # nothing is known of the scale yet
-        p = branch(first & (start.norm > 0), lambda: first_step(point.x, g), lambda: p)
-    slope = inner(g, p)
+        blind = first & (start.norm > 0)
+        p = branch(blind, lambda: first_step(point.x, g), lambda: p)
+        slope = branch(blind, lambda: inner(g, p), lambda: slope)
     trial = _trial(around, p, slope, reach, eta, gamma, near & ~near)
     quiet = branch(
         near,

@@ -6,7 +6,7 @@ import numpy as np
 
 from cfgd.algebra import inner, positive
 from cfgd.either import branch, chosen, space
-from cfgd.method.subspace import Memory, is_small
+from cfgd.method.subspace import Memory, Pair, is_small
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Scalar, Vector
@@ -48,16 +48,14 @@ def scale_of(objective: Objective, scaling: Vector) -> Vector:
     return positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
 
 
-def new_scaling(
-    objective: Objective, D: Vector, at: Point, step: Vector, change: Vector, k: Count
-) -> Vector:
+def new_scaling(objective: Objective, D: Vector, at: Point, pair: Pair, k: Count) -> Vector:
     """The curvature diagonal: the objective's own, else kept up to date by the gradients seen."""
     if objective.scaled_by is not None:
         return objective.scaling_at(at)
 
     def updated() -> Vector:
-        old = branch(k == 0, lambda: first_scaling(step, change), lambda: D)
-        return _secant_diagonal(old, step, change)
+        old = branch(k == 0, lambda: first_scaling(pair), lambda: D)
+        return _secant_diagonal(old, pair)
 
     return branch(k < 0, lambda: D, updated)
 
@@ -69,24 +67,24 @@ def probed_scaling(objective: Objective, D: Vector, memory: Memory) -> Vector:
     return abs(memory.changes.diagonal() / memory.steps.diagonal())
 
 
-def first_scaling(step: Vector, change: Vector) -> Vector:
+def first_scaling(pair: Pair) -> Vector:
     """Of all coordinates a part of the curvature that the first step has met.
 
     A small one: the secant update adds to it where it sees more, and takes little away.
     """
-    along, squares = inner(step, change), inner(change, change)
+    along, squares = pair.along, pair.squares
     one = 0 * squares + 1
     curvature = chosen(along > 0, FIRST * squares / chosen(along > 0, along, one), one)
-    return space(step).full_like(step, chosen(curvature < np.inf, curvature, one))
+    return space(pair.step).full_like(pair.step, chosen(curvature < np.inf, curvature, one))
 
 
-def _secant_diagonal(D: Vector, step: Vector, change: Vector) -> Vector:
+def _secant_diagonal(D: Vector, pair: Pair) -> Vector:
     """The diagonal of the BFGS update of diag(D), where it is positive."""
-    along, one = inner(step, change), 0 * D[0] + 1
-    lengths = space(D).sqrt(inner(step, step)) * space(D).sqrt(inner(change, change))
-    enough = along > 1e-12 * lengths
-    size = inner(step, D * step)
-    usable = enough & (size > 0)
-    new = D - (D * step) * (D * step / chosen(usable, size, one))
-    new = new + change * (change / chosen(usable, along, one))
-    return chosen(usable & ((new > 0) & (new < np.inf)).all(), new, D)
+    change, weighted = pair.change, D * pair.step
+    size = inner(pair.step, weighted)
+
+    def updated() -> Vector:
+        new = D - weighted * (weighted / size) + change * (change / pair.along)
+        return chosen((new.min() > 0) & (new.max() < np.inf), new, D)
+
+    return branch(pair.grew & (size > 0), updated, lambda: D)

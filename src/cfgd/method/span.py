@@ -18,7 +18,7 @@ from cfgd.method.base import Info, Method, State, ending
 from cfgd.method.plan import plan_of_probes, plan_of_steps
 from cfgd.method.probe import next_probe, probed, probes
 from cfgd.method.scaling import new_scaling, probed_scaling, scale_of
-from cfgd.method.subspace import TERMINALS, Memory, is_small
+from cfgd.method.subspace import TERMINALS, Memory, Pair, is_small
 from cfgd.method.trial import Around, Start, Trial, decreases, hidden, judged, shorter
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
@@ -71,9 +71,6 @@ class Span(Method):
     def judges(self) -> bool:
         return True
 
-    def next_look(self, state: SpanState) -> Vector:
-        return _next_look(state)
-
     def start_cost(self, objective: Objective | None, d: int) -> float:
         return 0.0
 
@@ -122,16 +119,12 @@ class Span(Method):
         return branch(state.reach + floor < np.inf, told, waits)
 
 
-def _next_look(state: SpanState) -> Vector:
-    return state.point.x - state.trial.t * state.trial.p
-
-
 def _told(
     objective: Objective, state: SpanState, floor: Number, tolerance: Number
 ) -> tuple[SpanState, Info]:
     """The state after a look at where the trial leads."""
     trial, old = state.trial, state.point
-    at = objective.at(_next_look(state))
+    at = objective.at(old.x - trial.t * trial.p)
     tiny = np.finfo(old.x.dtype).tiny * objective.resolution
     hides = hidden(trial, old, tiny)
     value = judged(trial, old, at, hides, tiny)
@@ -175,9 +168,9 @@ def _accepted(
     trial, old, at, norm2 = state.trial, state.point, look.at, look.norm2
     point = made(Point, x=at.x, value=look.value, gradient=at.gradient, carried=None)
     start = branch(first, lambda: _start(point, norm2), lambda: state.start)
-    step, change = at.x - old.x, at.gradient - old.gradient
-    memory = branch(first, lambda: state.memory, lambda: state.memory.then(step, change))
-    scaling = new_scaling(objective, state.scaling, at, step, change, state.k)
+    pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
+    memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))
+    scaling = new_scaling(objective, state.scaling, at, pair, state.k)
     eps = np.finfo(at.x.dtype).eps
     better = (look.value < old.value - 4 * eps * abs(old.value)) | (norm2 < state.least / 2)
     idle = chosen(better | first, 0 * state.idle, state.idle + 1)
@@ -185,7 +178,7 @@ def _accepted(
     reach = chosen(first, state.reach, space(norm2).minimum(LONGER * trial.t, 1))
     near = norm2 <= look.floor
     around = Around(memory, point, start, scale_of(objective, scaling))
-    plan = plan_of_steps(objective, around, step, reach, first, near, look.tolerance)
+    plan = plan_of_steps(objective, around, pair.step, reach, first, near, look.tolerance)
     stuck, blind = idle >= TOO_IDLE, chosen(first, state.blind, state.blind + 1)
     asks = (near & plan.quiet & (norm2 <= state.asked / 100)) | (idle == IDLE) | stuck
     if is_small(at.x.size):

@@ -38,6 +38,22 @@ OLDEST_FIRST = (ROWS[:, None] + 1 + ROWS) % TERMINALS
 PLACES = (ROWS - 1 - ROWS[:, None]) % TERMINALS
 
 
+class Pair(NamedTuple):
+    """A step and the change of the gradient along it."""
+
+    step: Vector
+    change: Vector
+    along: Scalar  # <step, change>
+    squares: Scalar  # <change, change>
+    grew: Flag  # the gradient did, beyond rounding
+
+    @classmethod
+    def of(cls, step: Vector, change: Vector) -> Pair:
+        sqrt, along, squares = space(step).sqrt, inner(step, change), inner(change, change)
+        grew = along > 1e-12 * sqrt(inner(step, step)) * sqrt(squares)
+        return cls(step, change, along, squares, grew)
+
+
 class Memory(NamedTuple):
     """Steps s with the changes y of the gradient along them, in a ring; empty rows are zero.
 
@@ -62,11 +78,10 @@ class Memory(NamedTuple):
     def emptied(self) -> Memory:
         return Memory.empty(self.steps[0])
 
-    def then(self, step: Vector, change: Vector) -> Memory:
+    def then(self, pair: Pair) -> Memory:
         """With one more step in place of the oldest one."""
-        sqrt, j = space(step).sqrt, (self.newest + 1) % TERMINALS
-        along = inner(step, change)
-        grew = along > 1e-12 * sqrt(inner(step, step)) * sqrt(inner(change, change))
+        step, change, along, _, grew = pair
+        j = (self.newest + 1) % TERMINALS
         steps, changes = put(self.steps, j, step * grew), put(self.changes, j, change * grew)
         column = (steps @ changes[j])[rows_of(OLDEST_FIRST, j)]
         triangle = shifted(self.triangle, column, chosen(grew, along, 0 * along + 1))
@@ -103,6 +118,7 @@ class Direction(NamedTuple):
     """p = eta (P^-1 g + gamma (x - c) + ...), to be walked against."""
 
     p: Vector
+    slope: Scalar  # <g, p>
     eta: Scalar
     gamma: Scalar  # of the last terminal
 
@@ -128,8 +144,10 @@ def best_direction(memory: Memory, g: Vector, P: Vector, step: Vector) -> Direct
     p = branch(memory.flat, lambda: _lengthened(p, P, step), lambda: p)
     slope = inner(g, p)
     falls = (slope > 0) & (slope < np.inf)
-    return Direction(
-        chosen(falls, p, g / P), chosen(falls, eta, one), chosen(falls, b[-1] / eta, 0 * one)
+    return branch(
+        falls,
+        lambda: Direction(p, slope, eta, b[-1] / eta),
+        lambda: Direction(g / P, inner(g, g / P), one, 0 * one),
     )
 
 

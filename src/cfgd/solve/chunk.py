@@ -33,6 +33,8 @@ Recorder: TypeAlias = Callable[[State], Rows]
 # iterations of a block on a quadratic, where an iteration costs less than its bookkeeping
 BLOCK = 8
 
+# times its least that the gradient of a run may be which rounding keeps from improving
+GROWN = 4.0
 # A run whose gradient meets the tolerance and is no solution goes on to this part of it.
 FURTHER = 1e-2
 RUNNING, CONVERGED, NONFINITE, STALLED = (
@@ -40,7 +42,7 @@ RUNNING, CONVERGED, NONFINITE, STALLED = (
 )
 
 
-class Goal(eqx.Module):
+class Goal(NamedTuple):
     """When a run has arrived: |g| <= `tolerance` |g_0| or |g| <= `absolute`."""
 
     tolerance: Data
@@ -279,7 +281,8 @@ def _block(
 
     start = state, carry.best, jnp.zeros(tally.code.shape, bool)
     (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=8)
-    tally = _after(method, goal, tally, trace, goes, floors, looked, drifting)
+    falls = best.value < carry.best.value
+    tally = _after(method, goal, tally, trace, goes, floors, looked, drifting, falls)
     return Carry(state, tally, best), rows
 
 
@@ -292,6 +295,7 @@ def _after(
     floors: Floors,
     looked: Flag,
     drifting: bool,
+    falls: Flags,
 ) -> Tally:
     """The tally after the iterations of a block, of which the last ones may have been waiting."""
     running, over = tally.is_open, trace.ending != RUNNING
@@ -304,10 +308,15 @@ def _after(
     bad = jnp.any(goes & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
     ends = jnp.max(jnp.where(goes, trace.ending, RUNNING), 0)  # of `running` and one other
     least, idle = tally.least, tally.idle
+    tired = jnp.zeros_like(met)
     if method.patience is not None:
-        least = jnp.minimum(least, jnp.min(jnp.where(goes, trace.norm2, jnp.inf), 0))
-        idle = jnp.where(least < tally.least, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
-    tired = jnp.zeros_like(met) if method.patience is None else idle > method.patience
+        # of carried values, again, only what was looked at: they may fall where the truth does not
+        seen = goes & looked & (jnp.cumsum(goes, 0) == 1) if drifting else goes
+        least = jnp.minimum(least, jnp.min(jnp.where(seen, trace.norm2, jnp.inf), 0))
+        better = (least < tally.least) | (falls & method.seeks_minimiser)
+        idle = jnp.where(better, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
+        # where it grows, the run diverges
+        tired = (idle > method.patience) & (trace.norm2[-1] <= GROWN**2 * least)
     code = jnp.select(
         [~running, (ends == RUNNING) & bad, converged, tired, met],
         [tally.code, NONFINITE, CONVERGED, STALLED, RUNNING],

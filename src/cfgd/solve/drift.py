@@ -21,7 +21,7 @@ from cfgd.objective.line import Point
 from cfgd.types import Flag, Flags, Reals, Scalar
 
 # iterations between two looks at a point that is otherwise updated by recurrence
-REFRESH = 1024
+REFRESH = 256
 # how much of the way from the start to the best point is gone, where its true value overflows
 LENGTHS = (*10.0 ** -np.arange(0.0, 320, 10), 0.0)
 

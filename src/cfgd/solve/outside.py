@@ -22,18 +22,20 @@ from cfgd.solve.program import bind
 from cfgd.types import Vector
 
 
-class Told(Plain, Objective):
-    """An objective at the one point where it was looked at."""
+class UnseenError(Exception):
+    """Nothing can be seen any more: the objective's `error` says why."""
 
-    seen: Any
-    slope: Any
+
+class Watched(Plain, Objective):
+    """An objective that is looked at from here: `at` stands among its values.
+
+    A method of an equinox module would be bound anew at every call, which takes as long as a step.
+    """
+
     least: Any
 
     def value(self, x: Any) -> Any:
-        return self.seen
-
-    def at(self, x: Vector) -> Point:
-        return made(Point, x=x, value=self.seen, gradient=self.slope, carried=None)
+        return self.at(x).value
 
     @property
     def resolution(self) -> Any:
@@ -52,9 +54,7 @@ class Outside:
     def __init__(self, loop: Loop, objective: Objective, method: Method, see: Sight) -> None:
         self.loop, self.method, self.see = loop, method, see
         self.least = objective.resolution
-        # bound once: equinox would do it at every call
-        kind = type(method)
-        self.next_look, self.step = partial(kind.next_look, method), partial(kind.step, method)
+        self.step = partial(type(method).step, method)  # bound once, as above
         self.record = bind(recorded, loop) if loop.records else None
 
     def begin(self, start: Vector, goal: Goal) -> tuple[Carry, Rows]:
@@ -63,7 +63,8 @@ class Outside:
         self.state = self.method.start(None, x0)  # type: ignore[arg-type]
         self.iterations, self.looks = 0, 0
         self.floor: Any = np.zeros((), x0.dtype)[()]
-        self.least = np.asarray(self.least, x0.dtype)[()]
+        least = np.asarray(self.least, x0.dtype)[()]
+        self.objective = made(Watched, least=least, at=self._look)
         info = self._step(goal)
         if info is None:
             return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
@@ -99,17 +100,24 @@ class Outside:
         joined = jax.tree.map(lambda *parts: np.stack(parts), *rows) if rows else {}
         return self._carry(norm2, code), joined, np.asarray(labels, int)
 
-    def _step(self, goal: Any) -> Any:
-        """One look and what comes of it; None where nothing can be seen."""
-        seen = self.see(self.next_look(self.state))
+    def _look(self, x: Vector) -> Point:
+        with np.errstate(**self.errors):  # the user's function may warn
+            seen = self.see(x)
         if seen is None:
-            return None
-        objective = made(
-            Told, seen=np.asarray(seen[0])[()], slope=np.asarray(seen[1]), least=self.least
-        )
-        with np.errstate(all="ignore"):  # the step's own: the user's function may warn
-            self.state, info = self.step(objective, self.state, self.floor, goal.tolerance[()])
+            raise UnseenError
         self.looks += 1
+        value, gradient = np.asarray(seen[0])[()], np.asarray(seen[1])
+        return made(Point, x=x, value=value, gradient=gradient, carried=None)
+
+    def _step(self, goal: Goal) -> Any:
+        """One look and what comes of it; None where nothing can be seen."""
+        self.errors: Any = np.geterr()
+        try:
+            with np.errstate(all="ignore"):
+                tolerance: Any = goal.tolerance[()]
+                self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
+        except UnseenError:
+            return None
         return info
 
     def _code(self, goal: Goal, info: Any) -> int:

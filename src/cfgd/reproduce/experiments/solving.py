@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -26,6 +27,15 @@ def whole(solution: cfgd.Solution) -> cfgd.Solution:
     if cfgd.Status.interrupted in states:
         raise KeyboardInterrupt
     return solution
+
+
+def held(history: Mapping[str, Any], iterations: int, every: int = 1) -> dict[str, Any]:
+    """The history to the last iteration: a run that rounding has ended stands still from there."""
+    label = np.append(np.arange(0, iterations, every), iterations)
+    rows = np.minimum(np.arange(len(label)), len(history["iteration"]) - 1)
+    axis = np.ndim(history["value"]) - 1  # a sweep's settings come first
+    longer = {name: np.take(history[name], rows, axis) for name in history if name != "iteration"}
+    return longer | {"iteration": label}
 
 
 class Watch:
@@ -59,7 +69,8 @@ def watched(
     whole(solution)
     # a run that ended early is done too
     meter.advance(weight * (options["max_iterations"] - watch.seen))
-    return solution
+    history = held(solution.history, options["max_iterations"], options.get("every", 1))
+    return dataclasses.replace(solution, history=history)
 
 
 def side_by_side(meter: Meter, jobs: Sequence[Callable[[], T]]) -> list[T]:

@@ -10,7 +10,7 @@ import numpy as np
 import cfgd
 from cfgd import theory
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.reproduce.experiments.solving import point, whole
+from cfgd.reproduce.experiments.solving import held, point, whole
 from cfgd.reproduce.report.claim import Claim
 from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
 
@@ -68,9 +68,10 @@ def run(setting: Setting, meter: Meter) -> Record:
                         record={"x": point},
                     )
                 )
-                one[kind] = np.linalg.norm(end.history["x"] - limit, axis=1)
+                history = held(end.history, iterations)
+                one[kind] = np.linalg.norm(history["x"] - limit, axis=1)
                 if kind == "exact":
-                    one["value"] = end.history["value"]
+                    one["value"] = history["value"]
             rate = theory.non_adaptive_rate(A, gamma, ETA)
             one["bound"] = one["constant"][0] * rate ** np.arange(iterations + 1)
             runs[gamma] = one
