@@ -152,6 +152,7 @@ PUBLIC = {
         "Quadratic",
         "LeastSquares",
         "LinearModel",
+        "Residuals",
         "ShallowNetwork",
         "Smooth",
         "External",
@@ -167,7 +168,7 @@ PUBLIC = {
     },
     "steps": {"ExactStep", "FixedStep", "GridStep", "ArmijoStep", "NetworkStep"},
     "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
-    "solving": {"minimize", "sweep", "Solution", "Status", "ConvergenceError"},
+    "solving": {"minimize", "sweep", "curve_fit", "Fit", "Solution", "Status", "ConvergenceError"},
     "theory": {"theory"},
 }
 

@@ -30,6 +30,7 @@ from cfgd.objective import (
     Local as Local,
     Objective as Objective,
     Quadratic as Quadratic,
+    Residuals as Residuals,
     ShallowNetwork as ShallowNetwork,
     Smooth as Smooth,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "NonAdaptive",
     "Objective",
     "Quadratic",
+    "Residuals",
     "ShallowNetwork",
     "Smooth",
     "Solution",

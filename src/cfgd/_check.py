@@ -269,7 +269,7 @@ def scalar_function(
             return "return a real number", f"dtype {out.dtype}"
         return None
 
-    known, shapes = _seen_of(fn), _shapes(args)
+    known, shapes = seen_of(fn), shapes_of(args)
     if shapes in known:
         return
     with traceable(owner, field, instead):
@@ -281,14 +281,15 @@ def scalar_function(
 _looked_at: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
-def _seen_of(fn: Any) -> set[Any]:
+def seen_of(fn: Any) -> set[Any]:
+    """What is known of a function: shapes that it was looked at with."""
     try:
         return _looked_at.setdefault(fn, set())
     except TypeError:  # cannot be hashed, or referred to weakly
         return set()
 
 
-def _shapes(args: Any) -> Any:
+def shapes_of(args: Any) -> Any:
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
     return treedef, each, jnp.result_type(float)

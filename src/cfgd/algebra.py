@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import expit
 
-from cfgd.either import chosen, space
-from cfgd.types import Column, Scalar, Vector
+from cfgd.either import chosen, on_host, space
+from cfgd.types import Column, Data, Scalar, Vector
 
 
 def inner(a: Column, b: Column) -> Scalar:
     """<a, b>."""
     on_host = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     return np.dot(a, b) if on_host else jnp.dot(a, b)
+
+
+def logistic(u: Data) -> Data:
+    """1 / (1 + exp(-u))."""
+    return expit(u) if on_host(u) else jax.nn.sigmoid(u)
 
 
 def size(v: Column, P: Column) -> Scalar:

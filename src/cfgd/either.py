@@ -8,8 +8,10 @@ booleans, and decide at once which branch is computed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,6 +48,15 @@ def branch(flag: Flag, then: Callable[[], T], otherwise: Callable[[], T]) -> T:
     return jax.lax.cond(flag, then, otherwise)
 
 
+def repeat(goes: Callable[[T], Flag], once: Callable[[T], T], at: T, on_host: bool) -> T:
+    """`once` again and again, while `goes` says so."""
+    if not on_host:
+        return jax.lax.while_loop(goes, once, at)
+    while goes(at):
+        at = once(at)
+    return at
+
+
 def put(rows: Any, j: Any, row: Any) -> Any:
     """`rows` with row j replaced; on the host in place, for they may be large."""
     if not on_host(rows):
@@ -70,6 +81,28 @@ class Plain:
     __getattribute__ = object.__getattribute__
 
 
+class Unbound:
+    """An equinox module as any object: attributes are read at once, and methods are bound once.
+
+    So are modules among its fields.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._kind = type(module)
+        for name, field in vars(module).items():
+            self.__dict__[name] = Unbound(field) if isinstance(field, eqx.Module) else field
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._kind, name)
+        if isinstance(found, property):
+            assert found.fget is not None
+            found = found.fget(self)
+        elif callable(found):
+            found = partial(found, self)
+        self.__dict__[name] = found
+        return found
+
+
 def made(cls: type[T], **fields: Any) -> T:
     """An equinox module; its own constructor takes longer than a step on the host."""
     new = object.__new__(cls)
@@ -91,6 +124,17 @@ def triangular_solved(R: Any, b: Vector, transposed: bool = False) -> Vector:
         return _of(R, "trtrs")(R, b, trans=int(transposed))[0]
     solve = jax.lax.linalg.triangular_solve
     return solve(R, b[:, None], left_side=True, transpose_a=transposed)[:, 0]
+
+
+def factored(A: Any) -> Callable[[Any], Any]:
+    """b -> A^-1 b for a symmetric positive definite A; NaN where it is not."""
+    if not on_host(A):
+        L = jnp.linalg.cholesky(A, symmetrize_input=False)
+        return lambda b: jax.scipy.linalg.cho_solve((L, True), b)
+    triangle, failed = _of(A, "potrf")(A, lower=1, clean=0)
+    if failed:
+        return lambda b: np.full_like(b, np.nan)
+    return lambda b: _of(A, "potrs")(triangle, b, lower=1)[0]
 
 
 def eigenvalues(A: Any) -> tuple[Any, Any]:

@@ -17,6 +17,8 @@ else:  # in a run on the host NumPy's, which behave alike
 Scalar: TypeAlias = Float[Computed, ""]
 Vector: TypeAlias = Float[Computed, " d"]
 Vectors: TypeAlias = Float[Computed, "s d"]  # one point, or slopes at it, in each row
+Rows: TypeAlias = Float[Computed, "m d"]  # a row for each sample
+Matrix: TypeAlias = Float[Computed, "n n"]
 Points: TypeAlias = Float[Computed, "*runs d"]  # of a run, or of each run of a sweep
 Flag: TypeAlias = Bool[Computed, ""]
 Count: TypeAlias = Int[Computed, ""]

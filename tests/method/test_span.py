@@ -75,7 +75,8 @@ LOGISTIC = Logistic()
 
 @pytest.fixture(scope="module")
 def logistic_run():
-    return cfgd.minimize(LOGISTIC.objective, LOGISTIC.x0, record=RECORD)
+    span = cfgd.Auto(model="span")
+    return cfgd.minimize(LOGISTIC.objective, LOGISTIC.x0, span, record=RECORD)
 
 
 def test_the_step_is_that_of_the_inverse_matrix(logistic_run):
@@ -206,7 +207,7 @@ def test_a_network():
     z = np.linspace(-1, 1, 40)
     network = cfgd.ShallowNetwork(z, np.sin(5 * z), 8)
     x0 = network.init(1)
-    ends = cfgd.minimize(network, x0, max_iterations=1500)
+    ends = cfgd.minimize(network, x0, cfgd.Auto(model="span"), max_iterations=1500)
     assert np.all(np.diff(ends.history["value"]) <= 0)
     assert ends.value < 1e-3 * network.value(x0)
     assert "Gauss-Newton" in ends.summary

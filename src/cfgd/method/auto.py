@@ -7,13 +7,24 @@ follow from products with what was seen at the last few terminals.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
+
+from cfgd import _check
 from cfgd.method.base import Info, Method, State
 from cfgd.method.conjugate import Conjugate
 from cfgd.method.span import Span
+from cfgd.method.tikhonov import Tikhonov
 from cfgd.objective.base import Objective
 from cfgd.types import Number, Scalar, Vector
+
+MODELS: dict[str, Callable[[], Method]] = {
+    "conjugate": Conjugate,
+    "tikhonov": Tikhonov,
+    "span": Span,
+}
 
 
 class Auto(Method):
@@ -50,8 +61,24 @@ class Auto(Method):
     [1. 1.]
     """
 
+    model: str | None = eqx.field(static=True)
+
+    def __init__(self, model: str | None = None) -> None:
+        if model is not None and model not in MODELS:
+            _check.fail("Auto", "model", f"be None or one of {', '.join(MODELS)}", repr(model))
+        self.model = model
+
     def on(self, objective: Objective) -> Method:
-        return Conjugate() if objective.is_quadratic else Span()
+        kind = self.model
+        if kind is None:
+            kind = "tikhonov" if objective.has_model else "span"
+            kind = "conjugate" if objective.is_quadratic else kind
+        if kind == "conjugate" and not objective.is_quadratic:
+            _check.fail("Auto", "model", "go with a quadratic", f"{kind!r} for {objective.kind()}")
+        if kind == "tikhonov" and not objective.has_model:
+            wanted = "go with Residuals, ShallowNetwork or LinearModel"
+            _check.fail("Auto", "model", wanted, f"{kind!r} for {objective.kind()}")
+        return MODELS[kind]()
 
     def describe(self, objective: Objective) -> str:
         return f"Auto: {self.on(objective).describe(objective)}"

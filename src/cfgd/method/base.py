@@ -91,6 +91,10 @@ class Method(eqx.Module):
         """
         return False
 
+    def from_outside(self, objective: Objective) -> bool:
+        """Whether a run is walked from Python, with nothing compiled but the objective."""
+        return False
+
     @property
     def scale_free(self) -> bool:
         """Whether c f is walked on as f is, for every c > 0."""

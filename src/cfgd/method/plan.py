@@ -45,7 +45,7 @@ def plan_of_steps(
     trial = _trial(around, p, slope, reach, eta, gamma, near & ~near)
     quiet = branch(
         near,
-        lambda: _quiet(around, p, slope / 2, size_of(p, P), tolerance),
+        lambda: is_quiet(around, p, slope / 2, size_of(p, P), tolerance),
         lambda: near,
     )
     return Plan(trial, quiet)
@@ -62,7 +62,7 @@ def plan_of_probes(around: Around, near: Flag, tolerance: Number) -> Plan:
     p = chosen(leaves, chosen(size > 0, size, one) * found.downwards, found.p)
     p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
     trial = _trial(around, p, inner(g, p), one, one, 0 * one, leaves)
-    return Plan(trial, _quiet(around, p, found.decrease, found.length, tolerance))
+    return Plan(trial, is_quiet(around, p, found.decrease, found.length, tolerance))
 
 
 def _trial(
@@ -79,7 +79,9 @@ def _trial(
     return Trial(p, slope, t, none, eta, gamma, none - 1, leaves)
 
 
-def _quiet(around: Around, p: Vector, decrease: Scalar, length: Scalar, tolerance: Number) -> Flag:
+def is_quiet(
+    around: Around, p: Vector, decrease: Scalar, length: Scalar, tolerance: Number
+) -> Flag:
     """Whether a step that lowers f by `decrease` and is of some `length` is no more than asked."""
     x, x0 = around.point.x, around.start.x
     typical = space(x).sqrt((x * x).mean())

@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 
 from cfgd.algebra import inner, size as size_of
-from cfgd.either import chosen, space
+from cfgd.either import chosen, made, on_host, repeat, space
 from cfgd.method.subspace import TERMINALS, Memory, is_small
-from cfgd.method.trial import Around, Trial
+from cfgd.method.trial import Around, Start, Trial
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Vector
 
 
 def probes(d: int) -> int:
     """Two along every coordinate, or one along each of Krylov's directions."""
     return 2 * d if is_small(d) else TERMINALS
+
+
+def directions(d: int) -> int:
+    """All coordinates, or as many of Krylov's."""
+    return min(d, TERMINALS)
 
 
 def noise(g: Vector) -> Any:
@@ -74,3 +81,21 @@ def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
     chance = xp.sin((number + 1) * xp.arange(1, P.size + 1, dtype=P.dtype) ** 2)
     found = inner(P * rest, rest) > 1e-12
     return unit(chosen(found, rest, new(chance / xp.sqrt(P))))
+
+
+def looked_around(objective: Objective, point: Point, start: Start, P: Vector) -> Around:
+    """The curvature around a point by products with the Hessian: exact, where that can be had."""
+    xp, d, most = space(P), P.size, directions(P.size)
+    kept = made(Point, x=point.x, value=point.value, gradient=point.gradient, carried=None)
+
+    def once(at: tuple[Memory, Count]) -> tuple[Memory, Count]:
+        memory, j = at
+        if is_small(d):
+            step = (xp.arange(d) == j) / xp.sqrt(P)
+        else:
+            step = _krylov(memory, Around(memory, kept, start, P), j)
+        return memory.plus(j, step, objective.hessian_times(point, step)), j + 1
+
+    none = Memory.empty(point.x), xp.zeros((), np.int32)[()]
+    memory, _ = repeat(lambda at: at[1] < most, once, none, on_host(P))
+    return Around(memory, kept, start, P)

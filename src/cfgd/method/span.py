@@ -71,6 +71,9 @@ class Span(Method):
     def judges(self) -> bool:
         return True
 
+    def from_outside(self, objective: Objective) -> bool:
+        return objective.is_plain
+
     def start_cost(self, objective: Objective | None, d: int) -> float:
         return 0.0
 
@@ -154,12 +157,6 @@ class Look(NamedTuple):
     floor: Number
     tolerance: Number
 
-    def falls(self, start: Start) -> Flag:
-        """By 1/eps^2 times all that the start knows of."""
-        value, eps = self.at.value, np.finfo(self.at.x.dtype).eps
-        far = (start.known > 0) & (value < start.value - start.known / eps**2)
-        return far | (value == -np.inf)
-
 
 def _accepted(
     objective: Objective, state: SpanState, look: Look, first: Flag
@@ -167,7 +164,7 @@ def _accepted(
     """A step was made, or the start was seen."""
     trial, old, at, norm2 = state.trial, state.point, look.at, look.norm2
     point = made(Point, x=at.x, value=look.value, gradient=at.gradient, carried=None)
-    start = branch(first, lambda: _start(point, norm2), lambda: state.start)
+    start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))
     scaling = new_scaling(objective, state.scaling, at, pair, state.k)
@@ -208,7 +205,7 @@ def _accepted(
         least=space(norm2).minimum(state.least, norm2),
         start=start,
     )
-    ends = ending(unbounded=~first & look.falls(start), nonfinite=~look.finite)
+    ends = ending(unbounded=~first & start.is_far_above(at.value), nonfinite=~look.finite)
     return after, _info(after, ends, ~first)
 
 
@@ -229,7 +226,9 @@ def _rejected(objective: Objective, state: SpanState, look: Look) -> tuple[SpanS
     # at a pole the gradient grows for ever
     steep = _steep(state.norm2, start) & (point.value < start.value)
     ends = ending(
-        unbounded=look.falls(start) | (end & steep), saddle=end & trial.leaves, stalled=end
+        unbounded=start.is_far_above(look.at.value) | (end & steep),
+        saddle=end & trial.leaves,
+        stalled=end,
     )
     after = replaced(state, memory=memory, trial=next_trial, stuck=stuck)
     return after, _info(after, ends, asks & ~asks)
@@ -284,9 +283,3 @@ def _steep(norm2: Scalar, start: Start) -> Flag:
 def _info(state: SpanState, ends: Count, moved: Flag) -> Info:
     one = 0 * state.reach + 1
     return made(Info, norm2=state.norm2, cost=one, reset=moved & ~moved, ending=ends, moved=moved)
-
-
-def _start(point: Point, norm2: Scalar) -> Start:
-    sqrt = space(norm2).sqrt
-    known = abs(point.value) + sqrt(norm2) * (1 + sqrt(inner(point.x, point.x)))
-    return Start(point.x, point.value, sqrt(norm2), known)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from cfgd.algebra import inner, size as size_of
 from cfgd.either import (
@@ -17,9 +17,7 @@ from cfgd.either import (
     space,
     triangular_solved,
 )
-from cfgd.types import Computed, Count, Flag, Scalar, Vector, Vectors
-
-Matrix: TypeAlias = Float[Computed, "n n"]
+from cfgd.types import Computed, Count, Flag, Matrix, Scalar, Vector, Vectors
 
 # terminals, and directions that are looked along before a run ends, where there are as many
 TERMINALS = 16

@@ -37,6 +37,17 @@ class Start(NamedTuple):
     norm: Scalar  # of the gradient
     known: Scalar  # all that values there may be compared with
 
+    @classmethod
+    def at(cls, point: Point, norm2: Scalar) -> Start:
+        sqrt = space(norm2).sqrt
+        known = abs(point.value) + sqrt(norm2) * (1 + sqrt(inner(point.x, point.x)))
+        return cls(point.x, point.value, sqrt(norm2), known)
+
+    def is_far_above(self, value: Scalar) -> Flag:
+        """Whether f fell by 1/eps^2 times all that the start knows of: it falls without end."""
+        eps = np.finfo(self.x.dtype).eps
+        return (self.known > 0) & (value < self.value - self.known / eps**2) | (value == -np.inf)
+
 
 class Around(NamedTuple):
     """A point and what is known around it."""

@@ -6,4 +6,5 @@ from cfgd.objective.linear_model import LinearModel as LinearModel
 from cfgd.objective.local import Local as Local
 from cfgd.objective.network import ShallowNetwork as ShallowNetwork
 from cfgd.objective.quadratic import Quadratic as Quadratic
+from cfgd.objective.residuals import Residuals as Residuals
 from cfgd.objective.smooth import Smooth as Smooth

@@ -9,34 +9,36 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.algebra import logistic
+from cfgd.either import space
 from cfgd.precision import in_precision
 from cfgd.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)
-Answer: TypeAlias = tuple[Numbers, Numbers, Numbers]
+Answer: TypeAlias = tuple[Any, Any, Any]
 Activation: TypeAlias = Callable[[Data], Answer]
 
 
 def tanh(u: Data) -> Answer:
-    phi = jnp.tanh(u)
+    phi = space(u).tanh(u)
     slope = 1 - phi * phi
     return phi, slope, -2 * phi * slope
 
 
 def sigmoid(u: Data) -> Answer:
-    phi = jax.nn.sigmoid(u)
+    phi = logistic(u)
     slope = phi * (1 - phi)
     return phi, slope, slope * (1 - 2 * phi)
 
 
 def softplus(u: Data) -> Answer:
-    slope = jax.nn.sigmoid(u)
-    return jax.nn.softplus(u), slope, slope * (1 - slope)
+    slope = logistic(u)
+    return space(u).logaddexp(u, 0), slope, slope * (1 - slope)
 
 
 def sin(u: Data) -> Answer:
-    phi = jnp.sin(u)
-    return phi, jnp.cos(u), -phi
+    phi = space(u).sin(u)
+    return phi, space(u).cos(u), -phi
 
 
 class Custom:

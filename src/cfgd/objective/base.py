@@ -12,13 +12,15 @@ import jax
 import jax.numpy as jnp
 
 from cfgd import _check
+from cfgd.either import Unbound, space
 from cfgd.objective.line import Line, Point, slope_along
+from cfgd.objective.model import Model, Normal, is_wide
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
-from cfgd.types import Count, Flag, Number, Scalar, Vector, Vectors
+from cfgd.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 
-# value and gradient at a vector; None where nothing can be seen any more: see `error`
-Sight: TypeAlias = Callable[[Any], tuple[Any, Any] | None]
+# value, gradient and what else a point carries; None where nothing can be seen: see `error`
+Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
 CHUNK_NUMBERS = 2**21
@@ -124,8 +126,20 @@ class Objective(eqx.Module):
         return type(self).at is Objective.at and self.scaled_by is None and not self.is_quadratic
 
     @property
+    def is_function(self) -> bool:
+        """Whether it is the user's function, and every new one a new program."""
+        return self.is_plain
+
+    @property
     def sight(self) -> Sight | None:
         """How it is looked at where JAX cannot trace it."""
+        return None
+
+    def in_numpy(self) -> Unbound | None:
+        """The same objective with NumPy's arrays, where its formulas take them; else None.
+
+        On a CPU that is as fast, and nothing has to be compiled.
+        """
         return None
 
     @property
@@ -188,6 +202,50 @@ class Objective(eqx.Module):
         raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
 
     @property
+    def has_model(self) -> bool:
+        """Whether there are `model` and `model_times`."""
+        return False
+
+    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+        """Of its rows; None where they are better not written down."""
+        return jax.eval_shape(self.model, point).J.shape
+
+    def model(self, point: Point) -> Model:
+        """The matrix of Gauss and Newton, as rows whose squares it is the sum of."""
+        raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
+
+    @property
+    def model_is_exact(self) -> bool:
+        """Whether that matrix is the Hessian, and never negative."""
+        return False
+
+    def normal(self, point: Point, old: Vector) -> Normal:
+        """The normal equations; their diagonal is kept from shrinking below the `old` one."""
+        J, ridge, r = self.model(point)
+        xp = space(J)
+        if r is not None and is_wide(J.shape):
+            D = kept(old, xp.einsum("ij,ij->j", J, J) + ridge)
+            rows = J / xp.sqrt(D)
+            return Normal(D, rows @ rows.T, rows, r)
+        H = J.T @ J  # by half of the work of a product, as NumPy sees
+        D = kept(old, H.diagonal() + ridge)
+        root = xp.sqrt(D)
+        matrix = H / root / root[:, None] + xp.diag(ridge / D)
+        return Normal(D, matrix, None if self.residuals(point) is None else J / root, r)
+
+    def model_cost(self, shape: tuple[int, ...]) -> float:
+        """Of `model`, in gradients: a derivative for each column, or each row."""
+        return float(min(shape))
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        """The product of that matrix with v, without the matrix."""
+        raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
+
+    def residuals(self, point: Point) -> Column | None:
+        """r, of what a point carries, where f is half the sum of its squares; else None."""
+        return None
+
+    @property
     def scaled_by(self) -> str | None:
         """Whose diagonal `scaling_at` is; None where none comes with a point for little."""
         return "Gauss-Newton's" if self.has_gauss_newton else None
@@ -221,6 +279,12 @@ class Objective(eqx.Module):
     def product_cost(self) -> float:
         """Of `hessian_times`."""
         return 2.0
+
+
+def kept(old: Vector, new: Vector) -> Vector:
+    """A diagonal, none of it smaller than it was; one where nothing is known yet."""
+    D = space(new).maximum(old, new)
+    return space(D).where(D > 0, D, 1)
 
 
 @eqx.filter_jit

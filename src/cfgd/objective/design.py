@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check
@@ -140,8 +141,36 @@ class Sparse(eqx.Module):
 
         return jax.lax.map(at_node, shift)
 
+    def in_scipy(self) -> InScipy:
+        entries = (np.asarray(each) for each in (self.data, self.row, self.column))
+        data, row, column = entries
+        return InScipy(scipy.sparse.csr_array((data, (row, column)), self.shape))
+
     def _by_column(self, entries: Entries) -> Vector:
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
+
+
+class InScipy(eqx.Module):
+    """A sparse X whose products are SciPy's: for a run on the host."""
+
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.X.dtype
+
+    def times(self, v: Vector) -> Samples:
+        return self.X @ v
+
+    def back(self, r: Samples) -> Vector:
+        return r @ self.X
+
+    def squares(self, weight: Samples) -> Vector:
+        return weight @ self.X.power(2)
 
 
 def _take(v: Data, places: Places) -> Float[Array, " entries"]:

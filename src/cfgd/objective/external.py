@@ -81,9 +81,9 @@ class External(Objective):
         # bound once: equinox would do it at every call
         look = partial(_called, self.fn, self.gradient_fn, self.structure)
 
-        def seen(x: Any) -> tuple[np.ndarray, np.ndarray] | None:
-            both = look(np.asarray(x))
-            return None if _raised else both
+        def seen(x: Any) -> tuple[np.ndarray, np.ndarray, None] | None:
+            value, gradient = look(np.asarray(x))
+            return None if _raised else (value, gradient, None)
 
         return seen
 

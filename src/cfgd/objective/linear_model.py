@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
+from cfgd.either import Unbound, made, space
 from cfgd.objective.base import Objective
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
+from cfgd.objective.model import Model
 from cfgd.objective.samples import penalty, targets, weights
-from cfgd.precision import numpy_in_numpy_out, precision_of
+from cfgd.precision import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
 
 
@@ -126,7 +129,7 @@ class LinearModel(Objective):
         """The point at x, its predictions p = Xx being known."""
         slope, _ = self.loss.derivatives(p, self.y)
         gradient = self.X.back(self.sample_weight * slope) + self.l2 * x
-        return Point(x, self.value_of(x, p), gradient, p)
+        return made(Point, x=x, value=self.value_of(x, p), gradient=gradient, carried=p)
 
     def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
         return PredictionLine(self, point, d, slope_along(point, d, slope), self.X.times(d))
@@ -146,6 +149,38 @@ class LinearModel(Objective):
 
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal_at(point)
+
+    def in_numpy(self) -> Unbound | None:
+        if self.loss.needs_jax:
+            return None
+        f = to_numpy(self)
+        sparse = isinstance(f.X, Sparse)
+        return Unbound(eqx.tree_at(lambda f: f.X, f, f.X.in_scipy()) if sparse else f)
+
+    @property
+    def has_model(self) -> bool:
+        return True
+
+    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+        return self.X.shape if isinstance(self.X, Dense) else None
+
+    def model(self, point: Point) -> Model:
+        """X' diag(s l'') X + l2, where the loss is convex."""
+        _, curvature = self.loss.derivatives(point.carried, self.y)
+        root = space(curvature).sqrt(self.sample_weight * space(curvature).maximum(curvature, 0))
+        return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
+
+    @property
+    def model_is_exact(self) -> bool:
+        return self.loss.is_convex
+
+    def model_cost(self, shape: tuple[int, ...]) -> float:
+        return min(shape) / 4
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        _, curvature = self.loss.derivatives(point.carried, self.y)
+        weight = self.sample_weight * space(curvature).maximum(curvature, 0)
+        return self.X.back(weight * self.X.times(v)) + self.l2 * v
 
     def hessian_times(self, point: Point, v: Vector) -> Vector:
         _, curvature = self.loss.derivatives(point.carried, self.y)

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.algebra import logistic
+from cfgd.either import space
 from cfgd.precision import in_precision
 from cfgd.types import Data, DType, Samples
 
@@ -20,6 +22,8 @@ class Loss(eqx.Module):
     """`value(prediction, target)`, entry by entry, and what targets it takes."""
 
     is_quadratic: ClassVar[bool] = False
+    is_convex: ClassVar[bool] = True
+    needs_jax: ClassVar[bool] = False
 
     @abc.abstractmethod
     def value(self, p: Data, y: Data) -> Data: ...
@@ -49,17 +53,17 @@ class Squared(Loss):
         return (p - y) ** 2 / 2
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        return p - y, jnp.ones_like(p)
+        return p - y, space(p).ones_like(p)
 
 
 class Logistic(Loss):
     """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
 
     def value(self, p: Data, y: Data) -> Data:
-        return jax.nn.softplus(-y * p)
+        return space(p).logaddexp(-y * p, 0)
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        wrong = jax.nn.sigmoid(-y * p)
+        wrong = logistic(-y * p)
         return -y * wrong, wrong * (1 - wrong)
 
     def targets(self, owner: str, y: Samples) -> Samples:
@@ -78,10 +82,10 @@ class Poisson(Loss):
     """exp(p) - y p: counts y with rate exp(p)."""
 
     def value(self, p: Data, y: Data) -> Data:
-        return jnp.exp(p) - y * p
+        return space(p).exp(p) - y * p
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        rate = jnp.exp(p)
+        rate = space(p).exp(p)
         return rate - y, rate
 
     def targets(self, owner: str, y: Samples) -> Samples:
@@ -95,15 +99,19 @@ class Huber(Loss):
     """(p - y)^2 / 2 within a distance of 1, |p - y| - 1/2 beyond."""
 
     def value(self, p: Data, y: Data) -> Data:
-        far = jnp.abs(p - y)
-        return jnp.where(far <= 1, far**2 / 2, far - 0.5)
+        far: Any = abs(p - y)
+        return space(p).where(far <= 1, far**2 / 2, far - 0.5)
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        return jnp.clip(p - y, -1, 1), (jnp.abs(p - y) <= 1).astype(p.dtype)
+        far: Any = p - y
+        return space(p).clip(far, -1, 1), (abs(far) <= 1).astype(p.dtype)
 
 
 class Custom(Loss):
     """Any JAX function of one prediction and one target."""
+
+    is_convex: ClassVar[bool] = False  # as far as is known
+    needs_jax: ClassVar[bool] = True
 
     fn: Callable[[Any, Any], Any]
 

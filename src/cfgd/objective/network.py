@@ -12,11 +12,13 @@ from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.objective.activation import Activation, activation_of
+from cfgd.either import Unbound, made, space
+from cfgd.objective.activation import Activation, Custom, activation_of
 from cfgd.objective.base import CHUNK_NUMBERS, Objective
 from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.model import Model
 from cfgd.objective.samples import sum_of_parts, targets
-from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of
+from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd.types import Column, Data, Samples, Scalar, Vector, Vectors
 
 
@@ -181,8 +183,9 @@ class ShallowNetwork(Objective):
         phi, slope, _ = self.activation(inside)
         misfit = phi @ output - self.y
         back = misfit[:, None] * slope
-        gradient = jnp.concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
-        return Point(x, inner(misfit, misfit) / 2, gradient, Seen(inside, phi, slope, misfit))
+        gradient = space(x).concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
+        seen, value = Seen(inside, phi, slope, misfit), inner(misfit, misfit) / 2
+        return made(Point, x=x, value=value, gradient=gradient, carried=seen)
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
@@ -228,6 +231,34 @@ class ShallowNetwork(Objective):
         hidden = (self.z**2).T @ point.carried.slope**2 * output**2
         return jnp.concatenate([hidden.reshape(-1), jnp.sum(point.carried.phi**2, 0)])
 
+    def in_numpy(self) -> Unbound | None:
+        return None if isinstance(self.activation, Custom) else Unbound(to_numpy(self))
+
+    @property
+    def has_model(self) -> bool:
+        return True
+
+    def residuals(self, point: Point) -> Column:
+        return point.carried.misfit
+
+    def model(self, point: Point) -> Model:
+        """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
+        _, output = self.layers(point.x)
+        inside = point.carried.slope * output
+        hidden = (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
+        J = space(point.x).concatenate([hidden, point.carried.phi], 1)
+        return Model(J, r=point.carried.misfit)
+
+    def model_cost(self, shape: tuple[int, ...]) -> float:
+        return 1.0
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
+        _, phi, slope, _ = point.carried
+        along = (slope * (self.z @ weights_v)) @ output + phi @ output_v
+        hidden = self.z.T @ (along[:, None] * slope * output)
+        return space(point.x).concatenate([hidden.reshape(-1), along @ phi])
+
     def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
         change = self.z @ self.layers(d)[0]
         return NetworkLine(self, point, d, slope_along(point, d, slope), change)
@@ -242,7 +273,7 @@ class ShallowNetwork(Objective):
         misfit_v = phi_v @ output + phi @ output_v
         bend = (misfit_v[:, None] * slope + misfit[:, None] * curvature * inside_v) * output
         hidden = self.z.T @ (bend + misfit[:, None] * slope * output_v)
-        return jnp.concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
+        return space(point.x).concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
 
     def slopes_cost(self, s: int, d: int) -> float:
         return float(s)

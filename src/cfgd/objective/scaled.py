@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.model import Model
 from cfgd.types import Flag, Number, Numbers, Scalar, Vector, Vectors
 
 # sizes of a gradient, of which third powers can be computed with, and what is left of it at the end
@@ -98,6 +99,39 @@ class Scaled(Objective):
         return self.factor * self.objective.scaling_at(point.carried)
 
     @property
+    def has_gauss_newton(self) -> bool:
+        return self.objective.has_gauss_newton
+
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
+        return self.factor * self.objective.gauss_newton_diagonal(point.carried)
+
+    @property
+    def has_model(self) -> bool:
+        return self.objective.has_model
+
+    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+        return self.objective.model_shape(point.carried)
+
+    def model(self, point: Point) -> Model:
+        J, ridge, r = self.objective.model(point.carried)
+        root = jnp.sqrt(self.factor)
+        return Model(root * J, self.factor * ridge, None if r is None else root * r)
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        return self.factor * self.objective.model_times(point.carried, v)
+
+    @property
+    def model_is_exact(self) -> bool:
+        return self.objective.model_is_exact
+
+    @property
+    def is_function(self) -> bool:
+        return self.objective.is_function
+
+    def model_cost(self, shape: tuple[int, ...]) -> float:
+        return self.objective.model_cost(shape)
+
+    @property
     def hidden(self) -> int | None:
         return self.objective.hidden
 
@@ -112,9 +146,9 @@ class Scaled(Objective):
     def sight(self) -> Sight | None:
         inner, factor = self.objective.sight, np.asarray(self.factor)
 
-        def scaled(x: Any) -> tuple[Any, Any] | None:
+        def scaled(x: Any) -> tuple[Any, Any, None] | None:
             seen = inner(x) if inner else None
-            return None if seen is None else (factor * seen[0], factor * seen[1])
+            return None if seen is None else (factor * seen[0], factor * seen[1], None)
 
         return scaled if inner else None
 

@@ -35,11 +35,7 @@ class Smooth(Objective):
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...] = ()) -> None:
         _check.function("Smooth", "fn", fn, "be a function")
-        if not isinstance(args, tuple):
-            _check.fail("Smooth", "args", "be a tuple, such as (data,)", _check.kind(args))
-        self.fn = fn
-        # numbers as arrays, so that another one does not compile again
-        self.args = jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
+        self.fn, self.args = fn, passed("Smooth", args)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -52,6 +48,13 @@ class Smooth(Objective):
 
     def check(self, owner: str, x: Vector) -> None:
         _check.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
+
+
+def passed(owner: str, args: Any) -> tuple[Any, ...]:
+    """What a function is passed beside x: numbers as arrays, so that a new one compiles nothing."""
+    if not isinstance(args, tuple):
+        _check.fail(owner, "args", "be a tuple, such as (data,)", _check.kind(args))
+    return jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
 
 
 def _is_number(arg: Any) -> bool:

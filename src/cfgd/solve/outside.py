@@ -6,6 +6,7 @@ is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,12 +28,14 @@ class UnseenError(Exception):
 
 
 class Watched(Plain, Objective):
-    """An objective that is looked at from here: `at` stands among its values.
+    """An objective that is looked at from here: `at` and its kin stand among its values.
 
     A method of an equinox module would be bound anew at every call, which takes as long as a step.
     """
 
     least: Any
+    product_cost: float = 2.0
+    model_is_exact: bool = False
 
     def value(self, x: Any) -> Any:
         return self.at(x).value
@@ -40,6 +43,61 @@ class Watched(Plain, Objective):
     @property
     def resolution(self) -> Any:
         return self.least
+
+
+def normal_equations(objective: Objective, point: Point, old: Vector) -> Any:
+    return objective.normal(point, old)
+
+
+def times_model(objective: Objective, point: Point, v: Vector) -> Vector:
+    return objective.model_times(point, v)
+
+
+def diagonal_of_model(objective: Objective, point: Point) -> Vector:
+    return objective.gauss_newton_diagonal(point)
+
+
+def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, Any]:
+    """What a model adds: NumPy's where the formulas take its arrays, else compiled when used."""
+    if not objective.has_model:
+        return {}
+    kind, host = type(objective), objective.in_numpy()
+    shapes: list[Any] = []
+
+    def shape_at(point: Point) -> Any:
+        if not shapes:  # every point is like the first, and to ask takes a trace
+            shapes.append(kind.model_shape(objective, point))
+        return shapes[0]
+
+    def times_hessian(point: Point, v: Vector) -> Vector:
+        """By differences of gradients, for which nothing has to be compiled."""
+        x = point.x
+        sizes = np.maximum(abs(x), 1e-3 * np.sqrt((x * x).mean()))
+        steps = abs(v) / np.where(sizes > 0, sizes, 1)
+        h = np.finfo(x.dtype).eps ** (1 / 3) / steps.max()
+        return (at(x + h * v).gradient - at(x - h * v).gradient) / (2 * h)
+
+    def here(fn: Callable[..., Any]) -> Callable[..., Any]:
+        program = bind(fn, objective)
+        return lambda *args: jax.tree.map(np.asarray, program(*args))
+
+    if host is None:
+        own = {
+            "normal": here(normal_equations),
+            "model_times": here(times_model),
+            "gauss_newton_diagonal": here(diagonal_of_model),
+            "hessian_times": times_hessian,
+        }
+    else:
+        names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times")
+        own = {name: getattr(host, name) for name in names}
+    return own | {
+        "model_shape": shape_at,
+        "model_cost": partial(kind.model_cost, objective),
+        "residuals": partial(kind.residuals, objective),
+        "product_cost": objective.product_cost,
+        "model_is_exact": objective.model_is_exact,
+    }
 
 
 def recorded(loop: Loop, kept: dict[str, Any]) -> Rows:
@@ -53,7 +111,7 @@ class Outside:
 
     def __init__(self, loop: Loop, objective: Objective, method: Method, see: Sight) -> None:
         self.loop, self.method, self.see = loop, method, see
-        self.least = objective.resolution
+        self.whole = objective
         self.step = partial(type(method).step, method)  # bound once, as above
         self.record = bind(recorded, loop) if loop.records else None
 
@@ -61,10 +119,12 @@ class Outside:
         """The carry and the row of iteration 0."""
         x0 = np.asarray(start)
         self.state = self.method.start(None, x0)  # type: ignore[arg-type]
-        self.iterations, self.looks = 0, 0
+        self.iterations, self.looks, self.cost = 0, 0, 0.0
         self.floor: Any = np.zeros((), x0.dtype)[()]
-        least = np.asarray(self.least, x0.dtype)[()]
-        self.objective = made(Watched, least=least, at=self._look)
+        least = np.asarray(self.whole.resolution, x0.dtype)[()]
+        self.last: Any = None
+        model = _of_model(self.whole, self._look)
+        self.objective = made(Watched, least=least, at=self._look, **model)
         info = self._step(goal)
         if info is None:
             return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
@@ -101,13 +161,17 @@ class Outside:
         return self._carry(norm2, code), joined, np.asarray(labels, int)
 
     def _look(self, x: Vector) -> Point:
+        if self.last is not None and np.array_equal(x, self.last.x):
+            return self.last  # a step asks for its value first
         with np.errstate(**self.errors):  # the user's function may warn
             seen = self.see(x)
         if seen is None:
             raise UnseenError
         self.looks += 1
         value, gradient = np.asarray(seen[0])[()], np.asarray(seen[1])
-        return made(Point, x=x, value=value, gradient=gradient, carried=None)
+        carried = None if seen[2] is None else jax.tree.map(np.asarray, seen[2])
+        self.last = made(Point, x=x, value=value, gradient=gradient, carried=carried)
+        return self.last
 
     def _step(self, goal: Goal) -> Any:
         """One look and what comes of it; None where nothing can be seen."""
@@ -118,6 +182,7 @@ class Outside:
                 self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
         except UnseenError:
             return None
+        self.cost += float(info.cost)
         return info
 
     def _code(self, goal: Goal, info: Any) -> int:
@@ -141,7 +206,7 @@ class Outside:
         tally = made(
             Tally,
             iterations=np.int32(self.iterations),
-            evaluations=np.asarray(self.looks, norm2.dtype)[()],
+            evaluations=np.asarray(self.cost, norm2.dtype)[()],
             resets=zero,
             norm2=norm2,
             floor=self.floor,

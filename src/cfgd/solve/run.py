@@ -77,11 +77,7 @@ class Run:
                 if self.interrupt.asked:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
-                if (
-                    isinstance(self.walk, Outside)
-                    and self.walk.looks >= LONG
-                    and not objective.sight
-                ):
+                if isinstance(self.walk, Outside) and self.walk.looks >= LONG and self.hops:
                     self.walk = Inside(problem.loop, objective, problem.method)
                 wanted = self._whole(length), np.int32(self.last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
@@ -138,8 +134,11 @@ class Run:
 
     def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
         problem, objective = self.problem, self.objective
-        if problem.method.judges and objective.is_plain and problem.rows is None:
-            sight = objective.sight or _compiled_sight(bind(look, problem.loop, objective))
+        if problem.rows is None and problem.method.from_outside(objective):
+            host = objective.in_numpy()
+            see = host.at if host else bind(look, problem.loop, objective)
+            sight = objective.sight or _sight(see)
+            self.hops = host is None and objective.sight is None
             self.walk = Outside(problem.loop, objective, problem.method, sight)
         else:
             self.walk = Inside(problem.loop, objective, problem.method)
@@ -286,10 +285,10 @@ class Run:
         ]
 
 
-def _compiled_sight(see: Callable[[Any], Point]) -> Sight:
-    def seen(x: Any) -> tuple[Any, Any]:
+def _sight(see: Callable[[Any], Point]) -> Sight:
+    def seen(x: Any) -> tuple[Any, Any, Any]:
         point = see(x)
-        return point.value, point.gradient
+        return point.value, point.gradient, point.carried
 
     return seen
 

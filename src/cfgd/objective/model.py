@@ -1,0 +1,42 @@
+"""The matrix of Gauss and Newton at a point, and its normal equations."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from cfgd.types import Column, Data, Matrix, Rows, Vector
+
+# products of numbers that a matrix may take, about a tenth of a second: beyond it goes without
+AFFORDABLE = 2e9
+
+
+class Model(NamedTuple):
+    """H = J'J + ridge; for sums of squares, `r` with J'r for the gradient."""
+
+    J: Rows
+    ridge: Data | float = 0.0
+    r: Column | None = None
+
+
+class Normal(NamedTuple):
+    """The normal equations in coordinates in which the diagonal D is one.
+
+    `matrix` is the smaller of the two products of rows, JD^-1/2, with their transpose. They are
+    kept where something else is to be done with them.
+    """
+
+    D: Vector
+    matrix: Matrix
+    rows: Rows | None
+    r: Column | None
+
+
+def is_affordable(shape: tuple[int, ...] | None) -> bool:
+    """Whether rows are worth writing down and factoring: m d min(m, d) products of numbers."""
+    return shape is not None and float(math.prod(shape)) * min(shape) <= AFFORDABLE
+
+
+def is_wide(shape: tuple[int, ...]) -> bool:
+    """Whether there are fewer rows than columns."""
+    return shape[0] < shape[1]

@@ -1,0 +1,58 @@
+"""Losses of squared residuals, with SciPy's names and meaning: rho(z) for z = r^2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import jax.numpy as jnp
+
+from cfgd import _check
+from cfgd.types import Data
+
+
+class Robust(NamedTuple):
+    """rho and its first two derivatives."""
+
+    value: Data
+    slope: Data
+    curvature: Data
+
+
+Rho: TypeAlias = Callable[[Data], Robust]
+
+
+def squared(z: Data) -> Robust:
+    return Robust(z, jnp.ones_like(z), jnp.zeros_like(z))
+
+
+def soft_l1(z: Data) -> Robust:
+    """2 (sqrt(1 + z) - 1), written so that small z keep their digits."""
+    root = jnp.sqrt(1 + z)
+    return Robust(2 * z / (1 + root), 1 / root, -1 / (2 * root**3))
+
+
+def huber(z: Data) -> Robust:
+    """z up to 1, 2 sqrt(z) - 1 beyond."""
+    far = z > 1
+    root = jnp.sqrt(jnp.where(far, z, 1))
+    return Robust(jnp.where(far, 2 * root - 1, z), 1 / root, jnp.where(far, -1 / (2 * root**3), 0))
+
+
+def cauchy(z: Data) -> Robust:
+    """log(1 + z)."""
+    return Robust(jnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
+
+
+LOSSES: dict[str, Rho] = {
+    "squared": squared,
+    "soft_l1": soft_l1,
+    "huber": huber,
+    "cauchy": cauchy,
+}
+
+
+def rho_of(owner: str, loss: str) -> Rho:
+    if not isinstance(loss, str) or loss not in LOSSES:
+        _check.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(loss))
+    return LOSSES[loss]
