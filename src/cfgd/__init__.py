@@ -36,7 +36,9 @@ from cfgd.objective import (
 )
 from cfgd.solve import (
     ConvergenceError as ConvergenceError,
+    Fit as Fit,
     Solution as Solution,
+    curve_fit as curve_fit,
     minimize as minimize,
     sweep as sweep,
 )
@@ -51,6 +53,7 @@ __all__ = [
     "ConvergenceError",
     "ExactStep",
     "External",
+    "Fit",
     "FixedStep",
     "Fractional",
     "GradientDescent",
@@ -70,6 +73,7 @@ __all__ = [
     "Status",
     "StepRule",
     "caputo",
+    "curve_fit",
     "fractional_gradient",
     "gauss_jacobi",
     "minimize",

@@ -1,12 +1,10 @@
 """Converged means converged: what the solver says of the point that it returns."""
 
-import json
 import os
 import pickle
 import signal
 import threading
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,31 +13,10 @@ import pytest
 
 import cfgd
 from cfgd import Status
+from nist import NIST, correct_digits, sum_of_squares
 from problems import quick
 
-# facts of NIST's StRD, a public agency: nonlinear regressions with certified values
-NIST = json.loads((Path(__file__).parent / "nist.json").read_text())
 FEW = ["Misra1d", "Rat42", "Chwirut2"]  # the others are slow: each compiles its own function
-WORDS = {name: getattr(jnp, name) for name in ("exp", "sin", "cos", "arctan", "sqrt", "pi")}
-
-
-def sum_of_squares(name):
-    problem = NIST[name]
-    code = compile(problem["formula"], name, "eval")
-    data = {key: np.array(problem[key]) for key in ("x", "x1", "x2") if key in problem}
-    y = np.array(problem["y"])
-    y = np.log(y) if problem.get("log_y") else y
-
-    def f(b):
-        betas = {f"b{i + 1}": b[i] for i in range(len(problem["certified"]))}
-        return jnp.sum((y - eval(code, WORDS | data | betas)) ** 2) / 2
-
-    return f
-
-
-def correct_digits(name, b):
-    certified = np.array(NIST[name]["certified"])
-    return -np.log10(np.max(np.abs(b - certified) / np.abs(certified)) + 1e-16)
 
 
 @pytest.mark.parametrize(

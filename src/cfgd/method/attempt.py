@@ -9,8 +9,8 @@ import numpy as np
 
 from cfgd.algebra import inner, size as size_of
 from cfgd.either import branch, chosen, on_host, repeat, space
-from cfgd.method.damped import Step, System
-from cfgd.method.outcome import LEAST, Outcome, TikhonovState, goes, stays
+from cfgd.method.damped import LEAST, Step, System
+from cfgd.method.outcome import Outcome, TikhonovState, goes, stays
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Scalar, Vector
@@ -81,7 +81,15 @@ def _once(
     )
     value = branch(usable, lambda: objective.value(point.x - move), lambda: 0 * f + np.inf)
     hidden = promise <= 1e3 * np.finfo(f.dtype).eps * abs(f)
-    good = (value <= f - 1e-4 * promise) | (hidden & (value <= f))
+    good = value <= f - 1e-4 * promise
+    # where rounding hides the decrease, the gradient shows it
+    same = usable & hidden & ~good & (value <= f + np.finfo(f.dtype).eps ** 0.8 * abs(f))
+
+    def falls() -> Flag:
+        g = objective.at(point.x - move).gradient
+        return inner(g, g / D) <= inner(point.gradient, point.gradient / D) / 4
+
+    good = good | branch(same, falls, lambda: same)
     # rounding hides what a shorter step would gain, too
     tries = chosen(usable & hidden & ~good, 0 * last.tries + MOST_TRIES, last.tries + 1)
     return Try(

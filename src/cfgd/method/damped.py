@@ -22,6 +22,8 @@ from cfgd.types import Count, Number, Scalar, Vector
 
 # of the gradient, what conjugate iterations leave at most, and how many there are at most
 FORCING, MOST_PRODUCTS = 0.1, 200
+# the least gamma: below it rounding decides
+LEAST = 1e-14
 
 
 class Step(NamedTuple):
@@ -36,7 +38,9 @@ class System(NamedTuple):
     """(H + gamma D) p = g for every gamma."""
 
     D: Vector
+    P: Vector  # the diagonal of H itself
     step: Callable[[Scalar], Step]
+    undamped: Callable[[], Vector]  # p without gamma, to rounding
     cost: float  # of the matrix, in gradients
     image: Callable[[Vector], Any] | None  # Jp
 
@@ -50,8 +54,11 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
     """
     shape = objective.model_shape(point)
     if shape is None or not is_affordable(shape):
-        D = kept(old, objective.gauss_newton_diagonal(point))
-        return System(D, partial(_by_products, objective, point, D, part), 0.0, None)
+        P = kept(0 * old, objective.gauss_newton_diagonal(point))
+        D = kept(old, P)
+        way = partial(_by_products, objective, point, D, part)
+        last = partial(_by_products, objective, point, P, part, 0 * part + LEAST)
+        return System(D, P, way, lambda: last().p, 0.0, None)
     D, matrix, rows, r = objective.normal(point, old)
     xp, cost = space(D), objective.model_cost(shape)
     root, eye = xp.sqrt(D), xp.eye(len(matrix), dtype=D.dtype)
@@ -74,7 +81,17 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
         return Step(p, 0.0, None if rows is None else bent)
 
     wide = r is not None and is_wide(shape)
-    return System(D, across if wide else along, cost, lambda p: rows @ (root * p))
+    own = kept(0 * D, D * (xp.einsum("ij,ij->j", rows, rows) if wide else matrix.diagonal()))
+
+    def undamped() -> Vector:
+        if wide:
+            return across(0 * part + LEAST).p
+        more = root / xp.sqrt(own)
+        solved = factored(matrix * more * more[:, None] + LEAST * eye)
+        return solved(point.gradient / xp.sqrt(own)) / xp.sqrt(own)
+
+    step = across if wide else along
+    return System(D, own, step, undamped, cost, lambda p: rows @ (root * p))
 
 
 class Going(NamedTuple):

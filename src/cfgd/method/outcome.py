@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 from cfgd.either import space
 from cfgd.method.base import State, ending
+from cfgd.method.damped import LEAST
 from cfgd.method.trial import Start
 from cfgd.types import Count, Flag, Number, Scalar, Vector
 
-# gamma at the start, and the least one: below it rounding decides
-FIRST, LEAST = 1e-3, 1e-14
+# gamma at the start
+FIRST = 1e-3
 
 
 class TikhonovState(State):
-    """`k` is -1 until the start was looked at; `gamma` is that of the last step."""
+    """`k` is -1 until the start was looked at; `gamma` is that of the last step.
+
+    Of its point, the value never grows by rounding.
+    """
 
     gamma: Scalar
-    seen: Scalar  # the value at the point
+    seen: Scalar  # the value at the point, as it was computed
     norm2: Scalar  # |g|^2 there
     next_gamma: Scalar
     D: Vector

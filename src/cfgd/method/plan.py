@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from cfgd.algebra import inner, size as size_of
 from cfgd.either import branch, chosen, space
 from cfgd.method.probe import noise
@@ -22,6 +24,7 @@ class Plan(NamedTuple):
 
     trial: Trial
     quiet: Flag  # it promises no more than the tolerance
+    endless: Flag  # it leads to infinity
 
 
 def plan_of_steps(
@@ -48,7 +51,7 @@ def plan_of_steps(
         lambda: is_quiet(around, p, slope / 2, size_of(p, P), tolerance),
         lambda: near,
     )
-    return Plan(trial, quiet)
+    return Plan(trial, quiet, near & ~near)
 
 
 def plan_of_probes(around: Around, near: Flag, tolerance: Number) -> Plan:
@@ -62,7 +65,8 @@ def plan_of_probes(around: Around, near: Flag, tolerance: Number) -> Plan:
     p = chosen(leaves, chosen(size > 0, size, one) * found.downwards, found.p)
     p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
     trial = _trial(around, p, inner(g, p), one, one, 0 * one, leaves)
-    return Plan(trial, is_quiet(around, p, found.decrease, found.length, tolerance))
+    quiet = is_quiet(around, p, found.decrease, found.length, tolerance)
+    return Plan(trial, quiet, ~(found.length < np.inf))
 
 
 def _trial(
@@ -75,7 +79,8 @@ def _trial(
     leaves: Flag,
 ) -> Trial:
     none = 0 * around.memory.newest
-    t = space(p).minimum(reach, furthest(around.point.x, around.start.x, p))
+    part = space(p).minimum(reach, furthest(around.point.x, around.start.x, p))
+    t = chosen(leaves, reach, part)  # at a saddle the size of x may say nothing
     return Trial(p, slope, t, none, eta, gamma, none - 1, leaves)
 
 

@@ -99,7 +99,9 @@ def _arrived(
     first = state.k < 0
     at = objective.at(state.point.x - outcome.move)
     norm2 = inner(at.gradient, at.gradient)
-    point = made(Point, x=at.x, value=at.value, gradient=at.gradient, carried=None)
+    # by rounding it may be higher
+    value = chosen(first, at.value, space(norm2).minimum(at.value, state.point.value))
+    point = made(Point, x=at.x, value=value, gradient=at.gradient, carried=None)
     start = chosen(first, Start.at(point, norm2), state.start)
     after = made(
         TikhonovState,

@@ -8,7 +8,7 @@ from cfgd.algebra import inner, size as size_of
 from cfgd.either import chosen, on_host, repeat
 from cfgd.method.base import ending
 from cfgd.method.damped import System
-from cfgd.method.outcome import LEAST, Outcome, TikhonovState, goes, stays
+from cfgd.method.outcome import Outcome, TikhonovState, goes, stays
 from cfgd.method.plan import is_quiet, plan_of_probes
 from cfgd.method.probe import directions, looked_around
 from cfgd.method.trial import Around
@@ -25,9 +25,9 @@ MOST_TRIES = 40
 
 def promises_nothing(state: TikhonovState, model: System, tolerance: Number) -> tuple[Flag, Flag]:
     """Whether the step without gamma promises no more than asked for, and than is easily had."""
-    p = model.step(0 * state.norm2 + LEAST).p
-    around = Around(None, state.point, state.start, model.D)  # type: ignore[arg-type]
-    gain, length = inner(state.point.gradient, p) / 2, size_of(p, model.D)
+    p = model.undamped()
+    around = Around(None, state.point, state.start, model.P)  # type: ignore[arg-type]
+    gain, length = inner(state.point.gradient, p) / 2, size_of(p, model.P)
     quiet, settled = (
         is_quiet(around, p, gain, length, each) for each in (tolerance, tolerance**FURTHER)
     )
@@ -54,7 +54,7 @@ def looked(
     """
     if objective.model_is_exact:
         return stays(state, model.cost, ending(converged=quiet, stalled=~quiet))
-    around = looked_around(objective, point, state.start, model.D)
+    around = looked_around(objective, point, state.start, model.P)
     sure, f, none = state.k >= 0, point.value, 0 * state.k
     plan = plan_of_probes(around, sure, tolerance)
     trial = plan.trial
@@ -73,7 +73,8 @@ def looked(
         on_host(point.x),
     )
     cost = model.cost + objective.product_cost * directions(point.x.size) + end.tries / 2
-    ends = ending(saddle=trial.leaves, converged=settled | quiet, stalled=sure)
+    done = settled | (quiet & ~plan.endless)
+    ends = ending(saddle=trial.leaves, converged=done, stalled=sure)
     return chosen(
         end.good,
         goes(state, end.t * trial.p, 0 * f, state.next_gamma, cost),

@@ -22,6 +22,8 @@ from cfgd.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 # value, gradient and what else a point carries; None where nothing can be seen: see `error`
 Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
 
+# times what it is that a diagonal is kept at
+KEPT = 1e6
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
 CHUNK_NUMBERS = 2**21
 
@@ -220,7 +222,7 @@ class Objective(eqx.Module):
         return False
 
     def normal(self, point: Point, old: Vector) -> Normal:
-        """The normal equations; their diagonal is kept from shrinking below the `old` one."""
+        """The normal equations; their diagonal is kept from shrinking fast from the `old` one."""
         J, ridge, r = self.model(point)
         xp = space(J)
         if r is not None and is_wide(J.shape):
@@ -232,6 +234,14 @@ class Objective(eqx.Module):
         root = xp.sqrt(D)
         matrix = H / root / root[:, None] + xp.diag(ridge / D)
         return Normal(D, matrix, None if self.residuals(point) is None else J / root, r)
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        """The factor before the inverse of H in a covariance; None where that means nothing.
+
+        1 where f is a negative log-likelihood; for least squares the variance of the residuals,
+        of which there are `freedom` more than parameters.
+        """
+        return None
 
     def model_cost(self, shape: tuple[int, ...]) -> float:
         """Of `model`, in gradients: a derivative for each column, or each row."""
@@ -282,9 +292,13 @@ class Objective(eqx.Module):
 
 
 def kept(old: Vector, new: Vector) -> Vector:
-    """A diagonal, none of it smaller than it was; one where nothing is known yet."""
-    D = space(new).maximum(old, new)
-    return space(D).where(D > 0, D, 1)
+    """A diagonal that is kept from shrinking; one where nothing is known yet.
+
+    It must not jump back and forth with x, nor be that of a bad start for ever.
+    """
+    xp = space(new)
+    D = xp.maximum(new, xp.where(new > 0, xp.minimum(old, KEPT * new), old))
+    return xp.where(D > 0, D, 1)
 
 
 @eqx.filter_jit

@@ -55,7 +55,7 @@ class Dense(eqx.Module):
     def dtype(self) -> DType:
         return self.X.dtype
 
-    def times(self, v: Vector) -> Float[Array, " m"]:
+    def times(self, v: Vector) -> Any:
         """X v. The vector on the left, so that a batch of them is one matrix product."""
         return v @ self.X.T
 
@@ -117,7 +117,7 @@ class Sparse(eqx.Module):
     def dtype(self) -> DType:
         return self.data.dtype
 
-    def times(self, v: Vector) -> Float[Array, " m"]:
+    def times(self, v: Vector) -> Any:
         entries = self.data * _take(v, self.column)
         return jax.ops.segment_sum(
             entries, self.row, self.shape[0], indices_are_sorted=True, mode=INSIDE

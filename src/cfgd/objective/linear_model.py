@@ -20,7 +20,7 @@ from cfgd.objective.loss import Loss, loss_of
 from cfgd.objective.model import Model
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd.types import Data, Numbers, Scalar, Vector, Vectors
+from cfgd.types import Data, Numbers, Samples, Scalar, Vector, Vectors
 
 
 class PredictionLine(Line):
@@ -118,14 +118,14 @@ class LinearModel(Objective):
         x = jnp.asarray(_check.floating("LinearModel", "x", x))
         return self.value_of(x, self.X.times(x))
 
-    def value_of(self, x: Vector, p: Float[Array, " m"]) -> Scalar:
+    def value_of(self, x: Vector, p: Samples) -> Scalar:
         """f at x, its predictions p = Xx being known."""
         return inner(self.sample_weight, self.loss.value(p, self.y)) + self.l2 * inner(x, x) / 2
 
     def at(self, x: Vector) -> Point:
         return self.point(x, self.X.times(x))
 
-    def point(self, x: Vector, p: Float[Array, " m"]) -> Point:
+    def point(self, x: Vector, p: Samples) -> Point:
         """The point at x, its predictions p = Xx being known."""
         slope, _ = self.loss.derivatives(p, self.y)
         gradient = self.X.back(self.sample_weight * slope) + self.l2 * x
@@ -176,6 +176,11 @@ class LinearModel(Objective):
 
     def model_cost(self, shape: tuple[int, ...]) -> float:
         return min(shape) / 4
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        if float(self.l2) > 0:
+            return None  # what is shrunk is not spread around the truth
+        return self.loss.dispersion(value, freedom)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
         _, curvature = self.loss.derivatives(point.carried, self.y)

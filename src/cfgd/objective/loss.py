@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -36,6 +37,10 @@ class Loss(eqx.Module):
 
         return jax.jvp(slope, (p,), (jnp.ones_like(p),))
 
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        """1 for the negative logarithm of a likelihood."""
+        return 1.0
+
     def targets(self, owner: str, y: Samples) -> Samples:
         """The targets as the loss wants them, checked."""
         return y
@@ -51,6 +56,9 @@ class Squared(Loss):
 
     def value(self, p: Data, y: Data) -> Data:
         return (p - y) ** 2 / 2
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return 2 * value / freedom if freedom > 0 else math.inf
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         return p - y, space(p).ones_like(p)
@@ -101,6 +109,9 @@ class Huber(Loss):
     def value(self, p: Data, y: Data) -> Data:
         far: Any = abs(p - y)
         return space(p).where(far <= 1, far**2 / 2, far - 0.5)
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return None
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         far: Any = p - y

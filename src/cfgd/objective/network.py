@@ -19,7 +19,7 @@ from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.model import Model
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
-from cfgd.types import Column, Data, Samples, Scalar, Vector, Vectors
+from cfgd.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
 
 
 class Parameters(NamedTuple):
@@ -33,10 +33,10 @@ class Parameters(NamedTuple):
 class Seen(NamedTuple):
     """What a point of a network keeps: a_1 z + a_2, phi and phi' of it, and N(z) - y."""
 
-    inside: Float[Array, "m n"]
-    phi: Float[Array, "m n"]
-    slope: Float[Array, "m n"]
-    misfit: Float[Array, " m"]
+    inside: Rows
+    phi: Rows
+    slope: Rows
+    misfit: Samples
 
 
 class NetworkLine(Line):
@@ -229,7 +229,7 @@ class ShallowNetwork(Objective):
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         _, output = self.layers(point.x)
         hidden = (self.z**2).T @ point.carried.slope**2 * output**2
-        return jnp.concatenate([hidden.reshape(-1), jnp.sum(point.carried.phi**2, 0)])
+        return space(hidden).concatenate([hidden.reshape(-1), (point.carried.phi**2).sum(0)])
 
     def in_numpy(self) -> Unbound | None:
         return None if isinstance(self.activation, Custom) else Unbound(to_numpy(self))

@@ -174,6 +174,11 @@ class Residuals(Objective):
         _, back = jax.vjp(self.vector, point.x)
         return back(root * root * along)[0]
 
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        if not self.is_squared:
+            return None
+        return 2 * value / freedom if freedom > 0 else np.inf
+
     @property
     def has_gauss_newton(self) -> bool:
         return True

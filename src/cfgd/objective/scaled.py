@@ -128,6 +128,11 @@ class Scaled(Objective):
     def is_function(self) -> bool:
         return self.objective.is_function
 
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        """Of f, whose matrix is that of factor * f divided by the factor."""
+        inside = self.objective.dispersion(value / float(self.factor), freedom)
+        return None if inside is None else float(self.factor) * inside
+
     def model_cost(self, shape: tuple[int, ...]) -> float:
         return self.objective.model_cost(shape)
 

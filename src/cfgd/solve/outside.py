@@ -17,9 +17,11 @@ from cfgd.either import Plain, made
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
+from cfgd.objective.model import is_affordable, is_wide
 from cfgd.solve.best_point import Best
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
 from cfgd.solve.program import bind
+from cfgd.solve.uncertainty import Information
 from cfgd.types import Vector
 
 
@@ -57,7 +59,9 @@ def diagonal_of_model(objective: Objective, point: Point) -> Vector:
     return objective.gauss_newton_diagonal(point)
 
 
-def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, Any]:
+def _of_model(
+    objective: Objective, at: Callable[[Vector], Point], x0: np.ndarray
+) -> dict[str, Any]:
     """What a model adds: NumPy's where the formulas take its arrays, else compiled when used."""
     if not objective.has_model:
         return {}
@@ -72,7 +76,8 @@ def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, 
     def times_hessian(point: Point, v: Vector) -> Vector:
         """By differences of gradients, for which nothing has to be compiled."""
         x = point.x
-        sizes = np.maximum(abs(x), 1e-3 * np.sqrt((x * x).mean()))
+        typical = np.sqrt(max((x * x).mean(), (x0 * x0).mean()))
+        sizes = np.maximum(abs(x), 1e-3 * typical)
         steps = abs(v) / np.where(sizes > 0, sizes, 1)
         h = np.finfo(x.dtype).eps ** (1 / 3) / steps.max()
         return (at(x + h * v).gradient - at(x - h * v).gradient) / (2 * h)
@@ -81,6 +86,7 @@ def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, 
         program = bind(fn, objective)
         return lambda *args: jax.tree.map(np.asarray, program(*args))
 
+    own: dict[str, Callable[..., Any]]
     if host is None:
         own = {
             "normal": here(normal_equations),
@@ -91,6 +97,7 @@ def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, 
     else:
         names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times")
         own = {name: getattr(host, name) for name in names}
+    own["normal"] = _remembered(own["normal"])
     return own | {
         "model_shape": shape_at,
         "model_cost": partial(kind.model_cost, objective),
@@ -98,6 +105,18 @@ def _of_model(objective: Objective, at: Callable[[Vector], Point]) -> dict[str, 
         "product_cost": objective.product_cost,
         "model_is_exact": objective.model_is_exact,
     }
+
+
+def _remembered(normal: Callable[[Point, Vector], Any]) -> Callable[[Point, Vector], Any]:
+    """Asked for twice in a row at one point, as at the end, it is computed once."""
+    last: list[Any] = [None, None]
+
+    def at(point: Point, old: Vector) -> Any:
+        if last[0] is not point:
+            last[:] = point, normal(point, old)
+        return last[1]
+
+    return at
 
 
 def recorded(loop: Loop, kept: dict[str, Any]) -> Rows:
@@ -123,7 +142,7 @@ class Outside:
         self.floor: Any = np.zeros((), x0.dtype)[()]
         least = np.asarray(self.whole.resolution, x0.dtype)[()]
         self.last: Any = None
-        model = _of_model(self.whole, self._look)
+        model = _of_model(self.whole, self._look, x0)
         self.objective = made(Watched, least=least, at=self._look, **model)
         info = self._step(goal)
         if info is None:
@@ -159,6 +178,21 @@ class Outside:
             rows.append(self._row(info))
         joined = jax.tree.map(lambda *parts: np.stack(parts), *rows) if rows else {}
         return self._carry(norm2, code), joined, np.asarray(labels, int)
+
+    def information(self, x: Any) -> Information | None:
+        """What the matrix at x says of how far x is known."""
+        whole = self.whole
+        if not whole.has_model or self.last is None:
+            return None
+        point = self._look(x)
+        shape = self.objective.model_shape(point)
+        if shape is None or not is_affordable(shape) or is_wide(shape):
+            return None
+        factor = whole.dispersion(float(point.value), shape[0] - shape[1])
+        if factor is None:
+            return None
+        D, matrix, _, _ = self.objective.normal(point, 0 * point.x)
+        return Information(np.asarray(matrix), np.sqrt(D), factor)
 
     def _look(self, x: Vector) -> Point:
         if self.last is not None and np.array_equal(x, self.last.x):

@@ -29,6 +29,7 @@ from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
 from cfgd.solve.progress import Progress
 from cfgd.solve.solution import Solution
+from cfgd.solve.uncertainty import Information
 from cfgd.status import STATUSES, Status
 from cfgd.structure import like
 
@@ -244,7 +245,13 @@ class Run:
             details=details[0] if one else details,
             how=problem.how,
             rate=tuning.rate if tuning else None,
+            information=self._information(status, point),
         )
+
+    def _information(self, status: Status, point: Point) -> Information | None:
+        ended = status is not Status.running
+        outside = isinstance(self.walk, Outside) and np.all(np.isfinite(np.asarray(point.x)))
+        return self.walk.information(np.asarray(point.x)) if ended and outside else None  # type: ignore[union-attr]
 
     def _statuses(self, tally: Any, status: Status, value: Any, norm: Any) -> list[Status]:
         """Of each setting: its own, or what ended the run; of the point that is returned."""

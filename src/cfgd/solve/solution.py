@@ -14,6 +14,7 @@ import numpy as np
 
 from cfgd.output import write
 from cfgd.solve import plot, saved
+from cfgd.solve.uncertainty import UNKNOWN, Information
 from cfgd.status import Status
 
 NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
@@ -52,6 +53,7 @@ class Solution:
     rate: float | None = None
     compile_seconds: float = 0.0
     details: Any = ""
+    information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("x", *NUMBERS):
@@ -128,6 +130,24 @@ class Solution:
         """
         return plot.draw(self.history, self.iterations, not self._is_one, ax)
 
+    def covariance(self) -> np.ndarray:
+        """Of the parameters, in the order of the numbers in x: how far the data determine them.
+
+        For least squares s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom; for
+        the negative logarithm of a likelihood, as of logistic or Poisson regression, the inverse of
+        the Hessian. Known of fits by `Auto`; a penalty or a robust loss has none. Infinite where
+        the data do not determine the parameters. It is not written by `to_json`.
+
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> f = cfgd.Residuals(lambda p: p[0] + p[1] * t - y)
+        >>> print(np.sqrt(np.diag(cfgd.minimize(f, [0.0, 0.0]).covariance())).round(4))
+        [0.1205 0.0398]
+        """
+        if self.information is None:
+            raise ValueError(UNKNOWN)
+        return self.information.covariance()
+
     @property
     def _is_one(self) -> bool:
         """Not of a sweep."""
@@ -161,6 +181,7 @@ class Solution:
             status=self.status[i],
             history={k: v if k == "iteration" else pick(v) for k, v in self.history.items()},
             details=self.details if isinstance(self.details, str) else self.details[i],
+            information=None,
         )
 
     def __iter__(self) -> Iterator[Solution]:

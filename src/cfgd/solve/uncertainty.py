@@ -1,0 +1,34 @@
+"""How far a solution is known: the inverse of the model's matrix, where that means something."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cfgd import _check
+
+UNKNOWN = (
+    "`covariance` is known of a fit by `Auto` of Residuals with a squared loss, and of a "
+    "LinearModel without l2 whose loss is squared or the negative logarithm of a likelihood, where "
+    "the matrix of the model can be had and there are as many samples as parameters."
+)
+
+
+class Information(NamedTuple):
+    """H = diag(root) matrix diag(root), and the factor before its inverse."""
+
+    matrix: np.ndarray
+    root: np.ndarray
+    factor: float
+
+    def covariance(self) -> np.ndarray:
+        own = np.sqrt(np.diagonal(self.matrix))
+        if (own > 0).all() and np.isfinite(self.factor):
+            H = self.matrix / own / own[:, None]
+            values, vectors = np.linalg.eigh(H)
+            if values[0] > len(H) * np.finfo(H.dtype).eps * values[-1]:
+                size = own * self.root
+                return self.factor * ((vectors / values) @ vectors.T) / size / size[:, None]
+        _check.warn("The data do not determine the parameters: their covariance is infinite.")
+        return np.full_like(self.matrix, np.inf)

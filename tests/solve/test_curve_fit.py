@@ -1,0 +1,126 @@
+"""curve_fit against SciPy's, on asymmetric data, and its account of the result."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+import cfgd
+
+T = np.array([0.0, 0.3, 0.9, 1.4, 2.2, 3.1, 3.3, 4.6])
+Y = np.array([2.94, 2.41, 1.62, 1.30, 0.97, 0.83, 0.71, 0.55])
+SIGMA = np.array([0.1, 0.2, 0.1, 0.05, 0.1, 0.3, 0.1, 0.2])
+P0 = [1.0, 1.0, 0.0]
+
+
+def decay(t, size, rate, rest):
+    return size * jnp.exp(-rate * t) + rest
+
+
+def decay_in_numpy(t, size, rate, rest):
+    return size * np.exp(-rate * t) + rest
+
+
+def correlated():
+    A = np.diag(SIGMA) + 0.02 * np.tri(8)
+    return A @ A.T
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("sigma", [None, SIGMA, correlated()], ids=["none", "vector", "matrix"])
+def test_it_is_scipys(sigma, absolute):
+    theirs, covariance = scipy.optimize.curve_fit(
+        decay_in_numpy, T, Y, P0, sigma=sigma, absolute_sigma=absolute, xtol=1e-14, ftol=1e-14
+    )
+    fit = cfgd.curve_fit(decay, T, Y, P0, sigma, absolute_sigma=absolute)
+    parameters, own = fit
+    np.testing.assert_allclose(parameters, theirs, rtol=1e-6)
+    np.testing.assert_allclose(own, covariance, rtol=1e-5)
+    np.testing.assert_allclose(fit.standard_errors, np.sqrt(np.diag(covariance)), rtol=1e-5)
+    assert fit.freedom == 5
+    if sigma is None:
+        assert fit.deviation == pytest.approx(
+            np.sqrt(np.sum((decay_in_numpy(T, *theirs) - Y) ** 2) / 5), rel=1e-8
+        )
+
+
+def test_a_dict_of_parameters_and_names():
+    fit = cfgd.curve_fit(decay, T, Y, {"size": 1.0, "rate": 1.0, "rest": 0.0})
+    assert fit.names == ["rate", "rest", "size"]
+    plain = cfgd.curve_fit(decay, T, Y, P0)
+    assert plain.names == ["size", "rate", "rest"]
+    assert fit.parameters["rate"] == pytest.approx(plain.parameters[1], rel=1e-8)
+    assert fit.standard_errors[0] == pytest.approx(plain.standard_errors[1], rel=1e-6)
+    assert cfgd.curve_fit(lambda t, *p: p[0] + p[1] * t, T, Y, [1.0, 1.0]).names == ["p[0]", "p[1]"]
+
+
+def test_it_prints_a_table():
+    head, title, *rows = repr(cfgd.curve_fit(decay, T, Y, P0)).splitlines()
+    assert head.startswith("Fit: converged, residual standard deviation 0.0")
+    assert head.endswith("with 5 degrees of freedom")
+    assert title.split() == ["parameter", "value", "standard", "error", "relative"]
+    assert [row.split()[0] for row in rows] == ["size", "rate", "rest"]
+
+
+def test_a_robust_loss_has_no_covariance():
+    outlier = Y + 5.0 * (np.arange(8) == 4)
+    fit = cfgd.curve_fit(decay, T, outlier, P0, loss="cauchy", scale=0.1)
+    assert np.isnan(fit.covariance).all()
+    np.testing.assert_allclose(fit.parameters, cfgd.curve_fit(decay, T, Y, P0).parameters, atol=0.1)
+
+
+def test_new_data_does_not_trace_again():
+    traces = []
+
+    def line(t, a, b):
+        traces.append(1)
+        return a + b * t
+
+    cfgd.curve_fit(line, T, Y, [0.0, 0.0])
+    before = len(traces)
+    fit = cfgd.curve_fit(line, T, 3 * Y, [0.0, 0.0])
+    assert len(traces) - before <= 4  # shapes are looked at, nothing is compiled
+    np.testing.assert_allclose(fit.parameters, np.polyfit(T, 3 * Y, 1)[::-1], rtol=1e-8)
+
+
+def test_maximum_likelihood():
+    """The inverse of the observed information, by hand."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3)) * [1, 2, 0.5]
+    y = (rng.random(60) < 1 / (1 + np.exp(-X @ [0.5, -0.3, 0.8]))).astype(float)
+    ends = cfgd.minimize(cfgd.LinearModel(X, y), np.zeros(3))
+    p = 1 / (1 + np.exp(-X @ ends.x))
+    np.testing.assert_allclose(
+        ends.covariance(), np.linalg.inv((X.T * (p * (1 - p))) @ X), rtol=1e-6
+    )
+
+
+NONE = {
+    "penalty": lambda: cfgd.minimize(cfgd.LinearModel(T[:, None], Y, "huber", l2=0.1), [0.0]),
+    "a function": lambda: cfgd.minimize(lambda x: jnp.sum((x - 1) ** 2), [0.0]),
+}
+
+
+@pytest.mark.parametrize("run", NONE.values(), ids=NONE)
+def test_where_a_covariance_means_nothing(run):
+    with pytest.raises(ValueError, match="`covariance` is known of a fit by `Auto`"):
+        run().covariance()
+
+
+BAD = {
+    "y": (lambda: cfgd.curve_fit(decay, T, Y[:3], P0), r"y=...\)` must have the shape \(8,\)"),
+    "p0": (lambda: cfgd.curve_fit(decay, T, Y, [[1.0]]), "p0=.* must be a list of numbers or a"),
+    "sigma": (lambda: cfgd.curve_fit(decay, T, Y, P0, sigma=[1.0]), "sigma=.* must have shape"),
+    "singular": (
+        lambda: cfgd.curve_fit(decay, T, Y, P0, sigma=np.ones((8, 8))),
+        "sigma=.* must be positive definite",
+    ),
+    "model": (lambda: cfgd.curve_fit(3, T, Y, P0), "model=.* must be a function of x and the"),
+    "NumPy": (lambda: cfgd.curve_fit(decay_in_numpy, T, Y, P0), "model=.* must be written in JAX"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
