@@ -28,12 +28,21 @@ MODELS: dict[str, Callable[[], Method]] = {
 
 
 class Auto(Method):
-    """No parameters to choose.
+    """No parameters to choose: the step follows from what the objective knows of itself.
 
     On quadratics and least squares: the terminal is the previous point, coordinates are scaled by
     D = diag(A), and eta_k and gamma_k are the best of the plane of D^-1 g and x - c, in the
     residual form of conjugate gradients: the gamma_k that makes successive directions conjugate is
     the best one. A singular system converges to the solution nearest to x0 in the norm of D.
+
+    On `Residuals`, `ShallowNetwork` and `LinearModel`, which have a model: the limit point of the
+    non-adaptive method on the quadratic model at x with terminal x, at once. (H + gamma D) p = g,
+    H being the matrix of Gauss and Newton (for convex losses of linear models the Hessian) and D
+    its diagonal, kept from shrinking: the step of Levenberg and Marquardt. gamma falls as the model
+    proves true; a step along which residuals accelerate is bent accordingly; every step is a
+    decrease. The smaller of J'J and JJ' is factored; where that takes more than 2e9 products of
+    numbers, or X is sparse, conjugate iterations on products take its place. An iteration costs one
+    matrix and a few values.
 
     On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
     last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
@@ -41,8 +50,8 @@ class Auto(Method):
     costs one gradient, and another where the step has to be shortened; where steps have to be,
     the next one begins shorter, no step moves a coordinate by more than a hundred times its size,
     in up to 16 dimensions the curvature is looked at anew every 30 iterations, and every step is a
-    decrease. A function is walked on from Python and alone is compiled; objectives with structure
-    and sweeps are walked on in one compiled loop.
+    decrease. A function is walked on from Python and alone is compiled, as are models whose formulas
+    NumPy does not take; sweeps are walked on in one compiled loop.
 
     `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
     fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move
@@ -50,7 +59,9 @@ class Auto(Method):
     Its curvatures are differences of gradients around x: along every coordinate up to dimension
     16, beyond along 16 of Krylov's directions. Where they are negative, x is a saddle and is left.
     On quadratics: the gradient has fallen so far, and is that small beside the terms it is the sum
-    of.
+    of. On models: the same of the step without gamma and of Newton's, by products with the Hessian.
+
+    `model` insists on one of them: "conjugate", "tikhonov" or "span".
 
     It is for deterministic objectives: with a minibatch another function is seen at every step
     and neither the model nor the search means anything.
