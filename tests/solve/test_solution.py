@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 import cfgd
 from cfgd.solve import saved
+from cfgd.solve.uncertainty import Information
 from cfgd.status import Status
 
 STATUSES = [Status.converged, Status.stalled, Status.converged]
@@ -49,6 +50,9 @@ SWEPT = {
     "rate": None,
     "details": ["From 1 to 2.", "", "From 3 to 4."],
 }
+
+
+KNOWN = Information(np.array([[1.0, 0.25], [0.25, 1.0]]), np.array([3.0, 0.5]), 0.125)
 
 
 def one(**changes):
@@ -193,6 +197,7 @@ SOLUTIONS = {
     "jax, narrow": lambda: one(x=jnp.asarray([1 / 3, 2.0], jnp.bfloat16)),
     "tree": lambda: one(x={"b": [SPECIAL, None, ()], "a": (jnp.ones((2, 1)), {1: 0.5})}),
     "history": lambda: one(history=HISTORY),
+    "covariance": lambda: one(information=KNOWN),
     "sweep": lambda: swept(),
     "sweep of trees": lambda: swept(x={"a": np.ones((3, 2)), "b": np.arange(3.0)}, details=""),
     "setting": lambda: swept()[0],

@@ -50,8 +50,8 @@ class Auto(Method):
     costs one gradient, and another where the step has to be shortened; where steps have to be,
     the next one begins shorter, no step moves a coordinate by more than a hundred times its size,
     in up to 16 dimensions the curvature is looked at anew every 30 iterations, and every step is a
-    decrease. A function is walked on from Python and alone is compiled, as are models whose formulas
-    NumPy does not take; sweeps are walked on in one compiled loop.
+    decrease. A function is walked on from Python and alone is compiled, as are models whose
+    formulas NumPy does not take; sweeps are walked on in one compiled loop.
 
     `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
     fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move

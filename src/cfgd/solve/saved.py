@@ -15,6 +15,7 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.solve.plain import DamageError, from_plain, named, real, to_plain
+from cfgd.solve.uncertainty import Information
 from cfgd.status import Status
 
 FORMAT = "cfgd solution 1"
@@ -151,6 +152,25 @@ def _history(field: str, given: Any) -> Any:
     return {name: from_plain(f"{field}[{name!r}]", entry) for name, entry in given.items()}
 
 
+def _plain_information(field: str, known: Information | None) -> Any:
+    if known is None:
+        return None
+    return {name: to_plain(f"{field}.{name}", entry) for name, entry in known._asdict().items()}
+
+
+def _information(field: str, given: Any) -> Information | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict) or set(given) != set(Information._fields):
+        raise DamageError(field, f"have {', '.join(Information._fields)}", named(given))
+    matrix, root = (_numbers(f"{field}.{name}", given[name]) for name in ("matrix", "root"))
+    d = np.size(root)
+    for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
+        if np.shape(entry) != shape:
+            raise DamageError(f"{field}.{name}", f"have shape {shape}", np.shape(entry))
+    return Information(matrix, root, real(f"{field}.factor", given["factor"]))
+
+
 # in the order of the file: what is long comes last
 Codec = tuple[Callable[[str, Any], Any], Callable[[str, Any], Any]]
 FIELDS: dict[str, Codec] = {
@@ -166,5 +186,6 @@ FIELDS: dict[str, Codec] = {
     "how": (_sentence, _sentence),
     "rate": (_plain_real, _real_or_none),
     "x": (to_plain, from_plain),
+    "information": (_plain_information, _information),
     "history": (_plain_history, _history),
 }

@@ -136,7 +136,7 @@ class Solution:
         For least squares s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom; for
         the negative logarithm of a likelihood, as of logistic or Poisson regression, the inverse of
         the Hessian. Known of fits by `Auto`; a penalty or a robust loss has none. Infinite where
-        the data do not determine the parameters. It is not written by `to_json`.
+        the data do not determine the parameters.
 
         >>> import cfgd, numpy as np
         >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
