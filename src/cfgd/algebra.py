@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit
 
 from cfgd.either import chosen, on_host, space
-from cfgd.types import Column, Data, Scalar, Vector
+from cfgd.types import Column, Data, DType, Scalar, Vector
 
 
 def inner(a: Column, b: Column) -> Scalar:
     """<a, b>."""
-    on_host = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
-    return np.dot(a, b) if on_host else jnp.dot(a, b)
+    here = type(a) is np.ndarray and type(b) is np.ndarray
+    return a.dot(b) if here else jnp.dot(a, b)
+
+
+@functools.cache
+def _eps_of(dtype: DType) -> np.floating:
+    return np.finfo(dtype).eps
+
+
+def eps_of(x: Scalar | Vector) -> np.floating:
+    """What rounding does to one, in the precision of x; asked for in every step."""
+    return _eps_of(x.dtype)
 
 
 def logistic(u: Data) -> Data:

@@ -48,6 +48,18 @@ def branch(flag: Flag, then: Callable[[], T], otherwise: Callable[[], T]) -> T:
     return jax.lax.cond(flag, then, otherwise)
 
 
+def smaller(a: T, b: T) -> T:
+    """Of two numbers; NumPy's own function is made for arrays."""
+    return chosen(a < b, a, b)  # type: ignore[operator]
+
+
+def masked(flag: Flag, v: Vector) -> Vector:
+    """v, or zeros."""
+    if isinstance(flag, np.bool_):
+        return v if flag else np.zeros_like(v)
+    return v * flag
+
+
 def repeat(goes: Callable[[T], Flag], once: Callable[[T], T], at: T, on_host: bool) -> T:
     """`once` again and again, while `goes` says so."""
     if not on_host:
@@ -66,11 +78,13 @@ def put(rows: Any, j: Any, row: Any) -> Any:
 
 
 def shifted(R: Any, column: Any, corner: Any) -> Any:
-    """A triangle without its first row and column, and with one more of each at the end."""
+    """A triangle without its first row and column, and with one more of each at the end.
+
+    On the host in place, as above.
+    """
     if on_host(R):
-        new = np.zeros_like(R)
-        new[:-1, :-1], new[:, -1], new[-1, -1] = R[1:, 1:], column, corner
-        return new
+        R[:-1, :-1], R[:, -1], R[-1, -1] = R[1:, 1:], column, corner
+        return R
     new = jnp.zeros_like(R).at[:-1, :-1].set(R[1:, 1:])
     return new.at[:, -1].set(column).at[-1, -1].set(corner)
 
@@ -148,4 +162,11 @@ def eigenvalues(A: Any) -> tuple[Any, Any]:
 
 
 def _of(A: Any, name: str) -> Any:
-    return getattr(lapack, ("s" if A.dtype == np.float32 else "d") + name)
+    return _ROUTINES[A.dtype.char, name]
+
+
+_ROUTINES = {
+    (char, name): getattr(lapack, letter + name)
+    for char, letter in (("f", "s"), ("d", "d"))
+    for name in ("trtrs", "potrf", "potrs")
+}

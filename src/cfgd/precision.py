@@ -70,6 +70,12 @@ def _cast(array: Any, dtype: DType) -> jax.Array:
     return jnp.asarray(as_array(array), dtype if floats else None)
 
 
+def fetched(tree: Any) -> Any:
+    """JAX's arrays as NumPy's, all at once; a tree without any as it is, which is for nothing."""
+    some = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(tree))
+    return jax.device_get(tree) if some else tree
+
+
 def to_numpy(tree: Any) -> Any:
     """Every JAX array as NumPy; what is traced stays as it is."""
     return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_known(leaf) else leaf, tree)

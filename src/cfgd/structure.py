@@ -55,8 +55,10 @@ class Structure:
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 
     def ravel(self, x: Any) -> Vector:
+        """NumPy's where all of x is: to make an array of JAX takes as long as a small solve."""
         parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
-        return jnp.asarray(parts[0]) if len(parts) == 1 else jnp.concatenate(parts)
+        here = all(isinstance(part, np.ndarray) for part in parts)
+        return parts[0] if len(parts) == 1 else (np if here else jnp).concatenate(parts)
 
     def unravel(self, vector: Data) -> Any:
         """The tree back; leading axes of `vector` before its last one go along."""

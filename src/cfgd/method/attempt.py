@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.algebra import inner, size as size_of
+from cfgd.algebra import eps_of, inner, size as size_of
 from cfgd.either import branch, chosen, on_host, repeat, space
 from cfgd.method.damped import LEAST, Step, System
 from cfgd.method.outcome import Outcome, TikhonovState, goes, stays
@@ -80,10 +80,10 @@ def _once(
         lambda: (p, 0 * gamma),
     )
     value = branch(usable, lambda: objective.value(point.x - move), lambda: 0 * f + np.inf)
-    hidden = promise <= 1e3 * np.finfo(f.dtype).eps * abs(f)
+    hidden = promise <= 1e3 * eps_of(f) * abs(f)
     good = value <= f - 1e-4 * promise
     # where rounding hides the decrease, the gradient shows it
-    same = usable & hidden & ~good & (value <= f + np.finfo(f.dtype).eps ** 0.8 * abs(f))
+    same = usable & hidden & ~good & (value <= f + eps_of(f) ** 0.8 * abs(f))
 
     def falls() -> Flag:
         g = objective.at(point.x - move).gradient

@@ -7,7 +7,6 @@ follow from products with what was seen at the last few terminals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -20,11 +19,7 @@ from cfgd.method.tikhonov import Tikhonov
 from cfgd.objective.base import Objective
 from cfgd.types import Number, Scalar, Vector
 
-MODELS: dict[str, Callable[[], Method]] = {
-    "conjugate": Conjugate,
-    "tikhonov": Tikhonov,
-    "span": Span,
-}
+MODELS: dict[str, Method] = {"conjugate": Conjugate(), "tikhonov": Tikhonov(), "span": Span()}
 
 
 class Auto(Method):
@@ -89,7 +84,7 @@ class Auto(Method):
         if kind == "tikhonov" and not objective.has_model:
             wanted = "go with Residuals, ShallowNetwork or LinearModel"
             _check.fail("Auto", "model", wanted, f"{kind!r} for {objective.kind()}")
-        return MODELS[kind]()
+        return MODELS[kind]
 
     def describe(self, objective: Objective) -> str:
         return f"Auto: {self.on(objective).describe(objective)}"

@@ -43,10 +43,13 @@ class Info(Plain, eqx.Module):
 
 def ending(**ends: Flag) -> Count:
     """The code of the first status whose flag is set, else that of `running`."""
-    code: Any = np.int32(Status.running.code)
+    code: Any = _CODES["running"]
     for name, flag in reversed(ends.items()):
-        code = chosen(flag, np.int32(Status[name].code), code)
+        code = chosen(flag, _CODES[name], code)
     return code
+
+
+_CODES = {status.name: np.int32(status.code) for status in Status}
 
 
 class Tuning(NamedTuple):
@@ -63,7 +66,7 @@ class Tuning(NamedTuple):
     cost: float
 
 
-class Method(eqx.Module):
+class Method(Plain, eqx.Module):
     """One `step(objective, state) -> (state, info)`; every loop calls it.
 
     Its numbers stand in fields that say what they are (`settings.number`, `point`, `points`), in

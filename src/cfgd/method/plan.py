@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd.algebra import inner, size as size_of
-from cfgd.either import branch, chosen, space
+from cfgd.either import branch, chosen, smaller, space
 from cfgd.method.probe import noise
 from cfgd.method.scaling import first_step, furthest
 from cfgd.method.subspace import best_direction, looked_direction
@@ -79,7 +79,7 @@ def _trial(
     leaves: Flag,
 ) -> Trial:
     none = 0 * around.memory.newest
-    part = space(p).minimum(reach, furthest(around.point.x, around.start.x, p))
+    part = smaller(furthest(around.point.x, around.start.x, p), reach)
     t = chosen(leaves, reach, part)  # at a saddle the size of x may say nothing
     return Trial(p, slope, t, none, eta, gamma, none - 1, leaves)
 

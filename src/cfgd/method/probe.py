@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.algebra import inner, size as size_of
-from cfgd.either import chosen, made, on_host, repeat, space
+from cfgd.algebra import eps_of, inner, size as size_of
+from cfgd.either import branch, chosen, made, on_host, repeat, space
 from cfgd.method.subspace import TERMINALS, Memory, is_small
 from cfgd.method.trial import Around, Start, Trial
 from cfgd.objective.base import Objective
@@ -27,7 +27,7 @@ def directions(d: int) -> int:
 
 def noise(g: Vector) -> Any:
     """What rounding leaves of curvatures from differences, as a part of the largest one."""
-    return 8 * np.finfo(g.dtype).eps ** (2 / 3 if is_small(g.size) else 1 / 2)
+    return 8 * eps_of(g) ** (2 / 3 if is_small(g.size) else 1 / 2)
 
 
 def probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memory:
@@ -38,14 +38,14 @@ def probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memor
 
 def next_probe(around: Around, first: Flag, last: Count) -> tuple[Memory, Trial]:
     """The memory, empty before the `first` probe, and the probe after the `last` one."""
-    memory = chosen(first, around.memory.emptied(), around.memory)
+    memory = branch(first, around.memory.emptied, lambda: around.memory)
     return memory, _probe(memory, around, chosen(first, 0 * last, last + 1))
 
 
 def _probe(memory: Memory, around: Around, number: Count) -> Trial:
     """A trial that looks around x."""
     P, size, xp = around.P, around.size(), space(around.P)
-    eps, one = np.finfo(P.dtype).eps, 0 * size + 1
+    eps, one = eps_of(P), 0 * size + 1
     typical = chosen(size > 0, size, one)
     if is_small(P.size):
         own = xp.arange(P.size) == number // 2

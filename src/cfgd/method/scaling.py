@@ -43,28 +43,23 @@ def furthest(x: Vector, x0: Vector, p: Vector) -> Scalar:
     return branch(inner(p, p) > FURTHEST**2 * typical2, part, lambda: one)
 
 
-def scale_of(objective: Objective, scaling: Vector) -> Vector:
-    """P: the diagonal made positive."""
-    return positive(scaling, 1e-30 if objective.scaled_by is None else 1e-8)
-
-
-def new_scaling(objective: Objective, D: Vector, at: Point, pair: Pair, k: Count) -> Vector:
-    """The curvature diagonal: the objective's own, else kept up to date by the gradients seen."""
+def new_scaling(objective: Objective, P: Vector, at: Point, pair: Pair, k: Count) -> Vector:
+    """P: the objective's own diagonal made positive, else one that the gradients seen keep true."""
     if objective.scaled_by is not None:
-        return objective.scaling_at(at)
+        return positive(objective.scaling_at(at))
 
     def updated() -> Vector:
-        old = branch(k == 0, lambda: first_scaling(pair), lambda: D)
+        old = branch(k == 0, lambda: first_scaling(pair), lambda: P)
         return _secant_diagonal(old, pair)
 
-    return branch(k < 0, lambda: D, updated)
+    return branch(k < 0, lambda: P, updated)
 
 
-def probed_scaling(objective: Objective, D: Vector, memory: Memory) -> Vector:
+def probed_scaling(objective: Objective, P: Vector, memory: Memory) -> Vector:
     """That of probes along every coordinate."""
-    if objective.scaled_by is not None or not is_small(D.size):
-        return D
-    return abs(memory.changes.diagonal() / memory.steps.diagonal())
+    if objective.scaled_by is not None or not is_small(P.size):
+        return P
+    return positive(memory.changes.diagonal() / memory.steps.diagonal(), 1e-30)
 
 
 def first_scaling(pair: Pair) -> Vector:
@@ -85,6 +80,7 @@ def _secant_diagonal(D: Vector, pair: Pair) -> Vector:
 
     def updated() -> Vector:
         new = D - weighted * (weighted / size) + change * (change / pair.along)
-        return chosen((new.min() > 0) & (new.max() < np.inf), new, D)
+        return chosen(new.min() > 0, new, D)
 
-    return branch(pair.grew & (size > 0), updated, lambda: D)
+    finite = pair.squares / chosen(pair.grew, pair.along, 1 + 0 * size) < np.inf
+    return branch(pair.grew & finite & (size > 0), updated, lambda: D)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.algebra import inner
-from cfgd.either import branch, chosen, made, replaced, space
+from cfgd.algebra import eps_of, inner
+from cfgd.either import branch, chosen, made, replaced, smaller, space
 from cfgd.method.base import Info, Method, State, ending
 from cfgd.method.plan import plan_of_probes, plan_of_steps
 from cfgd.method.probe import next_probe, probed, probes
-from cfgd.method.scaling import new_scaling, probed_scaling, scale_of
+from cfgd.method.scaling import new_scaling, probed_scaling
 from cfgd.method.subspace import TERMINALS, Memory, Pair, is_small
-from cfgd.method.trial import Around, Start, Trial, decreases, hidden, judged, shorter
+from cfgd.method.trial import Around, Start, Trial, judged, shorter
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Number, Scalar, Vector
@@ -41,7 +41,7 @@ class SpanState(State):
     norm2: Scalar  # |g|^2 there
     gamma: Scalar
     memory: Memory
-    scaling: Vector
+    scaling: Vector  # P, positive
     reach: Scalar  # of a direction, the part that is tried first
     trial: Trial
     looked: Flag  # the memory is of probes around the point
@@ -128,21 +128,23 @@ def _told(
     """The state after a look at where the trial leads."""
     trial, old = state.trial, state.point
     at = objective.at(old.x - trial.t * trial.p)
-    tiny = np.finfo(old.x.dtype).tiny * objective.resolution
-    hides = hidden(trial, old, tiny)
-    value = judged(trial, old, at, hides, tiny)
     norm2 = inner(at.gradient, at.gradient)
-    finite = (abs(value) < np.inf) & (norm2 < np.inf)
-    first, probing = state.k < 0, trial.probe >= 0
-    accepted = first | (~probing & finite & decreases(trial, old, value, hides))
+    finite = (abs(at.value) < np.inf) & (norm2 < np.inf)
+    first, stepping = state.k < 0, trial.probe < 0
+    good, value = branch(
+        stepping,
+        lambda: judged(trial, old, at, objective.resolution),
+        lambda: (stepping, at.value),
+    )
+    accepted = first | (stepping & finite & good)
     look = Look(at, value, norm2, finite, floor, tolerance)
     return branch(
         accepted,
         lambda: _accepted(objective, state, look, first),
         lambda: branch(
-            probing,
-            lambda: _probed(objective, state, look),
+            stepping,
             lambda: _rejected(objective, state, look),
+            lambda: _probed(objective, state, look),
         ),
     )
 
@@ -168,13 +170,14 @@ def _accepted(
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))
     scaling = new_scaling(objective, state.scaling, at, pair, state.k)
-    eps = np.finfo(at.x.dtype).eps
+    eps = eps_of(at.x)
     better = (look.value < old.value - 4 * eps * abs(old.value)) | (norm2 < state.least / 2)
     idle = chosen(better | first, 0 * state.idle, state.idle + 1)
+    one = 0 * norm2 + 1
     # where steps had to be shortened, the next one begins shorter, too
-    reach = chosen(first, state.reach, space(norm2).minimum(LONGER * trial.t, 1))
+    reach = chosen(first, state.reach, smaller(LONGER * trial.t, one))
     near = norm2 <= look.floor
-    around = Around(memory, point, start, scale_of(objective, scaling))
+    around = Around(memory, point, start, scaling)
     plan = plan_of_steps(objective, around, pair.step, reach, first, near, look.tolerance)
     stuck, blind = idle >= TOO_IDLE, chosen(first, state.blind, state.blind + 1)
     asks = (near & plan.quiet & (norm2 <= state.asked / 100)) | (idle == IDLE) | stuck
@@ -197,16 +200,17 @@ def _accepted(
         scaling=scaling,
         reach=reach,
         trial=next_trial,
-        looked=~asks & asks,
+        looked=idle < 0,
         stuck=stuck,
         asked=state.asked,
         idle=idle,
         blind=blind,
-        least=space(norm2).minimum(state.least, norm2),
+        least=smaller(norm2, state.least),
         start=start,
     )
-    ends = ending(unbounded=~first & start.is_far_above(at.value), nonfinite=~look.finite)
-    return after, _info(after, ends, ~first)
+    falls = start.is_far_above(at.value) & (state.k >= 0)
+    ends = ending(unbounded=falls, nonfinite=~look.finite)
+    return after, _info(after, ends, state.k >= 0)
 
 
 def _rejected(objective: Objective, state: SpanState, look: Look) -> tuple[SpanState, Info]:
@@ -217,8 +221,7 @@ def _rejected(objective: Objective, state: SpanState, look: Look) -> tuple[SpanS
     asks, end = stuck & ~state.looked, gave_up & state.looked
 
     def probe() -> tuple[Memory, Trial]:
-        P = scale_of(objective, state.scaling)
-        return next_probe(Around(state.memory, point, start, P), asks, trial.probe)
+        return next_probe(Around(state.memory, point, start, state.scaling), asks, trial.probe)
 
     memory, next_trial = branch(
         asks, probe, lambda: (state.memory, shorter(trial, point, look.value))
@@ -231,7 +234,7 @@ def _rejected(objective: Objective, state: SpanState, look: Look) -> tuple[SpanS
         stalled=end,
     )
     after = replaced(state, memory=memory, trial=next_trial, stuck=stuck)
-    return after, _info(after, ends, asks & ~asks)
+    return after, _info(after, ends, state.k < 0)
 
 
 def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanState, Info]:
@@ -242,15 +245,13 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
     start, norm2, one = state.start, state.norm2, 0 * state.reach + 1
 
     def again() -> tuple[SpanState, Count]:
-        P = scale_of(objective, state.scaling)
-        rest, next_trial = next_probe(
-            Around(memory, point, start, P), ~seen_all & seen_all, trial.probe
-        )
+        around = Around(memory, point, start, state.scaling)
+        rest, next_trial = next_probe(around, ~seen_all & seen_all, trial.probe)
         return replaced(state, memory=rest, trial=next_trial), ending()
 
     def all_seen() -> tuple[SpanState, Count]:
         scaling = probed_scaling(objective, state.scaling, memory)
-        around = Around(memory, point, start, scale_of(objective, scaling))
+        around = Around(memory, point, start, scaling)
         near = norm2 <= look.floor
         plan = plan_of_probes(around, near, look.tolerance)
         end = state.idle >= TOO_IDLE
@@ -272,14 +273,14 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
         )
 
     after, ends = branch(seen_all, all_seen, again)
-    return after, _info(after, ends, seen_all & ~seen_all)
+    return after, _info(after, ends, state.k < 0)
 
 
 def _steep(norm2: Scalar, start: Start) -> Flag:
-    eps = np.finfo(norm2.dtype).eps
+    eps = eps_of(norm2)
     return (start.norm > 0) & (norm2 > start.norm**2 / eps**1.2)
 
 
 def _info(state: SpanState, ends: Count, moved: Flag) -> Info:
-    one = 0 * state.reach + 1
-    return made(Info, norm2=state.norm2, cost=one, reset=moved & ~moved, ending=ends, moved=moved)
+    one, no = 0 * state.reach + 1, state.idle < 0
+    return made(Info, norm2=state.norm2, cost=one, reset=no, ending=ends, moved=moved)

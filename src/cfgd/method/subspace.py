@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from cfgd.algebra import inner, size as size_of
+from cfgd.algebra import eps_of, inner, size as size_of
 from cfgd.either import (
     branch,
     chosen,
     eigenvalues,
+    masked,
+    on_host,
     put,
     shifted,
     space,
@@ -80,7 +83,8 @@ class Memory(NamedTuple):
         """With one more step in place of the oldest one."""
         step, change, along, _, grew = pair
         j = (self.newest + 1) % TERMINALS
-        steps, changes = put(self.steps, j, step * grew), put(self.changes, j, change * grew)
+        steps = put(self.steps, j, masked(grew, step))
+        changes = put(self.changes, j, masked(grew, change))
         column = (steps @ changes[j])[rows_of(OLDEST_FIRST, j)]
         triangle = shifted(self.triangle, column, chosen(grew, along, 0 * along + 1))
         last, along = chosen(grew, j, self.last), chosen(grew, along, self.along)
@@ -109,7 +113,7 @@ class Memory(NamedTuple):
 
 
 def rows_of(table: np.ndarray, j: Count) -> Any:
-    return space(j).asarray(table)[j]
+    return table[j] if on_host(j) else jnp.asarray(table)[j]
 
 
 class Direction(NamedTuple):
@@ -180,7 +184,7 @@ def looked_direction(
     Where such a direction moves coordinates that went `far`, it leads to infinity, and promises
     that.
     """
-    xp, eps = space(g), np.finfo(g.dtype).eps
+    xp, eps = space(g), eps_of(g)
     norms = xp.sqrt((memory.steps * P * memory.steps).sum(1))
     scale = (norms > 0) / xp.where(norms > 0, norms, 1)
     among = scale[:, None] * (memory.steps @ memory.changes.T) * scale

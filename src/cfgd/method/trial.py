@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd.algebra import inner, size as size_of
-from cfgd.either import branch, chosen, space
+from cfgd.algebra import eps_of, inner, size as size_of
+from cfgd.either import branch, chosen, smaller, space
 from cfgd.method.subspace import Memory
 from cfgd.objective.line import Point
-from cfgd.types import Count, Flag, Scalar, Vector
+from cfgd.types import Count, Flag, Number, Scalar, Vector
 
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
@@ -45,7 +45,7 @@ class Start(NamedTuple):
 
     def is_far_above(self, value: Scalar) -> Flag:
         """Whether f fell by 1/eps^2 times all that the start knows of: it falls without end."""
-        eps = np.finfo(self.x.dtype).eps
+        eps = eps_of(self.x)
         return (self.known > 0) & (value < self.value - self.known / eps**2) | (value == -np.inf)
 
 
@@ -63,33 +63,25 @@ class Around(NamedTuple):
         return size_of(x, self.P) + AWAY * size_of(x - x0, self.P)
 
 
-def judged(trial: Trial, point: Point, at: Point, hides: Flag, least: Scalar) -> Scalar:
-    """The value at a trial; where rounding `hides` it, slopes at both ends say what is no increase.
+def judged(trial: Trial, point: Point, at: Point, resolution: Number) -> tuple[Flag, Scalar]:
+    """Whether f(x - t p) <= f(x) - t <g, p> / 10^4, and the value as it counts.
 
-    `least` is the difference of two values that is seen, however small they are.
+    Where rounding may hide the decrease that a trial promises, any non-increase will do, and slopes
+    at both ends say what is none. `resolution` is that of values, however small they are.
     """
-    value, eps = point.value, np.finfo(point.value.dtype).eps
+    value, eps = point.value, eps_of(point.value)
+    enough = at.value <= value - 1e-4 * trial.t * trial.slope
+    enough = enough & (~trial.leaves | (at.value < value))
 
-    def by_slopes() -> Scalar:
+    def by_slopes() -> tuple[Flag, Scalar]:
+        least = np.finfo(value.dtype).tiny * resolution
+        hides = trial.slope <= eps**0.6 * abs(value) + 1e3 * least
         flat = inner(at.gradient, trial.p) >= -0.8 * trial.slope
-        same = flat & (at.value <= value + eps**0.8 * abs(value) + least)
-        return chosen(same, space(value).minimum(at.value, value), at.value)
+        same = hides & flat & (at.value <= value + eps**0.8 * abs(value) + least)
+        seen = chosen(same, smaller(at.value, value), at.value)
+        return hides & (seen <= value), seen
 
-    return branch(hides, by_slopes, lambda: at.value)
-
-
-def hidden(trial: Trial, point: Point, least: Scalar) -> Flag:
-    """Whether rounding may hide the decrease that a trial promises."""
-    value = point.value
-    hides = trial.slope <= np.finfo(value.dtype).eps ** 0.6 * abs(value) + 1e3 * least
-    return hides & ~trial.leaves
-
-
-def decreases(trial: Trial, point: Point, value: Scalar, hides: Flag) -> Flag:
-    """f(x - t p) <= f(x) - t <g, p> / 10^4, or any non-increase where rounding hides it."""
-    enough = value <= point.value - 1e-4 * trial.t * trial.slope
-    enough = enough & (~trial.leaves | (value < point.value))
-    return enough | (hides & (value <= point.value))
+    return branch(enough | trial.leaves, lambda: (enough, at.value), by_slopes)
 
 
 def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:

@@ -164,6 +164,9 @@ class Residuals(Objective):
     def has_model(self) -> bool:
         return True
 
+    def model_shape(self, point: Point) -> tuple[int, ...]:
+        return point.carried.size, point.x.size
+
     def model(self, point: Point) -> Model:
         root, r = self._weighted(point.carried)
         return Model(jnp.asarray(root)[:, None] * self.jacobian(point.x), r=r)

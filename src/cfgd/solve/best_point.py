@@ -5,11 +5,12 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 
+from cfgd.either import Plain, made
 from cfgd.objective.line import Point
 from cfgd.types import Flag, Scalar, Vector
 
 
-class Best(eqx.Module):
+class Best(Plain, eqx.Module):
     """The least finite value seen, and where; of equal values the latest."""
 
     value: Scalar
@@ -17,7 +18,7 @@ class Best(eqx.Module):
 
     @classmethod
     def of(cls, point: Point) -> Best:
-        return cls(point.value, point.x)
+        return made(cls, value=point.value, x=point.x)
 
     def or_better(self, point: Point, over: Flag) -> Best:
         """With the point, unless the run was `over` before it."""

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from cfgd.algebra import inner
-from cfgd.either import space
+from cfgd.either import Plain, space
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
@@ -86,7 +86,7 @@ class Carry(eqx.Module):
 Made: TypeAlias = tuple[Carry, Rows, Int[Array, " rows"], Count, Count]
 
 
-class Loop(eqx.Module):
+class Loop(Plain, eqx.Module):
     """How a chunk runs: all that is fixed for a run and shared by its chunks."""
 
     records: Mapping[str, Callable[[State], Array]]

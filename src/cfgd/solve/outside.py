@@ -144,27 +144,31 @@ class Outside:
         self.last: Any = None
         model = _of_model(self.whole, self._look, x0)
         self.objective = made(Watched, least=least, at=self._look, **model)
-        info = self._step(goal)
-        if info is None:
-            return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
-        self.floor = np.asarray(goal.floor(info.norm2))[()]
-        row = jax.tree.map(np.asarray, self._row(info))
-        return self._carry(info.norm2, self._code(goal, info)), row
+        with self._quiet():
+            info = self._step(goal.tolerance[()])
+            if info is None:
+                return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
+            self.floor = np.asarray(goal.floor(info.norm2))[()]
+            row = {name: np.asarray(entry) for name, entry in self._row(info).items()}
+            return self._carry(info.norm2, self._code(goal, info)), row
 
     def __call__(
         self, carry: Carry, length: int, last: Any, goal: Goal
     ) -> tuple[Carry, Rows, np.ndarray]:
         """At most `length` iterations: the carry, rows and the iterations they are of."""
+        with self._quiet():
+            return self._walk(carry, length, last, goal)
+
+    def _walk(
+        self, carry: Carry, length: int, last: Any, goal: Goal
+    ) -> tuple[Carry, Rows, np.ndarray]:
         base, every, code = self.iterations, self.loop.every, int(carry.tally.code)
         labels: list[int] = []
         rows: list[Rows] = []
-        info, norm2 = None, carry.tally.norm2
-        while (
-            code == RUNNING
-            and self.iterations < min(base + length, last)
-            and len(rows) < self.loop.capacity
-        ):
-            info = self._step(goal)
+        info, norm2, tolerance = None, carry.tally.norm2, goal.tolerance[()]
+        end, capacity = min(base + length, int(last)), self.loop.capacity
+        while code == RUNNING and self.iterations < end and len(rows) < capacity:
+            info = self._step(tolerance)
             if info is None:
                 break
             norm2, code = info.norm2, self._code(goal, info)
@@ -176,7 +180,7 @@ class Outside:
         if info is not None and self.iterations > max([base, *labels[-1:]]):
             labels.append(self.iterations)  # the last one, wherever it is
             rows.append(self._row(info))
-        joined = jax.tree.map(lambda *parts: np.stack(parts), *rows) if rows else {}
+        joined = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
         return self._carry(norm2, code), joined, np.asarray(labels, int)
 
     def information(self, x: Any) -> Information | None:
@@ -195,10 +199,13 @@ class Outside:
         return Information(np.asarray(matrix), np.sqrt(D), factor)
 
     def _look(self, x: Vector) -> Point:
-        if self.last is not None and np.array_equal(x, self.last.x):
-            return self.last  # a step asks for its value first
-        with np.errstate(**self.errors):  # the user's function may warn
+        if self.whole.has_model and self.last is not None and np.array_equal(x, self.last.x):
+            return self.last  # a step on a model asks for its value first
+        np.seterr(**self.errors)  # the user's function may warn
+        try:
             seen = self.see(x)
+        finally:
+            np.seterr(all="ignore")
         if seen is None:
             raise UnseenError
         self.looks += 1
@@ -207,13 +214,15 @@ class Outside:
         self.last = made(Point, x=x, value=value, gradient=gradient, carried=carried)
         return self.last
 
-    def _step(self, goal: Goal) -> Any:
-        """One look and what comes of it; None where nothing can be seen."""
+    def _quiet(self) -> np.errstate:
+        """Only the step's own warnings are silenced, not the user's."""
         self.errors: Any = np.geterr()
+        return np.errstate(all="ignore")
+
+    def _step(self, tolerance: Any) -> Any:
+        """One look and what comes of it; None where nothing can be seen."""
         try:
-            with np.errstate(all="ignore"):
-                tolerance: Any = goal.tolerance[()]
-                self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
+            self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
         except UnseenError:
             return None
         self.cost += float(info.cost)
@@ -222,9 +231,9 @@ class Outside:
     def _code(self, goal: Goal, info: Any) -> int:
         """Of the status after a step."""
         ends, value = int(info.ending), self.state.point.value
-        bad = not (abs(value) < np.inf and info.norm2 < np.inf)
         if ends != RUNNING:
             return ends
+        bad = not (abs(value) < np.inf and info.norm2 < np.inf)
         return NONFINITE if bad else CONVERGED if goal.met(info.norm2) else RUNNING
 
     def _row(self, info: Any) -> Rows:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.given import as_array
 from cfgd.method.base import Method, Tuning
 from cfgd.method.settings import rows_of
 from cfgd.objective.base import Objective
@@ -57,7 +58,7 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
     dtype = precision_of(x0, objective)
     x0 = widened(starts[0], dtype)  # in the user's precision, hence here
     with in_precision(dtype):
-        vectors = [cast(structure.ravel(x), dtype) for x in starts]
+        vectors = [_vector(structure, x, dtype) for x in starts]
         d = vectors[0].size
         objective = objective.flat(structure)
         objective.check(options.owner, vectors[0])
@@ -106,6 +107,14 @@ def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list
     also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {d})"
     got = "a pytree" if shape is None else shape
     _check.fail(owner, "x0", f"have shape ({d},){also}", got)
+
+
+def _vector(structure: Structure, x: Any, dtype: Any) -> Any:
+    """A start of our own, of the kind that was given."""
+    vector = structure.ravel(x)
+    if isinstance(vector, np.ndarray):
+        return np.array(as_array(vector), dtype)
+    return cast(vector, dtype)
 
 
 def _method(

@@ -7,16 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.either import replaced
 from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
-from cfgd.precision import in_precision
+from cfgd.precision import fetched, in_precision
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
@@ -69,7 +68,7 @@ class Run:
         meter = Progress(self.last, options.progress)
         carry, row, goal = self._begin()
         objective = self.objective  # in units in which its squares can be computed
-        tally = jax.device_get(carry.tally)
+        tally = fetched(carry.tally)
         self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
         length, status = problem.loop.block, None
@@ -82,7 +81,7 @@ class Run:
                     self.walk = Inside(problem.loop, objective, problem.method)
                 wanted = self._whole(length), np.int32(self.last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
-                seen, best = jax.device_get((after.tally, after.best.value))
+                seen, best = fetched((after.tally, after.best.value))
                 history.add(rows, labels)
                 # together, so that an interruption leaves nothing half done
                 carry, tally = after, seen
@@ -90,21 +89,21 @@ class Run:
                 length = self._length(length, made, time.perf_counter() - tick)
                 error = objective.error()
                 if error is not None:
-                    raise _with(error, self._solution(carry, Status.nonfinite, history))
+                    raise _with(error, self._solution(carry, tally, Status.nonfinite, history))
                 status = self._status(tally)
                 meter.update(*self._seen(tally, best))
                 if options.callback is not None and status is None:
-                    status = self._called_back(carry, history)
+                    status = self._called_back(carry, tally, history)
         except KeyboardInterrupt:
             status = Status.interrupted
         ended = status in (Status.max_iterations, Status.stages_done)
         if ended and not problem.method.judges:
             carry = bind(settle, problem.loop, objective, problem.method)(carry, goal)
-            tally = jax.device_get(carry.tally)
+            tally = fetched(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
-        return self._solution(carry, status, history)
+        return self._solution(carry, tally, status, history)
 
     def _begin(self) -> tuple[Carry, Any, Goal]:
         """Iteration 0, its row and the goal, of f or, where squares of its gradient are lost, c f.
@@ -145,9 +144,9 @@ class Run:
             self.walk = Inside(problem.loop, objective, problem.method)
         return self.walk.begin(problem.start, goal)
 
-    def _called_back(self, carry: Carry, history: History) -> Status | None:
+    def _called_back(self, carry: Carry, tally: Any, history: History) -> Status | None:
         """What the callback wants; an error of its own goes up with the solution so far."""
-        so_far = self._solution(carry, Status.running, history)
+        so_far = self._solution(carry, tally, Status.running, history)
         assert self.options.callback is not None
         try:
             return Status.callback if self.options.callback(so_far) else None
@@ -203,24 +202,22 @@ class Run:
         """The best point by value, or the last one, looked at; and how many looks it took."""
         problem, most = self.problem, np.inf
         point = carry.state.point
-        last, best, x, x_best = jax.device_get(
-            (point.value, carry.best.value, point.x, carry.best.x)
-        )
+        last, best, x, x_best = fetched((point.value, carry.best.value, point.x, carry.best.x))
         # the last point of a run that broke off may lie beyond its end
-        take_last = np.isin(tally.code, (RUNNING, CONVERGED))
+        take_last = (tally.code == RUNNING) | (tally.code == CONVERGED)
         if problem.method.seeks_minimiser:
             take_last = take_last & as_good(self.objective, last, best, self.value0)
             most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
             seen = getattr(carry.state, "seen")  # noqa: B009 - of the states of such methods
-            return eqx.tree_at(lambda point: point.value, point, seen), 0
+            return replaced(point, value=seen), 0
         x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
         see = bind(look, problem.loop, self.objective)
         point, looks = looked_at(self.objective, see, x, x_best, start, most)
         return point, looks - 1
 
-    def _solution(self, carry: Carry, status: Status, history: History) -> Solution:
-        problem, tally = self.problem, jax.device_get(carry.tally)
+    def _solution(self, carry: Carry, tally: Any, status: Status, history: History) -> Solution:
+        problem = self.problem
         tuning, one = problem.tuning, problem.rows is None
         point, more = self._best_point(carry, tally)
         value, norms = np.asarray(point.value), _norms(np.asarray(point.gradient))
