@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.algebra import eps_of, inner, size as size_of
-from cfgd.either import branch, chosen, made, on_host, repeat, space
+from cfgd.either import branch, chosen, made, on_host, put, repeat, smaller, space
 from cfgd.method.subspace import TERMINALS, Memory, is_small
 from cfgd.method.trial import Around, Start, Trial
 from cfgd.objective.base import Objective
@@ -48,13 +48,15 @@ def _probe(memory: Memory, around: Around, number: Count) -> Trial:
     eps, one = eps_of(P), 0 * size + 1
     typical = chosen(size > 0, size, one)
     if is_small(P.size):
-        own = xp.arange(P.size) == number // 2
-        x, x0 = around.point.x, around.start.x
+        j, x, x0 = number // 2, around.point.x, around.start.x
         # a coordinate without curvature is moved no further than the others are large
-        others = xp.sqrt(xp.maximum((x * x).mean(), (x0 * x0).mean()))
-        least = xp.minimum(1e-3 * typical / xp.sqrt(P), chosen(others > 0, others, one))
-        reach = xp.maximum(abs(x), least)
-        p = own * (eps ** (1 / 3) * (2 * (number % 2) - 1) * reach)
+        squares, first = inner(x, x), inner(x0, x0)
+        others = xp.sqrt(chosen(squares < first, first, squares) / x.size)
+        least = smaller(1e-3 * typical / xp.sqrt(P[j]), chosen(others > 0, others, one))
+        reach = chosen(abs(x[j]) < least, least, abs(x[j]))
+        sign = 2 * (number % 2) - 1
+        p = xp.zeros_like(x)
+        p = put(p, j, eps ** (1 / 3) * sign * reach)
     else:
         p = -(eps**0.5) * typical * _krylov(memory, around, number)
     return Trial(p, 0 * one, one, 0 * number, one * np.nan, one * np.nan, number, size < 0)
