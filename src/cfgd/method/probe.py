@@ -54,9 +54,8 @@ def _probe(memory: Memory, around: Around, number: Count) -> Trial:
         others = xp.sqrt(chosen(squares < first, first, squares) / x.size)
         least = smaller(1e-3 * typical / xp.sqrt(P[j]), chosen(others > 0, others, one))
         reach = chosen(abs(x[j]) < least, least, abs(x[j]))
-        sign = 2 * (number % 2) - 1
-        p = xp.zeros_like(x)
-        p = put(p, j, eps ** (1 / 3) * sign * reach)
+        ahead = eps ** (1 / 3) * reach
+        p = put(xp.zeros_like(x), j, chosen(number % 2 == 0, -ahead, ahead))
     else:
         p = -(eps**0.5) * typical * _krylov(memory, around, number)
     return Trial(p, 0 * one, one, 0 * number, one * np.nan, one * np.nan, number, size < 0)
