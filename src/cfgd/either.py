@@ -77,6 +77,14 @@ def put(rows: Any, j: Any, row: Any) -> Any:
     return rows
 
 
+def kept_rows(rows: Any, keep: Any) -> Any:
+    """`rows` with zeros in place of those that are not kept; on the host in place."""
+    if not on_host(rows):
+        return keep[:, None] * rows
+    rows[~keep] = 0
+    return rows
+
+
 def shifted(R: Any, column: Any, corner: Any) -> Any:
     """A triangle without its first row and column, and with one more of each at the end.
 

@@ -14,11 +14,13 @@ import equinox as eqx
 from cfgd import _check
 from cfgd.method.base import Info, Method, State
 from cfgd.method.conjugate import Conjugate
+from cfgd.method.relay import Relay
 from cfgd.method.span import Span
 from cfgd.method.tikhonov import Tikhonov
 from cfgd.objective.base import Objective
 from cfgd.types import Number, Scalar, Vector
 
+RELAY = Relay()
 MODELS: dict[str, Method] = {"conjugate": Conjugate(), "tikhonov": Tikhonov(), "span": Span()}
 
 
@@ -36,8 +38,10 @@ class Auto(Method):
     its diagonal, kept from shrinking: the step of Levenberg and Marquardt. gamma falls as the model
     proves true; a step along which residuals accelerate is bent accordingly; every step is a
     decrease. The smaller of J'J and JJ' is factored; where that takes more than 2e9 products of
-    numbers, or X is sparse, conjugate iterations on products take its place. An iteration costs one
-    matrix and a few values.
+    numbers (and, of a linear model, more than 512 columns), or X is sparse, conjugate iterations on
+    products take its place. An iteration costs one matrix and a few values. On a linear model with
+    more than 120 columns, or a sparse one, a matrix costs many gradients, and on well scaled data
+    few are needed: the span below goes first, for as many iterations as six matrices cost.
 
     On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
     last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
@@ -76,6 +80,8 @@ class Auto(Method):
 
     def on(self, objective: Objective) -> Method:
         kind = self.model
+        if kind is None and objective.model_is_costly and not objective.is_quadratic:
+            return RELAY
         if kind is None:
             kind = "tikhonov" if objective.has_model else "span"
             kind = "conjugate" if objective.is_quadratic else kind

@@ -17,7 +17,7 @@ from cfgd.algebra import inner
 from cfgd.either import chosen, factored, on_host, repeat, space
 from cfgd.objective.base import Objective, kept
 from cfgd.objective.line import Point
-from cfgd.objective.model import is_affordable, is_wide
+from cfgd.objective.model import is_wide
 from cfgd.types import Count, Number, Scalar, Vector
 
 # of the gradient, what conjugate iterations leave at most, and how many there are at most
@@ -53,7 +53,7 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
     a `part` of the gradient at the start is left.
     """
     shape = objective.model_shape(point)
-    if shape is None or not is_affordable(shape):
+    if shape is None or not objective.affords(shape):
         P = kept(0 * old, objective.gauss_newton_diagonal(point))
         D = kept(old, P)
         way = partial(_by_products, objective, point, D, part)

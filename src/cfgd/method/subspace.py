@@ -13,6 +13,7 @@ from cfgd.either import (
     branch,
     chosen,
     eigenvalues,
+    kept_rows,
     masked,
     on_host,
     put,
@@ -77,7 +78,12 @@ class Memory(NamedTuple):
         return cls(steps, changes, xp.eye(n, dtype=x.dtype), none, none, zero, zero > 0)
 
     def emptied(self) -> Memory:
-        return Memory.empty(self.steps[0])
+        """On the host in place, as all that happens to it: it is what a run holds most of."""
+        if not on_host(self.steps):
+            return Memory.empty(self.steps[0])
+        steps, changes = self.steps, self.changes
+        steps[:] = changes[:] = 0
+        return Memory.empty(steps[0, :0])._replace(steps=steps, changes=changes)
 
     def then(self, pair: Pair) -> Memory:
         """With one more step in place of the oldest one."""
@@ -101,10 +107,11 @@ class Memory(NamedTuple):
     def settled(self) -> Memory:
         """The probes as steps, of which the last one is the newest."""
         xp, order = space(self.steps), rows_of(OLDEST_FIRST, self.newest)
-        lengths = xp.sqrt((self.steps**2).sum(1)) * xp.sqrt((self.changes**2).sum(1))
-        along = (self.steps * self.changes).sum(1)
+        squares = [xp.einsum("ij,ij->i", of, of) for of in (self.steps, self.changes)]
+        lengths = xp.sqrt(squares[0]) * xp.sqrt(squares[1])
+        along = xp.einsum("ij,ij->i", self.steps, self.changes)
         grew = along > 1e-12 * lengths
-        steps, changes = (grew[:, None] * of for of in (self.steps, self.changes))
+        steps, changes = (kept_rows(of, grew) for of in (self.steps, self.changes))
         products = xp.triu((steps @ changes.T)[order][:, order])
         triangle = products + xp.diag((~grew[order]).astype(steps.dtype))
         last = order[TERMINALS - 1 - grew[order][::-1].argmax()].astype(np.int32)

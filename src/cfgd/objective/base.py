@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from cfgd import _check
 from cfgd.either import Unbound, space
 from cfgd.objective.line import Line, Point, slope_along
-from cfgd.objective.model import Model, Normal, is_wide
+from cfgd.objective.model import Model, Normal, is_affordable, is_wide
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
@@ -211,6 +211,15 @@ class Objective(eqx.Module):
     def model_shape(self, point: Point) -> tuple[int, ...] | None:
         """Of its rows; None where they are better not written down."""
         return jax.eval_shape(self.model, point).J.shape
+
+    def affords(self, shape: tuple[int, ...]) -> bool:
+        """Whether rows of that shape are worth writing down and factoring."""
+        return is_affordable(shape)
+
+    @property
+    def model_is_costly(self) -> bool:
+        """Whether a run may be over for less than a few of its matrices cost."""
+        return False
 
     def model(self, point: Point) -> Model:
         """The matrix of Gauss and Newton, as rows whose squares it is the sum of."""

@@ -13,12 +13,16 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check
+from cfgd.either import on_host, space
 from cfgd.objective.samples import sum_of_parts
 from cfgd.precision import own_promotion
-from cfgd.types import Data, DType, Samples, Vector, Vectors
+from cfgd.types import Data, DType, Matrix, Samples, Vector, Vectors
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
 CACHE_NUMBERS = 2**15
+
+# of a block of rows whose products with one another are summed: 2 MiB of float64
+BLOCK_NUMBERS = 2**18
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
 Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
@@ -65,12 +69,20 @@ class Dense(eqx.Module):
 
     def squares(self, weight: Samples) -> Vector:
         """sum_i weight_i X_ij^2."""
-        return weight @ (self.X * self.X)
+        return space(self.X).einsum("i,ij,ij->j", weight, self.X, self.X)
 
-    def gram(self, weight: Samples, l2: Data) -> Data:
-        """X' diag(weight) X + l2."""
-        with own_promotion():
-            return (self.X.T * weight) @ self.X + l2 * np.eye(self.shape[1], dtype=self.X.dtype)
+    def gram(self, weight: Samples, l2: Data) -> Matrix:
+        """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
+        m, d = self.shape
+        if not on_host(self.X) or not on_host(weight):
+            with own_promotion():
+                return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
+        root, rows = np.sqrt(weight)[:, None], max(1, BLOCK_NUMBERS // d)
+        total = l2 * np.eye(d, dtype=np.result_type(weight, self.X))
+        for i in range(0, m, rows):
+            part = root[i : i + rows] * self.X[i : i + rows]
+            total += part.T @ part
+        return total
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors

@@ -8,19 +8,25 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.either import Unbound, made, space
-from cfgd.objective.base import Objective
+from cfgd.either import Unbound, made, on_host, space
+from cfgd.objective.base import Objective, kept
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
-from cfgd.objective.model import Model
+from cfgd.objective.model import Model, Normal
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd.types import Data, Numbers, Samples, Scalar, Vector, Vectors
+
+# columns whose products with one another cost a gradient: a product of matrices reads X less often
+COLUMNS = 30
+# columns for which a matrix costs little, and from which on it costs many gradients
+FEW, MANY = 512, 120
 
 
 class PredictionLine(Line):
@@ -164,10 +170,31 @@ class LinearModel(Objective):
     def model_shape(self, point: Point) -> tuple[int, ...] | None:
         return self.X.shape if isinstance(self.X, Dense) else None
 
+    def affords(self, shape: tuple[int, ...]) -> bool:
+        """Rows are there already: of few columns the matrix costs less than its products would."""
+        return min(shape) <= FEW or super().affords(shape)
+
+    @property
+    def model_is_costly(self) -> bool:
+        return not isinstance(self.X, Dense) or self.dimension > MANY
+
+    def normal(self, point: Point, old: Vector) -> Normal:
+        """By blocks of rows on the host: X may be as large as the memory allows."""
+        if not on_host(point.x):
+            return Objective.normal(self, point, old)
+        H = self.X.gram(self._weight_at(point), self.l2)  # type: ignore[union-attr]
+        D = kept(old, H.diagonal())
+        root = np.sqrt(D)
+        return Normal(D, H / root / root[:, None], None, None)
+
+    def _weight_at(self, point: Point) -> Samples:
+        _, curvature = self.loss.derivatives(point.carried, self.y)
+        return self.sample_weight * space(curvature).maximum(curvature, 0)
+
     def model(self, point: Point) -> Model:
         """X' diag(s l'') X + l2, where the loss is convex."""
-        _, curvature = self.loss.derivatives(point.carried, self.y)
-        root = space(curvature).sqrt(self.sample_weight * space(curvature).maximum(curvature, 0))
+        weight = self._weight_at(point)
+        root = space(weight).sqrt(weight)
         return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
 
     @property
@@ -175,7 +202,7 @@ class LinearModel(Objective):
         return self.loss.is_convex
 
     def model_cost(self, shape: tuple[int, ...]) -> float:
-        return min(shape) / 4
+        return shape[1] / COLUMNS
 
     def dispersion(self, value: float, freedom: int) -> float | None:
         if float(self.l2) > 0:
@@ -183,9 +210,7 @@ class LinearModel(Objective):
         return self.loss.dispersion(value, freedom)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
-        _, curvature = self.loss.derivatives(point.carried, self.y)
-        weight = self.sample_weight * space(curvature).maximum(curvature, 0)
-        return self.X.back(weight * self.X.times(v)) + self.l2 * v
+        return self.X.back(self._weight_at(point) * self.X.times(v)) + self.l2 * v
 
     def hessian_times(self, point: Point, v: Vector) -> Vector:
         _, curvature = self.loss.derivatives(point.carried, self.y)

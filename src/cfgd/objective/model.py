@@ -32,9 +32,9 @@ class Normal(NamedTuple):
     r: Column | None
 
 
-def is_affordable(shape: tuple[int, ...] | None) -> bool:
+def is_affordable(shape: tuple[int, ...]) -> bool:
     """Whether rows are worth writing down and factoring: m d min(m, d) products of numbers."""
-    return shape is not None and float(math.prod(shape)) * min(shape) <= AFFORDABLE
+    return float(math.prod(shape)) * min(shape) <= AFFORDABLE
 
 
 def is_wide(shape: tuple[int, ...]) -> bool:

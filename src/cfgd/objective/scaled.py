@@ -112,6 +112,9 @@ class Scaled(Objective):
     def model_shape(self, point: Point) -> tuple[int, ...] | None:
         return self.objective.model_shape(point.carried)
 
+    def affords(self, shape: tuple[int, ...]) -> bool:
+        return self.objective.affords(shape)
+
     def model(self, point: Point) -> Model:
         J, ridge, r = self.objective.model(point.carried)
         root = jnp.sqrt(self.factor)

@@ -17,7 +17,7 @@ from cfgd.either import Plain, made
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
-from cfgd.objective.model import is_affordable, is_wide
+from cfgd.objective.model import is_wide
 from cfgd.solve.best_point import Best
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
 from cfgd.solve.program import bind
@@ -101,6 +101,7 @@ def _of_model(
     return own | {
         "model_shape": shape_at,
         "model_cost": partial(kind.model_cost, objective),
+        "affords": partial(kind.affords, objective),
         "residuals": partial(kind.residuals, objective),
         "product_cost": objective.product_cost,
         "model_is_exact": objective.model_is_exact,
@@ -190,7 +191,7 @@ class Outside:
             return None
         point = self._look(x)
         shape = self.objective.model_shape(point)
-        if shape is None or not is_affordable(shape) or is_wide(shape):
+        if shape is None or not whole.affords(shape) or is_wide(shape):
             return None
         factor = whole.dispersion(float(point.value), shape[0] - shape[1])
         if factor is None:
