@@ -95,7 +95,20 @@ def test_maximum_likelihood():
     )
 
 
+@pytest.mark.parametrize("method", [None, cfgd.Auto("tikhonov"), cfgd.AdaptiveTerminal(gamma=-0.2)])
+@pytest.mark.parametrize("of", [cfgd.LeastSquares, lambda X, y: cfgd.LinearModel(X, y, "squared")])
+def test_least_squares(of, method):
+    X = np.stack([np.ones(8), T, np.cos(T)], 1)
+    ends = cfgd.minimize(of(X, Y), np.zeros(3), method, max_iterations=5000)
+    w = np.linalg.lstsq(X, Y)[0]
+    want = np.sum((X @ w - Y) ** 2) / 5 * np.linalg.inv(X.T @ X)
+    np.testing.assert_allclose(ends.x, w, rtol=1e-5)
+    np.testing.assert_allclose(ends.covariance(), want, rtol=1e-5)
+
+
 NONE = {
+    "ridge": lambda: cfgd.minimize(cfgd.LeastSquares(T[:, None], Y, l2=0.1), [0.0]),
+    "too few": lambda: cfgd.minimize(cfgd.LeastSquares(np.ones((1, 2)), [1.0]), [0.0, 0.0]),
     "penalty": lambda: cfgd.minimize(cfgd.LinearModel(T[:, None], Y, "huber", l2=0.1), [0.0]),
     "a function": lambda: cfgd.minimize(lambda x: jnp.sum((x - 1) ** 2), [0.0]),
 }
@@ -103,7 +116,7 @@ NONE = {
 
 @pytest.mark.parametrize("run", NONE.values(), ids=NONE)
 def test_where_a_covariance_means_nothing(run):
-    with pytest.raises(ValueError, match="`covariance` is known of a fit by `Auto`"):
+    with pytest.raises(ValueError, match="`covariance` is known of a fit of Residuals"):
         run().covariance()
 
 

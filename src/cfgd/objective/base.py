@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cfgd import _check
 from cfgd.either import Unbound, space
@@ -17,7 +18,7 @@ from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.model import Model, Normal, is_affordable, is_wide
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
-from cfgd.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
+from cfgd.types import Column, Count, Flag, Matrix, Number, Scalar, Vector, Vectors
 
 # value, gradient and what else a point carries; None where nothing can be seen: see `error`
 Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
@@ -308,6 +309,13 @@ def kept(old: Vector, new: Vector) -> Vector:
     xp = space(new)
     D = xp.maximum(new, xp.where(new > 0, xp.minimum(old, KEPT * new), old))
     return xp.where(D > 0, D, 1)
+
+
+def normal_of(H: Matrix, old: Vector) -> Normal:
+    """The normal equations of a matrix without rows, on the host."""
+    D = kept(old, H.diagonal())
+    root = np.sqrt(D)
+    return Normal(D, H / root / root[:, None], None, None)
 
 
 @eqx.filter_jit

@@ -11,11 +11,14 @@ from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner, positive, size
+from cfgd.either import Unbound, on_host
+from cfgd.objective.base import Objective, normal_of
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Line, Point, slope_along
+from cfgd.objective.model import Model, Normal
 from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 from cfgd.objective.samples import penalty, targets, weights
-from cfgd.precision import numpy_in_numpy_out
+from cfgd.precision import numpy_in_numpy_out, to_numpy
 from cfgd.types import Data, Flag, Number, Numbers, Scalar, Vector
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
@@ -119,6 +122,37 @@ class LeastSquares(AnyQuadratic):
 
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         return self.diagonal()
+
+    def in_numpy(self) -> Unbound | None:
+        return Unbound(to_numpy(self)) if isinstance(self.X, Dense) else None
+
+    @property
+    def has_model(self) -> bool:
+        return isinstance(self.X, Dense)
+
+    def model_shape(self, point: Point) -> tuple[int, ...]:
+        return self.X.shape
+
+    def model(self, point: Point) -> Model:
+        root = jnp.sqrt(self.sample_weight)
+        return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
+
+    def normal(self, point: Point, old: Vector) -> Normal:
+        if not on_host(point.x):
+            return Objective.normal(self, point, old)
+        return normal_of(self.X.gram(self.sample_weight, self.l2), old)  # type: ignore[union-attr]
+
+    @property
+    def model_is_exact(self) -> bool:
+        return True
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        return self.X.back(self.sample_weight * self.X.times(v)) + self.l2 * v
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        if float(self.l2) > 0:
+            return None
+        return 2 * value / freedom if freedom > 0 else np.inf
 
     def in_residual_form(self) -> LeastSquares:
         """Without the Gram matrix, whose products would cost the digits that the residual keeps."""

@@ -8,13 +8,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.either import Unbound, made, on_host, space
-from cfgd.objective.base import Objective, kept
+from cfgd.objective.base import Objective, normal_of
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
@@ -182,10 +181,7 @@ class LinearModel(Objective):
         """By blocks of rows on the host: X may be as large as the memory allows."""
         if not on_host(point.x):
             return Objective.normal(self, point, old)
-        H = self.X.gram(self._weight_at(point), self.l2)  # type: ignore[union-attr]
-        D = kept(old, H.diagonal())
-        root = np.sqrt(D)
-        return Normal(D, H / root / root[:, None], None, None)
+        return normal_of(self.X.gram(self._weight_at(point), self.l2), old)  # type: ignore[union-attr]
 
     def _weight_at(self, point: Point) -> Samples:
         _, curvature = self.loss.derivatives(point.carried, self.y)

@@ -11,6 +11,7 @@ from cfgd.method.base import Method
 from cfgd.objective.base import Objective
 from cfgd.solve.chunk import Carry, Goal, Loop, Rows, begin, blanks, chunk
 from cfgd.solve.program import bind
+from cfgd.solve.uncertainty import Information, information
 from cfgd.types import Points
 
 
@@ -33,3 +34,8 @@ class Inside:
         """A chunk: the carry, rows and the iterations they are of."""
         carry, rows, labels, written = self.chunk(carry, np.int32(length), last, goal)
         return carry, rows, np.asarray(labels)[: int(written)].astype(int)
+
+    def information(self, x: Any) -> Information | None:
+        """What is known of x, where NumPy can say it."""
+        host = self.objective.in_numpy() if self.objective.has_model else None
+        return None if host is None else information(self.objective, host.at(x), host.normal)

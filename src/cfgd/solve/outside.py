@@ -17,11 +17,10 @@ from cfgd.either import Plain, made
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
-from cfgd.objective.model import is_wide
 from cfgd.solve.best_point import Best
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
 from cfgd.solve.program import bind
-from cfgd.solve.uncertainty import Information
+from cfgd.solve.uncertainty import Information, information
 from cfgd.types import Vector
 
 
@@ -185,19 +184,10 @@ class Outside:
         return self._carry(norm2, code), joined, np.asarray(labels, int)
 
     def information(self, x: Any) -> Information | None:
-        """What the matrix at x says of how far x is known."""
-        whole = self.whole
-        if not whole.has_model or self.last is None:
+        """What is known of x; where the run ended, the matrix is there already."""
+        if not self.whole.has_model or self.last is None:
             return None
-        point = self._look(x)
-        shape = self.objective.model_shape(point)
-        if shape is None or not whole.affords(shape) or is_wide(shape):
-            return None
-        factor = whole.dispersion(float(point.value), shape[0] - shape[1])
-        if factor is None:
-            return None
-        D, matrix, _, _ = self.objective.normal(point, 0 * point.x)
-        return Information(np.asarray(matrix), np.sqrt(D), factor)
+        return information(self.whole, self._look(x), self.objective.normal)
 
     def _look(self, x: Vector) -> Point:
         if self.whole.has_model and self.last is not None and np.array_equal(x, self.last.x):

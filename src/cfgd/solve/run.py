@@ -246,9 +246,9 @@ class Run:
         )
 
     def _information(self, status: Status, point: Point) -> Information | None:
-        ended = status is not Status.running
-        outside = isinstance(self.walk, Outside) and np.all(np.isfinite(np.asarray(point.x)))
-        return self.walk.information(np.asarray(point.x)) if ended and outside else None  # type: ignore[union-attr]
+        x, one = np.asarray(point.x), self.problem.rows is None
+        ended = status is not Status.running and self.problem.method.seeks_minimiser
+        return self.walk.information(x) if one and ended and np.all(np.isfinite(x)) else None
 
     def _statuses(self, tally: Any, status: Status, value: Any, norm: Any) -> list[Status]:
         """Of each setting: its own, or what ended the run; of the point that is returned."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cfgd import _check
+from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
+from cfgd.objective.model import is_wide
 
 UNKNOWN = (
-    "`covariance` is known of a fit by `Auto` of Residuals with a squared loss, and of a "
-    "LinearModel without l2 whose loss is squared or the negative logarithm of a likelihood, where "
-    "the matrix of the model can be had and there are as many samples as parameters."
+    "`covariance` is known of a fit of Residuals with a squared loss by `Auto`, and of "
+    "LeastSquares or a LinearModel without l2 whose loss is squared or the negative logarithm of a "
+    "likelihood, where the matrix of the model can be had and there are as many samples as "
+    "parameters."
 )
 
 
@@ -32,3 +36,15 @@ class Information(NamedTuple):
                 return self.factor * ((vectors / values) @ vectors.T) / size / size[:, None]
         _check.warn("The data do not determine the parameters: their covariance is infinite.")
         return np.full_like(self.matrix, np.inf)
+
+
+def information(objective: Objective, point: Point, normal: Any) -> Information | None:
+    """What the matrix at a point says of how far it is known; `normal` gives that matrix."""
+    shape = objective.model_shape(point)
+    if shape is None or not objective.affords(shape) or is_wide(shape):
+        return None
+    factor = objective.dispersion(float(point.value), shape[0] - shape[1])
+    if factor is None:
+        return None
+    D, matrix, _, _ = normal(point, 0 * point.x)
+    return Information(np.asarray(matrix), np.sqrt(D), factor)
