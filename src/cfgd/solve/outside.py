@@ -142,6 +142,7 @@ class Outside:
         self.floor: Any = np.zeros((), x0.dtype)[()]
         least = np.asarray(self.whole.resolution, x0.dtype)[()]
         self.last: Any = None
+        self.asks_twice = self.whole.has_model  # a step on a model asks for its value first
         model = _of_model(self.whole, self._look, x0)
         self.objective = made(Watched, least=least, at=self._look, **model)
         with self._quiet():
@@ -190,13 +191,10 @@ class Outside:
         return information(self.whole, self._look(x), self.objective.normal)
 
     def _look(self, x: Vector) -> Point:
-        if self.whole.has_model and self.last is not None and np.array_equal(x, self.last.x):
-            return self.last  # a step on a model asks for its value first
-        np.seterr(**self.errors)  # the user's function may warn
-        try:
+        if self.asks_twice and self.last is not None and np.array_equal(x, self.last.x):
+            return self.last
+        with np.errstate(**self.errors):  # the user's function may warn
             seen = self.see(x)
-        finally:
-            np.seterr(all="ignore")
         if seen is None:
             raise UnseenError
         self.looks += 1
