@@ -19,7 +19,7 @@ from cfgd.objective.model import Model, Normal
 from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out, to_numpy
-from cfgd.types import Data, Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Data, Flag, Number, Numbers, Samples, Scalar, Vector
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
 GRAM_DIMENSION = 2048
@@ -91,7 +91,7 @@ class LeastSquares(AnyQuadratic):
     def at(self, x: Vector) -> Point:
         return self.point(x, self.X.times(x) - self.y)
 
-    def point(self, x: Vector, residual: Float[Array, " m"]) -> Point:
+    def point(self, x: Vector, residual: Samples) -> Point:
         """The point at x, its residual Xx - y being known."""
         weighted = self.sample_weight * residual
         return Point(
