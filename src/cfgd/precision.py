@@ -65,9 +65,14 @@ def cast(tree: Any, dtype: DType) -> Any:
     return jax.tree.map(lambda leaf: _cast(leaf, dtype) if is_array(leaf) else leaf, tree)
 
 
-def _cast(array: Any, dtype: DType) -> jax.Array:
+def cast_here(tree: Any, dtype: DType) -> Any:
+    """The same with NumPy's arrays: those that have the type already are not copied."""
+    return jax.tree.map(lambda leaf: _cast(leaf, dtype, np) if is_array(leaf) else leaf, tree)
+
+
+def _cast(array: Any, dtype: DType, xp: Any = jnp) -> Any:
     floats = jnp.issubdtype(array.dtype, jnp.floating)
-    return jnp.asarray(as_array(array), dtype if floats else None)
+    return xp.asarray(as_array(array), dtype if floats else None)
 
 
 def fetched(tree: Any) -> Any:

@@ -25,6 +25,8 @@ Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
 
 # times what it is that a diagonal is kept at
 KEPT = 1e6
+PUBLIC = frozenset(("value", "gradient", "coordinate_slope", "coordinate_curvature"))
+
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
 CHUNK_NUMBERS = 2**21
 
@@ -47,6 +49,15 @@ class Objective(eqx.Module):
     >>> print(Bowl(2.0).gradient([3.0, 1.0]))
     [ 4. -4.]
     """
+
+    def __getattribute__(self, name: str) -> Any:
+        """What is public as equinox gives it: bound functions that are pytrees, for `filter_jit`.
+
+        That takes ten times as long as a step's product: all else as of any object.
+        """
+        if name in PUBLIC:
+            return eqx.Module.__getattribute__(self, name)
+        return object.__getattribute__(self, name)
 
     def kind(self) -> str:
         """What it is, for a message."""

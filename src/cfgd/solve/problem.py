@@ -16,7 +16,7 @@ from cfgd.method.base import Method, Tuning
 from cfgd.method.settings import rows_of
 from cfgd.objective.base import Objective
 from cfgd.objective.local import Local
-from cfgd.precision import cast, in_precision, precision_of
+from cfgd.precision import cast, cast_here, in_precision, precision_of
 from cfgd.solve.chunk import BLOCK, Loop
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
@@ -67,7 +67,9 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
         method = method.on(objective)
         objective = method.view(objective)
         _say_cost(objective, method.direction_cost(objective, d))
-        objective, method = cast(objective, dtype), cast(method, dtype)
+        here = rows is None and method.from_outside(objective) and objective.in_numpy() is not None
+        objective = cast_here(objective, dtype) if here else cast(objective, dtype)
+        method = cast(method, dtype)
         start = vectors[0]
         if rows is not None:
             start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
