@@ -120,6 +120,12 @@ def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Val
     return value
 
 
+def flag(owner: str, field: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        fail(owner, field, "be True or False", repr(value))
+    return bool(value)
+
+
 def matrix(owner: str, field: str, value: Any) -> Values:
     value = array(owner, field, value, "be a matrix of numbers")
     if value.ndim != 2 or 0 in value.shape:

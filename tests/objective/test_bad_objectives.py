@@ -34,6 +34,55 @@ def run(objective, d, step):
 
 
 LINEAR = {
+    "least squares, l2 for each": (
+        lambda: cfgd.LeastSquares(X, Y, l2=[0.1, 0.2, 0.3]),
+        "`LeastSquares(l2=...)` must be one number, got shape (3,).",
+    ),
+    "l2, of another shape": (
+        lambda: cfgd.LinearModel(X, Y, l2=[0.1, 0.2]),
+        "`LinearModel(l2=...)` must be one number or have shape (3,), got shape (2,).",
+    ),
+    "l2, of classes": (
+        lambda: cfgd.LinearModel(X, [0, 1, 2, 1], "multinomial", l2=np.ones((2, 3))),
+        "`LinearModel(l2=...)` must be one number or have shape (3, 3), got shape (2, 3).",
+    ),
+    "gamma, zero": (
+        lambda: cfgd.LinearModel(X, [1, 0, 2, 3], "gamma"),
+        "`LinearModel(y=...)` must be positive for the loss gamma, got 0.0 at index 1.",
+    ),
+    "multinomial, a fraction": (
+        lambda: cfgd.LinearModel(X, [0, 1, 1.5, 2], "multinomial"),
+        "`LinearModel(y=...)` must be 0, 1, 2, ... for the loss multinomial, got 1.5 at index 2.",
+    ),
+    "multinomial, one class": (
+        lambda: cfgd.LinearModel(X, [0, 0, 0, 0], "multinomial"),
+        "`LinearModel(y=...)` must name at least two classes, got only 0.",
+    ),
+    "intercept": (
+        lambda: cfgd.LinearModel(X, Y, intercept=1),
+        "`LinearModel(intercept=...)` must be True or False, got 1.",
+    ),
+    "offset": (
+        lambda: cfgd.LinearModel(X, Y, offset=[1.0, 2.0]),
+        "`LinearModel(offset=...)` must have shape (4,), got (2,).",
+    ),
+    "x0 of classes": (
+        lambda: cfgd.minimize(cfgd.LinearModel(X, [0, 1, 2, 1], "multinomial"), np.zeros(9)),
+        "`minimize(x0=...)` must have shape (3, 3), got (9,).",
+    ),
+    "predict, w": (
+        lambda: cfgd.LinearModel(X, Y, intercept=True).predict(np.zeros(3)),
+        "`predict(w=...)` must have shape (4,), got (3,).",
+    ),
+    "predict, X": (
+        lambda: cfgd.LinearModel(X, Y, intercept=True).predict(np.zeros(4), X[:, :2]),
+        "`predict(X=...)` must have 3 columns, got (4, 2).",
+    ),
+    "probabilities": (
+        lambda: cfgd.LinearModel(X, Y, "squared").probabilities(np.zeros(3)),
+        "`LinearModel(loss=...)` must be logistic or multinomial to have probabilities, "
+        "got squared.",
+    ),
     "poisson, negative": (
         lambda: cfgd.LinearModel(X, [1, 0, -2, -3], "poisson"),
         "`LinearModel(y=...)` must not be negative for the loss poisson, got -2.0 at index 2.",
@@ -52,13 +101,13 @@ LINEAR = {
     ),
     "loss": (
         lambda: cfgd.LinearModel(X, Y, "hinge"),
-        "`LinearModel(loss=...)` must be one of squared, logistic, poisson, huber, or a function "
-        "of (prediction, target), got 'hinge'.",
+        "`LinearModel(loss=...)` must be one of squared, logistic, poisson, gamma, huber, "
+        "multinomial, or a function of (prediction, target), got 'hinge'.",
     ),
     "loss, a number": (
         lambda: cfgd.LinearModel(X, Y, 2),
-        "`LinearModel(loss=...)` must be one of squared, logistic, poisson, huber, or a function "
-        "of (prediction, target), got 2.",
+        "`LinearModel(loss=...)` must be one of squared, logistic, poisson, gamma, huber, "
+        "multinomial, or a function of (prediction, target), got 2.",
     ),
 }
 
@@ -94,10 +143,6 @@ def both(name, make):
         f"{name}, l2 nan": (
             lambda: make(X, Y, l2=np.nan),
             f"`{name}(l2=...)` must be finite, got nan.",
-        ),
-        f"{name}, l2 for each": (
-            lambda: make(X, Y, l2=[0.1, 0.2, 0.3]),
-            f"`{name}(l2=...)` must be one number, got shape (3,).",
         ),
         f"{name}, l2 a word": (
             lambda: make(X, Y, l2="small"),
@@ -365,7 +410,8 @@ def test_the_known_names_are_those_in_the_messages():
     _, message = LINEAR["loss"]
     names = re.search(r"one of (.*), or a function", message)[1].split(", ")
     for name in names:
-        assert cfgd.LinearModel(X, Y, name).dimension == 3
+        y = Y + 1 if name == "gamma" else Y
+        assert cfgd.LinearModel(X, y, name).shape[0] == 3
     _, message = NETWORKS["activation"]
     names = re.search(r"one of (.*), or a function", message)[1].split(", ")
     for name in names:

@@ -83,6 +83,11 @@ class Objective(eqx.Module):
         """The number of coordinates; None where any will do."""
         return None
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Of x; None where any will do."""
+        return None if self.dimension is None else (self.dimension,)
+
     @abc.abstractmethod
     def value(self, x: Any) -> Any: ...
 
@@ -113,9 +118,9 @@ class Objective(eqx.Module):
         owner = type(self).__name__
         trees = [jax.tree.map(jnp.asarray, as_tree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])
-        if self.dimension is not None and getattr(trees[0], "shape", ()) != (self.dimension,):
+        if self.shape is not None and getattr(trees[0], "shape", ()) != self.shape:
             got = getattr(trees[0], "shape", "a pytree")
-            _check.fail(owner, "x", f"have shape ({self.dimension},)", got)
+            _check.fail(owner, "x", f"have shape {self.shape}", got)
         if any(Structure.of(tree) != structure for tree in trees):
             got = getattr(trees[-1], "shape", None)
             got = "another" if got is None else f"shape {got}"
@@ -124,7 +129,7 @@ class Objective(eqx.Module):
 
     def flat(self, structure: Structure) -> Objective:
         """The same objective of the vector that `structure` makes of a pytree."""
-        if not structure.is_vector:
+        if not structure.is_vector and structure != Structure.of(np.zeros(self.shape or ())):
             one = len(structure.shapes) == 1
             got = f"shape {structure.shapes[0]}" if one else "a pytree"
             _check.fail(type(self).__name__, "x", "be a vector", got)
@@ -323,9 +328,9 @@ def kept(old: Vector, new: Vector) -> Vector:
 
 
 def normal_of(H: Matrix, old: Vector) -> Normal:
-    """The normal equations of a matrix without rows, on the host."""
+    """The normal equations of a matrix without rows."""
     D = kept(old, H.diagonal())
-    root = np.sqrt(D)
+    root = space(D).sqrt(D)
     return Normal(D, H / root / root[:, None], None, None)
 
 

@@ -1,4 +1,7 @@
-"""The design matrix X, dense or sparse: its products, and sums over its columns."""
+"""The design matrix X, dense or sparse: its products, and sums over its columns.
+
+Products take a vector, or a matrix with a column for each class.
+"""
 
 from __future__ import annotations
 
@@ -59,17 +62,24 @@ class Dense(eqx.Module):
     def dtype(self) -> DType:
         return self.X.dtype
 
-    def times(self, v: Vector) -> Any:
+    @property
+    def is_dense(self) -> bool:
+        return True
+
+    def times(self, v: Data) -> Any:
         """X v. The vector on the left, so that a batch of them is one matrix product."""
-        return v @ self.X.T
+        return v @ self.X.T if v.ndim == 1 else self.X @ v
 
-    def back(self, r: Samples) -> Vector:
+    def back(self, r: Data) -> Any:
         """X'r."""
-        return r @ self.X
+        return r @ self.X if r.ndim == 1 else self.X.T @ r
 
-    def squares(self, weight: Samples) -> Vector:
+    def squares(self, weight: Data) -> Any:
         """sum_i weight_i X_ij^2."""
-        return space(self.X).einsum("i,ij,ij->j", weight, self.X, self.X)
+        xp = space(self.X)
+        if weight.ndim == 1:
+            return xp.einsum("i,ij,ij->j", weight, self.X, self.X)
+        return xp.stack([self.squares(of) for of in weight.T], 1)
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
         """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
@@ -129,17 +139,21 @@ class Sparse(eqx.Module):
     def dtype(self) -> DType:
         return self.data.dtype
 
-    def times(self, v: Vector) -> Any:
-        entries = self.data * _take(v, self.column)
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def times(self, v: Data) -> Any:
+        entries = _beside(self.data, v) * _take(v, self.column)
         return jax.ops.segment_sum(
             entries, self.row, self.shape[0], indices_are_sorted=True, mode=INSIDE
         )
 
-    def back(self, r: Samples) -> Vector:
-        return self._by_column(self.data * _take(r, self.row))
+    def back(self, r: Data) -> Any:
+        return self._by_column(_beside(self.data, r) * _take(r, self.row))
 
-    def squares(self, weight: Samples) -> Vector:
-        return self._by_column(self.data**2 * weight[self.row])
+    def squares(self, weight: Data) -> Any:
+        return self._by_column(_beside(self.data**2, weight) * weight[self.row])
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
@@ -158,7 +172,7 @@ class Sparse(eqx.Module):
         data, row, column = entries
         return InScipy(scipy.sparse.csr_array((data, (row, column)), self.shape))
 
-    def _by_column(self, entries: Entries) -> Vector:
+    def _by_column(self, entries: Data) -> Any:
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
 
 
@@ -175,15 +189,25 @@ class InScipy(eqx.Module):
     def dtype(self) -> DType:
         return self.X.dtype
 
-    def times(self, v: Vector) -> Samples:
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def times(self, v: Data) -> Any:
         return self.X @ v
 
-    def back(self, r: Samples) -> Vector:
-        return r @ self.X
+    def back(self, r: Data) -> Any:
+        return r @ self.X if r.ndim == 1 else self.X.T @ r
 
-    def squares(self, weight: Samples) -> Vector:
-        return weight @ self.X.power(2)
+    def squares(self, weight: Data) -> Any:
+        squares = self.X.power(2)
+        return weight @ squares if weight.ndim == 1 else squares.T @ weight
 
 
-def _take(v: Data, places: Places) -> Float[Array, " entries"]:
+def _take(v: Data, places: Places) -> Data:
     return jnp.asarray(v).at[places].get(mode=INSIDE)
+
+
+def _beside(entries: Entries, v: Data) -> Data:
+    """The entries beside a vector, or beside the columns of a matrix."""
+    return entries if v.ndim == 1 else entries[:, None]

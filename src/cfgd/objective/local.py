@@ -87,6 +87,10 @@ class Local(Objective):
     def dimension(self) -> int | None:
         return self.objective.dimension
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        return self.objective.shape
+
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         return self.objective.value(x)

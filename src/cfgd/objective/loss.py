@@ -25,6 +25,7 @@ class Loss(eqx.Module):
     is_quadratic: ClassVar[bool] = False
     is_convex: ClassVar[bool] = True
     needs_jax: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = False  # more than one prediction, and then `classes` of them
 
     @abc.abstractmethod
     def value(self, p: Data, y: Data) -> Data: ...
@@ -37,9 +38,21 @@ class Loss(eqx.Module):
 
         return jax.jvp(slope, (p,), (jnp.ones_like(p),))
 
+    def along(self, p: Data, y: Data, v: Data) -> Data:
+        """The change of the slope where predictions change by v."""
+        return self.derivatives(p, y)[1] * v
+
     def dispersion(self, value: float, freedom: int) -> float | None:
         """1 for the negative logarithm of a likelihood."""
         return 1.0
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        """The target that a prediction stands for."""
+        return p
+
+    def probabilities(self, p: Data) -> Any:
+        """Of each label; None where targets are no labels."""
+        return None
 
     def targets(self, owner: str, y: Samples) -> Samples:
         """The targets as the loss wants them, checked."""
@@ -74,6 +87,12 @@ class Logistic(Loss):
         wrong = logistic(-y * p)
         return -y * wrong, wrong * (1 - wrong)
 
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).where(p > 0, labels[1], labels[0])
+
+    def probabilities(self, p: Data) -> Any:
+        return space(p).stack([logistic(-p), logistic(p)], -1)
+
     def targets(self, owner: str, y: Samples) -> Samples:
         if _check.traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
@@ -96,10 +115,36 @@ class Poisson(Loss):
         rate = space(p).exp(p)
         return rate - y, rate
 
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).exp(p)
+
     def targets(self, owner: str, y: Samples) -> Samples:
         if not _check.traced(y) and np.any(np.asarray(y) < 0):
             got = _first(y, np.asarray(y) < 0)
             _check.fail(owner, "y", "not be negative for the loss poisson", got)
+        return y
+
+
+class Gamma(Loss):
+    """p + y exp(-p): positive y with mean exp(p) and a deviation in proportion to it."""
+
+    def value(self, p: Data, y: Data) -> Data:
+        return p + y * space(p).exp(-p)
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        part = y * space(p).exp(-p)
+        return 1 - part, part
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return None  # the deviation is not estimated
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).exp(p)
+
+    def targets(self, owner: str, y: Samples) -> Samples:
+        if not _check.traced(y) and np.any(np.asarray(y) <= 0):
+            got = _first(y, np.asarray(y) <= 0)
+            _check.fail(owner, "y", "be positive for the loss gamma", got)
         return y
 
 
@@ -136,14 +181,24 @@ class Custom(Loss):
         return jax.vmap(self.fn)(p.reshape(-1), y.reshape(-1)).reshape(p.shape)
 
 
-LOSSES = {"squared": Squared(), "logistic": Logistic(), "poisson": Poisson(), "huber": Huber()}
+LOSSES = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "gamma": Gamma(),
+    "huber": Huber(),
+}
+MULTINOMIAL = "multinomial"  # whose classes the labels name
 
 
-def loss_of(owner: str, loss: Any) -> Loss:
+def loss_of(owner: str, loss: Any) -> Loss | None:
+    """The loss of one prediction; None for the one of several classes."""
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
+    if loss == MULTINOMIAL:
+        return None
     if not callable(loss):
-        known = ", ".join(LOSSES)
+        known = ", ".join((*LOSSES, MULTINOMIAL))
         wanted = f"be one of {known}, or a function of (prediction, target)"
         _check.fail(owner, "loss", wanted, repr(loss))
     return Custom(loss)

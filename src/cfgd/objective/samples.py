@@ -45,6 +45,22 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType) -> Samples:
     return weight
 
 
+def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
+    """One number for all coefficients, or one for each of them in a row: 0 for an intercept."""
+    l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
+    if l2.ndim == 0 and not intercept:
+        return l2 if _check.traced(l2) else np.asarray(l2, dtype)
+    if l2.shape not in ((), shape[:1], shape):
+        wanted = f"be one number or have shape {shape}"
+        _check.fail(owner, "l2", wanted, f"shape {l2.shape}")
+    kit = jnp if _check.traced(l2) or isinstance(l2, jax.Array) else np
+    each = kit.broadcast_to(l2.reshape(l2.shape + (1,) * (len(shape) - l2.ndim)), shape)
+    if intercept:
+        each = kit.concatenate([each, kit.zeros((1, *shape[1:]), each.dtype)])
+    each = each.reshape(-1)
+    return each if _check.traced(l2) else each.astype(dtype)
+
+
 def penalty(owner: str, l2: Any, dtype: DType) -> Data:
     l2 = _check.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim != 0:

@@ -70,6 +70,10 @@ class Scaled(Objective):
     def dimension(self) -> int | None:
         return self.objective.dimension
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        return self.objective.shape
+
     def value(self, x: Any) -> Any:
         return self.factor * self.objective.value(x)
 

@@ -99,16 +99,17 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
 
 def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:
     """x0 alone, or one x0 for each setting of a sweep."""
-    d = objective.dimension
+    own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
-    if d is None or shape == (d,):
+    if own is None or shape == own:
         return [x0]
-    several = shape is not None and len(shape) == 2 and shape[1] == d and shape[0] > 0
+    several = shape is not None and shape[1:] == own and shape[0] > 0
     if rows is not None and several and rows in (1, len(x0)):
         return list(x0)
-    also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {d})"
+    each = ", ".join(map(str, own))
+    also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {each})"
     got = "a pytree" if shape is None else shape
-    _check.fail(owner, "x0", f"have shape ({d},){also}", got)
+    _check.fail(owner, "x0", f"have shape {own}{also}", got)
 
 
 def _vector(structure: Structure, x: Any, dtype: Any) -> Any:
