@@ -88,6 +88,18 @@ def number(value: Any, place: str) -> float:
     raise wrong(place, "a number", value)
 
 
+def whole(value: Any, place: str) -> int:
+    if type(value) is int and value >= 0:
+        return value
+    raise wrong(place, "a whole number", value)
+
+
+def truth(value: Any, place: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise wrong(place, "true or false", value)
+
+
 def between(low: float, high: float) -> Check:
     def check(value: Any, place: str) -> float:
         if not low <= number(value, place) <= high:
