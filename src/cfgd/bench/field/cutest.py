@@ -73,7 +73,7 @@ class Looks:
 
 
 def measured(problem: Any, say: Say) -> list[Run]:
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), np.errstate(all="ignore"):
         y0, unravel = jax.flatten_util.ravel_pytree(problem.y0)
         x0, args = np.asarray(y0, float), problem.args
         both = jax.jit(jax.value_and_grad(lambda x: jnp.sum(problem.objective(unravel(x), args))))

@@ -57,7 +57,7 @@ def _diabetes() -> tuple[Any, Any, str]:
 
 
 SETS: dict[str, Callable[[], tuple[Any, Any, str]]] = {
-    "breast_cancer": partial(_two, "breast_cancer", lambda y: y == 1),
+    "cancer": partial(_two, "breast_cancer", lambda y: y == 1),
     "digits": partial(_two, "digits", lambda y: y >= 5),
     "wine": partial(_two, "wine", lambda y: y == 0),
     "diabetes": _diabetes,  # a measure of disease from 25 to 346, as if it were a count

@@ -53,11 +53,15 @@ NEEDED = {
     "least-squares": ("optax", "optimistix"),
     "smooth": ("optax", "optimistix"),
 }
-QUICK = (
-    "--quick leaves out cutest (to import sif2jax takes a minute; --only cutest has some of it), "
-    "two of three regressions of nist, the digits of glm, h2 and h3 of networks, most of smooth, "
-    "and what is large."
-)
+QUICK = {
+    "nist": "two of three regressions of nist",
+    "glm": "the digits of glm",
+    "networks": "h2 and h3 of networks",
+    "least-squares": "what is large of least-squares",
+    "smooth": "most of smooth",
+    "cutest": "seven of eight problems of cutest",
+}
+SLOW = "cutest (to import sif2jax takes a minute; --only cutest has it)"
 
 
 def chosen(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
@@ -67,9 +71,11 @@ def chosen(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
         known = ", ".join(GROUPS)
         raise ValueError(f"There is no group {unknown[0]!r} of problems; the groups are {known}.")
     names = [name for name in GROUPS if name in only or not only]
-    said = [QUICK] if quick else []
-    if quick and not only:
-        names.remove("cutest")
+    said = []
+    if quick:
+        words = QUICK if only else QUICK | {"cutest": SLOW}
+        said.append(f"--quick leaves out {'; '.join(words[name] for name in names)}.")
+        names = [name for name in names if only or name != "cutest"]
     for name in names:
         for package in NEEDED.get(name, ()):
             if importlib.util.find_spec(package) is None:

@@ -33,7 +33,7 @@ class Run:
         """What is compared; on networks the loss, with equal work or in equal time."""
         if self.group != "networks":
             return self.unit
-        return "loss in time" if self.unit == "seconds" else "loss"
+        return "timed loss" if self.unit == "seconds" else "loss"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ SOON = 0.2  # seconds to where the paper ends on h1
 
 
 def equal_time(standings: list[Standing]) -> Iterator[str]:
-    some = [one for one in standings if one.group == "networks" and one.measure == "loss in time"]
+    some = [one for one in standings if one.group == "networks" and one.measure == "timed loss"]
     problems = list(dict.fromkeys(one.problem for one in some))
     if not problems:
         return
