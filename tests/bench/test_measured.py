@@ -151,6 +151,11 @@ def test_looks_are_counted_to_the_first_small_gradient():
     for x in (1.0, 1.0, 0.5, 1e-9, 1e-9, 0.5, 1e-10):
         looks(np.array([x]))
     assert (looks.count, looks.first) == (5, 3)
+    # a plateau above the start is no solution
+    high = cutest.Looks(lambda x: (1 - np.exp(-x @ x), x * np.exp(-x @ x)), np.array([1.0]), False)
+    for x in (1.0, 9.0, 0.0):
+        high(np.array([x]))
+    assert high.first == 3
     ending = cutest.Looks(lambda x: (x @ x / 2, x), np.array([1.0]), ends=True)
     ending(np.array([1.0]))
     with pytest.raises(cutest.EnoughError):

@@ -47,6 +47,8 @@ def show(
     for said in left_out:
         console.print(said, highlight=False)
     check_files(out, [])  # before a minute of imports
+    if "cutest" in names:
+        console.print("The problems of CUTEst are read, which takes a minute.", highlight=False)
     choice = Choice(quick, seeds or SEEDS[quick], found)
     # one thread of BLAS for everyone: two of them that wait for one another, while somebody else
     # uses the machine, take ten times as long

@@ -49,14 +49,19 @@ class EnoughError(Exception):
 
 
 class Looks:
-    """Value and gradient, counted; a point that was seen last is not looked at again."""
+    """Value and gradient, counted; a point that was seen last is not looked at again.
+
+    A small gradient counts where the value is the least so far: a search that looks at a plateau
+    high above has not found anything.
+    """
 
     def __init__(self, both: Callable[[Any], Any], x0: Any, ends: bool) -> None:
         self.both, self.ends = both, ends
         self.count, self.first, self.least = 0, float("inf"), float("inf")
         self.last: Any = None
         self.seen: tuple[float, Any] = (0.0, None)
-        self.goal = TARGET * np.linalg.norm(np.asarray(both(x0)[1]))
+        value, gradient = both(x0)
+        self.start, self.goal = float(value), TARGET * np.linalg.norm(np.asarray(gradient))
 
     def __call__(self, x: Any) -> tuple[float, Any]:
         if self.last is None or not np.array_equal(x, self.last):
@@ -65,7 +70,9 @@ class Looks:
             self.last, self.seen = np.array(x), (float(value), np.asarray(gradient))
             norm = np.linalg.norm(self.seen[1])
             self.least = min(self.least, self.seen[0])
-            if norm <= self.goal and self.count <= MOST:
+            above = self.seen[0] - self.least
+            low = above <= TARGET * abs(self.start - self.least)
+            if norm <= self.goal and low and self.count <= MOST:
                 self.first = min(self.first, self.count)
         if self.ends and (self.first <= self.count or self.count >= MOST):
             raise EnoughError
