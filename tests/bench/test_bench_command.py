@@ -9,9 +9,10 @@ import os
 from functools import partial
 
 import pytest
+from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
-from cfgd.bench.field import cases, console, cutest, runner, target
+from cfgd.bench.field import cases, console, cutest, glm, runner, target
 from cfgd.bench.field.instance import Instance
 from cfgd.bench.field.rivals import rivals
 from cfgd.bench.field.standing import OURS, Run
@@ -189,6 +190,23 @@ def test_an_unknown_group_is_named_with_those_that_there_are(tmp_path):
     assert "no group 'nits'" in ends.output
     assert "nist, glm, networks, least-squares, smooth, cutest" in ends.output.replace("\n", " ")
     assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_everyone_has_one_thread(tmp_path, monkeypatch):
+    seen = []
+
+    def measure(say):
+        seen.extend((one["user_api"], one["num_threads"]) for one in threadpool_info())
+        return []
+
+    def all_of_glm(names, choice):
+        list(glm.instances(quick=True))
+        return [Instance("glm", "a", 0, measure)]
+
+    monkeypatch.setattr(console, "instances", all_of_glm)
+    assert said("--only", "glm", out=tmp_path).exit_code == 0
+    assert set(seen) == {("blas", 1), ("openmp", 1)}
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-REPEATS = 5
+REPEATS = 20
 TOGETHER = 1.0  # seconds that repeating may take
 
 

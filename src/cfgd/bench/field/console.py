@@ -49,11 +49,11 @@ def show(
     check_files(out, [])  # before a minute of imports
     if "cutest" in names:
         console.print("The problems of CUTEst are read, which takes a minute.", highlight=False)
-    choice = Choice(quick, seeds or SEEDS[quick], found)
-    # one thread of BLAS for everyone: two of them that wait for one another, while somebody else
-    # uses the machine, take ten times as long
+    problems = instances(names, Choice(quick, seeds or SEEDS[quick], found))
+    # one thread of BLAS and OpenMP for everyone: two of them that wait for one another, while
+    # somebody else uses the machine, take up to a hundred times as long
     with threadpool_limits(1):
-        report = _run(console, out, instances(names, choice), quick, resume)
+        report = _run(console, out, problems, quick, resume)
     show_report(console, out, report)
     if report.unwritten is not None:
         raise report.unwritten

@@ -9,6 +9,7 @@ tolerance that leads to the gradient.
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -36,6 +37,7 @@ class Set(NamedTuple):
 
 def instances(quick: bool) -> Iterator[Instance]:
     """`quick` leaves out the digits, the largest of them."""
+    importlib.import_module("sklearn.linear_model")  # threads can be limited once they are there
     for name in SETS:
         if not (quick and name == "digits"):
             for form in FORMS:
