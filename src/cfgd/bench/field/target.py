@@ -28,7 +28,7 @@ TOLERANCES = tuple(10.0**-k for k in range(4, 15))
 # decades of it that may change nothing before a solver is given up
 IDLE = 4
 # seconds of patience where there is little time
-HURRY = 1.0
+HURRY = 0.5
 
 
 def instance(
