@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from cfgd.bench.field.profiles import profile
-from cfgd.bench.field.standing import OURS, Run, table
+from cfgd.bench.field.standing import ENDED, OURS, Run, table
 from cfgd.bench.field.tables import by_line
 from cfgd.bench.field.verdicts import verdicts
 
@@ -127,6 +127,19 @@ def test_cutest_is_judged_apart_for_few_and_many_variables():
     assert "50 or more variables, median: inf" in many
     assert "loses 1 of the 5 problems that L-BFGS-B solves (P4) and solves 1 others" in lost
     assert lost.endswith("DOES NOT HOLD")
+
+
+@pytest.mark.parametrize(
+    ("work", "value", "lost"), [(np.inf, 3.0, True), (np.inf, 1.0, False), (20.0, 3.0, False)]
+)
+def test_a_run_that_ends_stuck_above_the_other_is_lost(work, value, lost):
+    common = {"problem": "P", "group": "cutest", "dimension": 2}
+    runs = [of(OURS, 0, 5.0, value=9.0, **common), of(ENDED, 0, work, value=value, **common)]
+    runs.append(of("L-BFGS-B", 0, 6.0, value=2.0, **common))
+    assert verdicts(runs)[-1].endswith("DOES NOT HOLD" if lost else ": holds")
+    shown = Console(file=io.StringIO(), width=100)
+    shown.print(by_line(runs, "cutest"))
+    assert ("lost ✗" in shown.file.getvalue()) == lost
 
 
 def test_a_profile_counts_what_was_not_solved():

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 OURS = "cfgd Auto"
+ENDED = f"{OURS}, converged"  # the same run, up to its own end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +88,12 @@ def table(runs: list[Run]) -> list[Standing]:
                 )
             )
     return standings
+
+
+def is_lost(ours: Run, theirs: Run, ended: Run | None = None) -> bool:
+    """They solve it and we do not, or we end without convergence at a higher value."""
+    stuck = ended is not None and not ended.solved and ended.value > theirs.value
+    return theirs.solved and (stuck or not ours.solved)
 
 
 def _score(run: Run) -> float:

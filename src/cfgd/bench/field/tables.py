@@ -6,7 +6,7 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from cfgd.bench.field.standing import OURS, Run, Standing
+from cfgd.bench.field.standing import ENDED, OURS, Run, Standing, is_lost
 
 # columns of a console that has room for the spread
 WIDE = 100
@@ -60,8 +60,9 @@ def by_line(runs: list[Run], group: str) -> Table:
     starts = max((run.seed for run in some), default=0) > 0
     for problem, seed in dict.fromkeys((run.problem, run.seed) for run in some):
         of = {run.solver: run for run in some if (run.problem, run.seed) == (problem, seed)}
-        theirs = min(run.work for run in of.values() if not run.solver.startswith(OURS))
-        lost = np.isinf(of[OURS].work) and np.isfinite(theirs)
+        others = [run for run in of.values() if run.solver not in (OURS, ENDED)]
+        theirs = min(run.work for run in others)
+        lost = any(is_lost(of[OURS], run, of.get(ENDED)) for run in others)
         shown.add_row(
             f"{problem}, start {seed + 1}" if starts else problem,
             str(of[OURS].dimension),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cfgd.bench.field.standing import OURS, Run, Standing
+from cfgd.bench.field.standing import ENDED, OURS, Run, Standing, is_lost
 from cfgd.bench.field.words import at_most, count, holds, share
 
 MANY = 50  # variables
@@ -63,7 +63,8 @@ def cutest(runs: list[Run]) -> Iterator[str]:
             yield at_most(said, ratio, 1.05)
     if not theirs:
         return
-    lost = [key[0] for key, one in theirs.items() if one.solved and not ours[key].solved]
+    ended = by.get(ENDED, {})
+    lost = [key[0] for key, one in theirs.items() if is_lost(ours[key], one, ended.get(key))]
     more = [key[0] for key, one in theirs.items() if ours[key].solved and not one.solved]
     solved = sum(one.solved for one in theirs.values())
     said = f"cutest: Auto loses {len(lost)} of the {solved} problems that L-BFGS-B solves"
