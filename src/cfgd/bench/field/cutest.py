@@ -73,9 +73,8 @@ class Looks:
             self.least = min(self.least, self.seen[0])
             above = self.seen[0] - self.least
             low = above <= TARGET * abs(self.start - self.least)
-            if norm <= self.goal and low and self.count <= MOST:
-                if self.first > self.count:
-                    self.first, self.value = self.count, self.seen[0]
+            if norm <= self.goal and low and self.count <= min(self.first, MOST):
+                self.first, self.value = self.count, self.seen[0]
         if self.ends and (self.first <= self.count or self.count >= MOST):
             raise EnoughError
         return self.seen
