@@ -1,27 +1,23 @@
-"""NIST's StRD, facts of a public agency: nonlinear regressions with certified values."""
-
-import json
-from pathlib import Path
+"""NIST's regressions as the tests of methods and solving take them."""
 
 import jax.numpy as jnp
-import numpy as np
 
-NIST = json.loads((Path(__file__).parent / "nist.json").read_text())
-WORDS = {name: getattr(jnp, name) for name in ("exp", "sin", "cos", "arctan", "sqrt", "pi")}
+from cfgd.data.nist import regressions
+
+NIST = {
+    name: {
+        "start1": one.starts[0],
+        "start2": one.starts[1],
+        "certified": one.certified,
+        "standard_deviation": one.deviations,
+        "residual_sum_of_squares": one.sum_of_squares,
+    }
+    for name, one in regressions().items()
+}
 
 
 def residuals(name):
-    problem = NIST[name]
-    code = compile(problem["formula"], name, "eval")
-    data = {key: np.array(problem[key]) for key in ("x", "x1", "x2") if key in problem}
-    y = np.array(problem["y"])
-    y = np.log(y) if problem.get("log_y") else y
-
-    def r(b):
-        betas = {f"b{i + 1}": b[i] for i in range(len(problem["certified"]))}
-        return eval(code, WORDS | data | betas) - y
-
-    return r
+    return regressions()[name].residuals
 
 
 def sum_of_squares(name):
@@ -30,5 +26,4 @@ def sum_of_squares(name):
 
 
 def correct_digits(name, b):
-    certified = np.array(NIST[name]["certified"])
-    return -np.log10(np.max(np.abs(b - certified) / np.abs(certified)) + 1e-16)
+    return regressions()[name].digits(b)

@@ -18,8 +18,8 @@ MOST_LINES = 350
 # From the ground up: a room imports from lower rooms only.
 ROOMS = {
     "ground": {
-        *("types", "status", "either", "algebra", "given", "_check", "_version", "output"),
-        *("precision", "structure", "theory"),
+        *("types", "status", "either", "algebra", "given", "_check", "_version"),
+        *("output", "stored", "precision", "structure", "theory"),
     },
     "calculus": {"calculus"},
     "objective": {"objective"},

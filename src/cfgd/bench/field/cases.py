@@ -19,6 +19,10 @@ from cfgd.data.random_least_squares import random_least_squares
 from cfgd.data.standard_problems import PROBLEMS
 
 TARGET = 1e-8
+# seconds: a run that takes longer is not tried again with a smaller tolerance
+PATIENCE = 10.0
+# gradients of a network with equal work
+BUDGET = 8000
 # one of the paper's gammas for each network (figure 7)
 GAMMAS = {"h1": 20.0, "h2": 10.0, "h3": -150.0}
 
@@ -28,7 +32,7 @@ class Case:
     """One instance. `budget` is set where losses at equal work are compared, not work."""
 
     name: str
-    group: str  # least squares, smooth or network
+    group: str  # least-squares, smooth or networks
     objective: Any
     x0: Any
     fn: Callable[[Any], Any]  # the value; one object for all seeds where the data are the same
@@ -38,17 +42,18 @@ class Case:
     minimiser: Any = None
     paper: Any = None  # the paper's method with its gamma
     budget: int | None = None
+    patience: float = PATIENCE
 
     @property
     def unit(self) -> str:
-        return "products" if self.group == "least squares" else "gradients"
+        return "products" if self.group == "least-squares" else "gradients"
 
 
 def least_squares(name: str, X: Any, y: Any, x0: Any, known: bool, gamma: float) -> Case:
     objective = cfgd.LeastSquares(X, y)
     return Case(
         name,
-        "least squares",
+        "least-squares",
         objective,
         x0,
         lambda x: objective.value(x),
@@ -96,7 +101,7 @@ def network(name: str, start: Start, budget: int, seed: int) -> Case:
     objective, value, residuals = _network(name)
     return Case(
         f"{name}, {start.short}",
-        "network",
+        "networks",
         objective,
         objective.init(seed, start.scale),
         value,
@@ -126,22 +131,27 @@ def smooth(name: str, seed: int) -> Case:
 Maker = Callable[[int], Case]
 
 
-def makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
+def least_squares_makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
     """A case for each seed, by the name of a row; the gas data where it is there."""
     yield "random d = 20", partial(random_square, 20)
     d = 100 if quick else 500
     yield f"random d = {d}", partial(random_square, d)
     if data is not None:
         yield "gas", partial(gas_data, data)
-    m, d = (20_000, 2000) if quick else (200_000, 20_000)
+    m, d = (5000, 500) if quick else (200_000, 20_000)
     yield f"sparse {m} x {d}", partial(sparse, m, d)
+
+
+def smooth_makers(quick: bool) -> Iterator[tuple[str, Maker]]:
     m, d = (1000, 20) if quick else (20_000, 100)
     for loss in ("logistic", "poisson"):
         yield f"{loss} {m} x {d}", partial(linear_model, loss, m, d)
     names = ("Rosenbrock 2", "Beale", "Wood", "Powell singular") if quick else tuple(PROBLEMS)
     for name in names:
         yield name, partial(smooth, name)
-    budget = 1000 if quick else 8000
-    for name in ("h1",) if quick else tuple(FUNCTIONS):
+
+
+def network_makers() -> Iterator[tuple[str, Maker]]:
+    for name in FUNCTIONS:
         for start in STARTS.values():
-            yield f"{name}, {start.short}", partial(network, name, start, budget)
+            yield f"{name}, {start.short}", partial(network, name, start, BUDGET)

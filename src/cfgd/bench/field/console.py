@@ -1,13 +1,11 @@
-"""What `cfgd bench` shows on the console: progress, the table, and where it was written."""
+"""What `cfgd bench` shows on the console: progress, the tables, and where they were written."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
-import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,26 +14,54 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
-from cfgd.bench.field.cases import makers
-from cfgd.bench.field.runner import FILES, run
-from cfgd.bench.field.standing import OURS, Standing
+from cfgd.bench.field.groups import Choice, chosen, instances
+from cfgd.bench.field.instance import Instance
+from cfgd.bench.field.runner import Report, check_files, run
+from cfgd.bench.field.standing import table
+from cfgd.bench.field.tables import BY_LINE, by_line, by_section
 from cfgd.bench.field.verdicts import verdicts
 from cfgd.data import gas
-from cfgd.output import INTERRUPTED, check_writable
+from cfgd.output import INTERRUPTED, printable
 
-# columns of a console that has room for the spread
-WIDE = 100
+SEEDS = {True: 1, False: 5}  # where none are asked for, quick or not
 
 
-def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None) -> int:
-    """Run with progress, print the table and where it was written; the exit code."""
-    for name in ("optax", "optimistix"):
-        if importlib.util.find_spec(name) is None:
-            raise ValueError(f"The rivals need {name}: pip install 'cfgd[bench]'.")
-    check_writable(out, FILES)
-    problems = list(makers(quick, gas.read(data) if data is not None else gas.cached()))
+def show(
+    console: Console,
+    out: Path,
+    *,
+    only: list[str],
+    seeds: int | None,
+    quick: bool,
+    data: Path | None,
+    resume: bool,
+) -> int:
+    """Run with progress, print the tables and where they were written; the exit code."""
+    from threadpoolctl import threadpool_limits
+
+    names, left_out = chosen(only, quick)
+    found = gas.read(data) if data is not None else gas.cached()
+    if "least-squares" in names and found is None:
+        left_out.append("The gas data are left out: they are not there; --data gives them.")
+    for said in left_out:
+        console.print(said, highlight=False)
+    check_files(out, [])  # before a minute of imports
+    if "cutest" in names:
+        console.print("The problems of CUTEst are read, which takes a minute.", highlight=False)
+    problems = instances(names, Choice(quick, seeds or SEEDS[quick], found))
+    # one thread of BLAS and OpenMP for everyone: two of them that wait for one another, while
+    # somebody else uses the machine, take up to a hundred times as long
+    with threadpool_limits(1):
+        report = _run(console, out, problems, quick, resume)
+    show_report(console, out, report)
+    if report.unwritten is not None:
+        raise report.unwritten
+    return INTERRUPTED if report.interrupted else 0
+
+
+def _run(console: Console, out: Path, found: list[Instance], quick: bool, resume: bool) -> Report:
+    check_files(out, found)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -46,64 +72,39 @@ def show(console: Console, out: Path, seeds: int, quick: bool, data: Path | None
     )
     # an instance may take minutes: longer than what the estimate looks back on by itself
     with Progress(*columns, console=console, speed_estimate_period=3600) as progress:
-        task = progress.add_task("", total=len(problems) * seeds)
-        report = run(
-            out,
-            problems,
-            seeds,
-            say=lambda what: progress.update(task, description=what),
-            advance=lambda: progress.advance(task),
-        )
-    console.print(render(report.standings, console.width))
-    for verdict in verdicts(report.standings):
+        task = progress.add_task("", total=len(found))
+
+        def say(one: Instance, what: str) -> None:
+            progress.update(task, description=f"{one.group}: {one.problem}, {one.seed}: {what}")
+
+        def finished(one: Instance, reused: bool) -> None:
+            progress.advance(task)
+            if not console.is_terminal:
+                before = " (from the run before)" if reused else ""
+                said = f"{one.group}: {one.problem}, {one.seed}{before}"
+                console.print(said, highlight=False, soft_wrap=True)
+
+        def warn(said: str) -> None:
+            words = f"[yellow]{escape(printable(said))}[/]"
+            console.print(words, highlight=False, soft_wrap=True)
+
+        return run(out, found, quick=quick, resume=resume, say=say, finished=finished, warn=warn)
+
+
+def show_report(console: Console, out: Path, report: Report) -> None:
+    for group in BY_LINE:
+        if any(one.group == group for one in report.runs):
+            console.print(by_line(report.runs, group))
+    sections = [one for one in table(report.runs) if one.group not in BY_LINE]
+    if sections:
+        console.print(by_section(sections, console.width))
+    for verdict in verdicts(report.runs):
         console.print(verdict, highlight=False)
+    on = "the same command with --resume goes on."
     if report.unwritten is not None:
-        raise report.unwritten
+        console.print(f"Not all could be written: what was is kept; {on}", highlight=False)
+        return
     where = out.resolve()
     console.print(f"{where / 'bench.json'} and {where / 'bench.png'}", soft_wrap=True)
     if report.interrupted:
-        console.print("Interrupted: the table has what was finished.")
-    return INTERRUPTED if report.interrupted else 0
-
-
-def render(standings: list[Standing], width: int) -> Table:
-    """The table; a ratio above one is a loss of cfgd and is marked so."""
-    shown = Table(
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        title="Where cfgd stands: medians over seeds",
-        caption=f"x is {OURS} over the solver; ✗ where cfgd loses; * the least of a problem",
-    )
-    shown.add_column("solver", no_wrap=True)
-    wide = width >= WIDE
-    for name in ("score", *(["least to most"] if wide else []), "x", "seconds", "x", "solved"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    last = ""
-    for one in standings:
-        if one.problem != last:
-            shown.add_section()
-            shown.add_row(f"[bold]{one.problem}[/]", one.measure)
-        last = one.problem
-        shown.add_row(
-            f"  {one.solver}",
-            _words(one.score[0]) + ("*" if one.winner else " "),
-            *([f"{_words(one.score[1])} to {_words(one.score[2])}"] if wide else []),
-            _factor(one.ratio),
-            f"{one.seconds[0]:.2g}" if np.isfinite(one.seconds[0]) else "-",
-            _factor(one.seconds_ratio),
-            f"{one.solved}/{one.seeds}",
-            style="bold" if one.solver == OURS else None,
-        )
-    return shown
-
-
-def _words(number: float) -> str:
-    if not np.isfinite(number):
-        return "never"
-    return f"{number:.0f}" if 10 <= number < 1e6 else f"{number:.2g}"
-
-
-def _factor(ratio: float) -> str:
-    if ratio == 0:
-        return "-  "
-    return f"[red]{ratio:.2g} ✗[/]" if ratio > 1 else f"{ratio:.2g}  "
+        console.print(f"Interrupted: what is finished is kept; {on}", highlight=False)

@@ -10,12 +10,15 @@ import numpy as np
 from cfgd.bench.field.standing import OURS, Run
 from cfgd.output import write
 
+# where work is counted
+PROFILED = ("least-squares", "smooth", "nist", "cutest")
+
 
 def figure(runs: list[Run], out: Path) -> None:
     """Performance profiles: the share of instances solved within a factor of the best solver."""
     from matplotlib.figure import Figure
 
-    groups = [g for g in ("least squares", "smooth") if any(r.group == g for r in runs)]
+    groups = [g for g in PROFILED if any(r.group == g for r in runs)]
     if not groups:  # interrupted before anything was finished
         return
     canvas = Figure(figsize=(6 * len(groups), 8), layout="constrained")

@@ -11,7 +11,7 @@ from cfgd.bench.field.work import Rival
 
 def rivals(case: Case) -> dict[str, Rival]:
     """Who competes on a case; cfgd first."""
-    if case.group == "least squares":
+    if case.group == "least-squares":
         found: dict[str, Rival] = {
             "cfgd Auto": rivals_cfgd.auto,
             "LSQR": rivals_scipy.lsqr,

@@ -8,7 +8,7 @@ from typing import Any
 
 import cfgd
 from cfgd.bench.field.cases import Case
-from cfgd.bench.field.work import MOST, PATIENCE, Outcome, Rival
+from cfgd.bench.field.work import MOST, Outcome, Rival
 
 
 def of_cfgd(method_of: Callable[[Case], Any]) -> Rival:
@@ -23,11 +23,11 @@ def of_cfgd(method_of: Callable[[Case], Any]) -> Rival:
             method,
             tolerance=tolerance if case.budget is None else 0.0,
             max_iterations=most,
-            time_limit=PATIENCE if case.budget is None else None,
+            time_limit=case.patience if case.budget is None else None,
             every=10,
         )
         # a look at a least-squares problem takes a product with X and one with X'
-        work = ends.evaluations * (2 if case.group == "least squares" else 1)
+        work = ends.evaluations * (2 if case.group == "least-squares" else 1)
         return Outcome(ends.x, work, ends.history["value"])
 
     return solve
@@ -53,7 +53,9 @@ paper = of_cfgd(lambda case: case.paper)
 
 def _descent(case: Case) -> Any:
     """Gradient descent with the exact step; on networks with the paper's search."""
-    return cfgd.GradientDescent(cfgd.NetworkStep() if case.group == "network" else cfgd.ExactStep())
+    return cfgd.GradientDescent(
+        cfgd.NetworkStep() if case.group == "networks" else cfgd.ExactStep()
+    )
 
 
 gradient_descent = of_cfgd(_descent)

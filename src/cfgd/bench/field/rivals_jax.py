@@ -90,6 +90,11 @@ def optimistix_lm(case: Case, tolerance: float) -> Outcome:
     return Outcome(np.asarray(ends[0]), float(ends[1]) * (min(m, d) + 0.5))
 
 
+def optimistix_lm_steps(residuals: Any, x0: Any, steps: int) -> Any:
+    """So many steps, without looking at a tolerance."""
+    return _optimistix("lm")(residuals, x0, jnp.zeros(()), steps)[0]
+
+
 def _tolerance(case: Case, tolerance: float) -> Any:
     return jnp.asarray(0.0 if case.budget else tolerance)
 

@@ -48,7 +48,7 @@ def cg(case: Case, tolerance: float) -> Outcome:
 
 def lbfgsb(case: Case, tolerance: float) -> Outcome:
     def seen(x: Any) -> tuple[float, Any]:
-        if case.group == "least squares":  # NumPy's own products: no copy of X inside a program
+        if case.group == "least-squares":  # NumPy's own products: no copy of X inside a program
             r = case.matrix @ x - case.y
             return r @ r / 2, case.matrix.T @ r
         value, gradient = compiled(case.fn)[0](x)
@@ -66,7 +66,7 @@ def lbfgsb(case: Case, tolerance: float) -> Outcome:
         options=options,
         callback=in_time(case),
     )
-    return Outcome(ends.x, ends.nfev * (2 if case.group == "least squares" else 1))
+    return Outcome(ends.x, ends.nfev * (2 if case.group == "least-squares" else 1))
 
 
 def trust_ncg(case: Case, tolerance: float) -> Outcome:

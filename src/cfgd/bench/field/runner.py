@@ -1,156 +1,86 @@
-"""Every rival on every case and seed, kept as soon as a case is finished.
-
-Two questions. Where a problem can be solved: what work and time does it take to reach an error (or
-a gradient relative to its start) of 1e-8? For the networks: what loss is reached with equal work?
-"""
+"""All instances one after the other, each kept as soon as it is measured."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import numpy as np
 
-from cfgd.bench.field.cases import TARGET, Case, Maker
+from cfgd.bench.field.cases import TARGET
+from cfgd.bench.field.instance import Instance, Say
+from cfgd.bench.field.part import Part, files_of, key_of, machine, saved_parts
 from cfgd.bench.field.profiles import figure
-from cfgd.bench.field.rivals import rivals
-from cfgd.bench.field.standing import Run, Standing, table
-from cfgd.bench.field.work import PATIENCE, Outcome, Rival
-from cfgd.output import NotWrittenError, plain, write
-
-# seconds beside which the time of compiling does not count
-COMPILING = 8.0
-
-# from loose to tight: what a tolerance means differs from solver to solver
-TOLERANCES = tuple(10.0**-k for k in range(4, 15))
-# decades of it that may change nothing before a solver is given up
-IDLE = 4
-
+from cfgd.bench.field.standing import Run, table
+from cfgd.bench.field.verdicts import verdicts
+from cfgd.output import NotWrittenError, check_writable, plain, write
 
 FILES = ("bench.json", "bench.png", "bench.svg")
 
 
 class Report(NamedTuple):
-    standings: list[Standing]
+    runs: list[Run]
     interrupted: bool
     unwritten: NotWrittenError | None = None
 
 
+def check_files(folder: Path, instances: Sequence[Instance]) -> None:
+    """Find out before the run what is in the way of the report."""
+    check_writable(folder, [*FILES, *files_of([one.name for one in instances])])
+
+
 def run(
     out: Path,
-    problems: Sequence[tuple[str, Maker]],
-    seeds: int,
-    say: Callable[[str], None] = lambda what: None,
-    advance: Callable[[], None] = lambda: None,
+    instances: Sequence[Instance],
+    *,
+    quick: bool,
+    resume: bool = False,
+    say: Callable[[Instance, str], None] = lambda instance, what: None,
+    finished: Callable[[Instance, bool], None] = lambda instance, reused: None,
+    warn: Say = lambda said: None,
 ) -> Report:
-    """Run all; write `FILES` to `out`. Ctrl-C or a full disk ends it and keeps what is finished."""
+    """Measure all and write `FILES` to `out`; Ctrl-C or a full disk keeps what is finished.
+
+    With `resume`, instances that an earlier run in the same setting finished are taken over.
+    `say` is told what is going on, `finished` of each instance, `warn` of damaged files.
+    """
+    saved = saved_parts(out, warn) if resume else {}
     runs: list[Run] = []
     interrupted, unwritten = False, None
     try:
         try:
-            for name, make in problems:
-                for seed in range(seeds):
-                    runs += _instance(make(seed), name, seed, say)
-                    advance()
-                _write(out / "bench.json", runs, table(runs), seeds)
+            for instance in instances:
+                part, key = saved.get(instance.name), key_of(instance, quick)
+                reused = part is not None and part.key == key
+                if part is None or not reused:
+                    began = time.perf_counter()
+                    found = instance.measure(lambda what, one=instance: say(one, what))  # type: ignore[misc]
+                    part = Part(instance.name, key, tuple(found), time.perf_counter() - began)
+                    runs += part.runs  # even if they cannot be written
+                    part.save(out)
+                else:
+                    runs += part.runs
+                finished(instance, reused)
         except KeyboardInterrupt:
             interrupted = True
-        _write(out / "bench.json", runs, table(runs), seeds)
+        _write(out / "bench.json", runs, quick)
         figure(runs, out)
     except NotWrittenError as error:
         unwritten = error
-    return Report(table(runs), interrupted, unwritten)
+    return Report(runs, interrupted, unwritten)
 
 
-def _instance(case: Case, name: str, seed: int, say: Callable[[str], None]) -> list[Run]:
-    found: list[Run] = []
-    reference = float("nan")
-    # L-BFGS-B before all others: its final loss is what the others are timed to
-    solvers = sorted(rivals(case).items(), key=lambda item: item[0] != "L-BFGS-B")
-    with jax.enable_x64(True):
-        for solver, solve in solvers:
-            say(f"{name}, seed {seed}: {solver}")
-            one = _measured(case, name, seed, solver, solve, reference)
-            reference = one.value if solver == "L-BFGS-B" else reference
-            found.append(one)
-    return found
-
-
-def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, reference: float) -> Run:
-    outcome, seconds, met, error, idle, spent = None, float("inf"), False, "", 0, 0.0
-    for tolerance in TOLERANCES:
-        before, began = outcome, time.perf_counter()
-        try:
-            outcome = solve(case, tolerance)
-        except (ArithmeticError, ValueError, RuntimeError) as caught:  # what solvers raise
-            error = f"{type(caught).__name__}: {str(caught)[:80]}"
-            break
-        seconds = time.perf_counter() - began
-        met = case.budget is not None or _distance(case, outcome.x) <= TARGET
-        # a solver that was not stopped by its tolerance will not go on for a smaller one; of loose
-        # tolerances a fast one may well skip a few
-        same = before is not None and before.work == outcome.work and tolerance < TARGET
-        idle = idle + 1 if same else 0
-        spent += seconds
-        # the first run may have spent its time on compiling
-        late = before is not None and (seconds > PATIENCE or spent > 2 * PATIENCE)
-        if met or idle == IDLE or late:
-            break
-    if met and seconds < COMPILING:  # once more, now that all is compiled
-        began = time.perf_counter()
-        outcome = solve(case, tolerance)
-        seconds = time.perf_counter() - began
-    value = float("inf") if outcome is None else float(case.objective.value(outcome.x))
-    value = value if np.isfinite(value) else float("inf")
-    return Run(
-        name,
-        case.group,
-        case.unit,
-        solver,
-        seed,
-        outcome.work if outcome is not None and met else float("inf"),
-        seconds if met else float("inf"),
-        value,
-        met,
-        _time_to(reference, outcome, value, seconds),
-        error,
-    )
-
-
-def _distance(case: Case, x: Any) -> float:
-    """Error relative to the minimiser where it is known, else gradient relative to the start."""
-    if not np.all(np.isfinite(x)):
-        return float("inf")
-    if case.minimiser is not None:
-        return float(np.linalg.norm(x - case.minimiser) / np.linalg.norm(case.minimiser))
-    start, end = case.objective.gradient(case.x0), case.objective.gradient(np.asarray(x))
-    return float(np.linalg.norm(end) / np.linalg.norm(start))
-
-
-def _time_to(reference: float, outcome: Outcome | None, value: float, seconds: float) -> float:
-    """Seconds to the reference loss, as the share of the iterations that it took."""
-    if outcome is None or not value <= reference:
-        return float("nan")
-    if outcome.values is None or not np.any(outcome.values <= reference):
-        return seconds
-    return float(seconds * np.argmax(outcome.values <= reference) / (len(outcome.values) - 1))
-
-
-def _write(path: Path, runs: list[Run], standings: list[Standing], seeds: int) -> None:
+def _write(path: Path, runs: list[Run], quick: bool) -> None:
     data = {
-        "machine": {
-            "processor": platform.processor() or platform.machine(),
-            "jax": jax.__version__,
-        },
+        "machine": {"processor": machine(), "jax": jax.__version__},
+        "size": "quick" if quick else "full",
         "target": TARGET,
-        "seeds": seeds,
-        "table": [dataclasses.asdict(standing) for standing in standings],
+        "verdicts": verdicts(runs),
+        "table": [dataclasses.asdict(standing) for standing in table(runs)],
         "runs": [dataclasses.asdict(run) for run in runs],
     }
     write(path, json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 OURS = "cfgd Auto"
+ENDED = f"{OURS}, converged"  # the same run, up to its own end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +23,18 @@ class Run:
     seconds: float
     value: float
     solved: bool
-    to_reference: float = float("nan")  # seconds to the final loss of L-BFGS-B
+    # seconds to a loss: at equal work the final one of L-BFGS-B, at equal time the paper's
+    to_reference: float = float("nan")
     error: str = ""
+    digits: float = float("nan")  # of the parameters that are right, where they are certified
+    dimension: int = 0  # where problems are told apart by it
+
+    @property
+    def measure(self) -> str:
+        """What is compared; on networks the loss, with equal work or in equal time."""
+        if self.group != "networks":
+            return self.unit
+        return "timed loss" if self.unit == "seconds" else "loss"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Standing:
     winner: bool
     ratio: float  # ours to theirs: above one, cfgd loses
     seconds_ratio: float
-    to_reference: float  # median seconds to the final loss of L-BFGS-B, on networks
+    to_reference: float  # median seconds to that loss, on networks
 
 
 def table(runs: list[Run]) -> list[Standing]:
@@ -49,7 +60,6 @@ def table(runs: list[Run]) -> list[Standing]:
     standings: list[Standing] = []
     for problem in dict.fromkeys(run.problem for run in runs):
         of_problem = [run for run in runs if run.problem == problem]
-        by_loss = of_problem[0].group == "network"
         scores = {
             solver: [r for r in of_problem if r.solver == solver]
             for solver in dict.fromkeys(r.solver for r in of_problem)
@@ -65,7 +75,7 @@ def table(runs: list[Run]) -> list[Standing]:
                 Standing(
                     problem,
                     of_problem[0].group,
-                    "loss" if by_loss else of_problem[0].unit,
+                    of_problem[0].measure,
                     solver,
                     _spread([_score(r) for r in some]),
                     _spread([r.seconds for r in some]),
@@ -80,8 +90,14 @@ def table(runs: list[Run]) -> list[Standing]:
     return standings
 
 
+def is_lost(ours: Run, theirs: Run, ended: Run | None = None) -> bool:
+    """They solve it and we do not, or we end without convergence at a higher value."""
+    stuck = ended is not None and not ended.solved and ended.value > theirs.value
+    return theirs.solved and (stuck or not ours.solved)
+
+
 def _score(run: Run) -> float:
-    return run.value if run.group == "network" else run.work
+    return run.value if run.group == "networks" else run.work
 
 
 def _spread(numbers: list[float]) -> tuple[float, float, float]:

@@ -20,8 +20,6 @@ import scipy.sparse.linalg
 from cfgd.bench.field.cases import Case
 
 MOST = 20_000  # iterations of anything
-# seconds: a run that takes longer is not tried again with a smaller tolerance
-PATIENCE = 10.0
 
 
 class Outcome(NamedTuple):
@@ -41,7 +39,7 @@ def in_time(case: Case, done: Callable[[], bool] = lambda: False) -> Callable[[A
     began = time.perf_counter()
 
     def over(x: Any) -> None:
-        late = case.budget is None and time.perf_counter() - began > PATIENCE
+        late = case.budget is None and time.perf_counter() - began > case.patience
         if late or done():
             raise StopIteration
 

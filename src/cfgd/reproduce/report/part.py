@@ -11,8 +11,8 @@ from typing import Any
 
 from cfgd.output import write
 from cfgd.reproduce.report.claim import Outcome
+from cfgd.stored import PARTS
 
-PARTS = "parts"
 PNG = b"\x89PNG\r\n\x1a\n"  # how such a file begins
 
 
