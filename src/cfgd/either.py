@@ -148,6 +148,15 @@ def triangular_solved(R: Any, b: Vector, transposed: bool = False) -> Vector:
     return solve(R, b[:, None], left_side=True, transpose_a=transposed)[:, 0]
 
 
+def raised(A: Any, by: Any) -> Any:
+    """A with so much more on its diagonal."""
+    if not on_host(A):
+        return A + by * jnp.eye(len(A), dtype=A.dtype)
+    new = A.copy()
+    new.flat[:: len(A) + 1] += by
+    return new
+
+
 def factored(A: Any) -> Callable[[Any], Any]:
     """b -> A^-1 b for a symmetric positive definite A; NaN where it is not."""
     if not on_host(A):

@@ -18,6 +18,9 @@ from cfgd.types import Count, Flag, Scalar, Vector
 # by how much gamma falls where the model proves true, and grows at first where a step fails
 FALL, GROW = 5.0, 4.0
 TRUE, WRONG = 0.75, 0.25
+# of a first step that should be Newton's: where the matrix is singular, rounding decides how far
+# it goes to where nothing changes, and this part is left of what it decides
+SLIGHT = 1e-7
 # how often a step may be shortened
 MOST_TRIES = 40
 # times the size of x that a step may be long, in the norm of D
@@ -43,7 +46,7 @@ def tried(objective: Objective, state: TikhonovState, point: Point, model: Syste
     zero, none = 0 * state.norm2, 0 * state.k
     no, gamma = none > 0, state.next_gamma
     if objective.model_is_exact:  # then Newton's step is the best guess of the first one, too
-        gamma = chosen(state.k == 0, zero + LEAST, gamma)
+        gamma = chosen(state.k == 0, zero + SLIGHT, gamma)
     first = Try(0 * point.x, zero + np.inf, zero, gamma, zero + GROW, zero, none, no)
     end = repeat(
         lambda at: ~at.good & (at.tries < MOST_TRIES),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd.algebra import inner
-from cfgd.either import chosen, factored, on_host, repeat, space
+from cfgd.either import chosen, factored, on_host, raised, repeat, space
 from cfgd.objective.base import Objective, kept
 from cfgd.objective.line import Point
 from cfgd.objective.model import is_wide
@@ -38,7 +38,7 @@ class System(NamedTuple):
     """(H + gamma D) p = g for every gamma."""
 
     D: Vector
-    P: Vector  # the diagonal of H itself
+    own: Callable[[], Vector]  # the diagonal of H itself
     step: Callable[[Scalar], Step]
     undamped: Callable[[], Vector]  # p without gamma, to rounding
     cost: float  # of the matrix, in gradients
@@ -58,13 +58,13 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
         D = kept(old, P)
         way = partial(_by_products, objective, point, D, part)
         last = partial(_by_products, objective, point, P, part, 0 * part + LEAST)
-        return System(D, P, way, lambda: last().p, 0.0, None)
+        return System(D, lambda: P, way, lambda: last().p, 0.0, None)
     D, matrix, rows, r = objective.normal(point, old)
     xp, cost = space(D), objective.model_cost(shape)
-    root, eye = xp.sqrt(D), xp.eye(len(matrix), dtype=D.dtype)
+    root = xp.sqrt(D)
 
     def across(gamma: Scalar) -> Step:
-        solved = factored(matrix + gamma * eye)
+        solved = factored(raised(matrix, gamma))
 
         def of(k: Any) -> Vector:
             return (solved(k) @ rows) / root
@@ -72,7 +72,7 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
         return Step(of(r), 0.0, of)
 
     def along(gamma: Scalar) -> Step:
-        solved = factored(matrix + gamma * eye)
+        solved = factored(raised(matrix, gamma))
 
         def bent(k: Any) -> Vector:
             return solved(k @ rows) / root
@@ -81,14 +81,18 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
         return Step(p, 0.0, None if rows is None else bent)
 
     wide = r is not None and is_wide(shape)
-    own = kept(0 * D, D * (xp.einsum("ij,ij->j", rows, rows) if wide else matrix.diagonal()))
+
+    def own() -> Vector:
+        parts = xp.einsum("ij,ij->j", rows, rows) if wide else matrix.diagonal()
+        return kept(0 * D, D * parts)
 
     def undamped() -> Vector:
         if wide:
             return across(0 * part + LEAST).p
-        more = root / xp.sqrt(own)
-        solved = factored(matrix * more * more[:, None] + LEAST * eye)
-        return solved(point.gradient / xp.sqrt(own)) / xp.sqrt(own)
+        size = xp.sqrt(own())
+        more = root / size
+        solved = factored(raised(matrix * more * more[:, None], LEAST))
+        return solved(point.gradient / size) / size
 
     step = across if wide else along
     return System(D, own, step, undamped, cost, lambda p: rows @ (root * p))

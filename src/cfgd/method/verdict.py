@@ -26,8 +26,9 @@ MOST_TRIES = 40
 def promises_nothing(state: TikhonovState, model: System, tolerance: Number) -> tuple[Flag, Flag]:
     """Whether the step without gamma promises no more than asked for, and than is easily had."""
     p = model.undamped()
-    around = Around(None, state.point, state.start, model.P)  # type: ignore[arg-type]
-    gain, length = inner(state.point.gradient, p) / 2, size_of(p, model.P)
+    P = model.own()
+    around = Around(None, state.point, state.start, P)  # type: ignore[arg-type]
+    gain, length = inner(state.point.gradient, p) / 2, size_of(p, P)
     quiet, settled = (
         is_quiet(around, p, gain, length, each) for each in (tolerance, tolerance**FURTHER)
     )
@@ -54,7 +55,7 @@ def looked(
     """
     if objective.model_is_exact:
         return stays(state, model.cost, ending(converged=quiet, stalled=~quiet))
-    around = looked_around(objective, point, state.start, model.P)
+    around = looked_around(objective, point, state.start, model.own())
     sure, f, none = state.k >= 0, point.value, 0 * state.k
     plan = plan_of_probes(around, sure, tolerance)
     trial = plan.trial

@@ -16,7 +16,7 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check
-from cfgd.either import on_host, space
+from cfgd.either import Plain, on_host, space
 from cfgd.objective.samples import sum_of_parts
 from cfgd.precision import own_promotion
 from cfgd.types import Data, DType, Matrix, Samples, Vector, Vectors
@@ -51,7 +51,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
 
 
-class Dense(eqx.Module):
+class Dense(Plain, eqx.Module):
     X: Any  # (m, d), NumPy until a run
 
     @property
@@ -127,7 +127,7 @@ class Dense(eqx.Module):
 INSIDE = "promise_in_bounds"
 
 
-class Sparse(eqx.Module):
+class Sparse(Plain, eqx.Module):
     """The entries of X in order of rows."""
 
     data: Entries
@@ -176,7 +176,7 @@ class Sparse(eqx.Module):
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
 
 
-class InScipy(eqx.Module):
+class InScipy(Plain, eqx.Module):
     """A sparse X whose products are SciPy's: for a run on the host."""
 
     X: Any

@@ -8,12 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from cfgd.either import space
+from cfgd.either import Plain, space
 from cfgd.objective.design import Derivatives
 from cfgd.types import Data, DType, Matrix, Samples, Scalar, Vectors
 
 
-class WithIntercept(eqx.Module):
+class WithIntercept(Plain, eqx.Module):
     inner: Any  # the design matrix itself
 
     @property

@@ -14,12 +14,12 @@ import numpy as np
 
 from cfgd import _check
 from cfgd.algebra import logistic
-from cfgd.either import space
+from cfgd.either import Plain, space
 from cfgd.precision import in_precision
 from cfgd.types import Data, DType, Samples
 
 
-class Loss(eqx.Module):
+class Loss(Plain, eqx.Module):
     """`value(prediction, target)`, entry by entry, and what targets it takes."""
 
     is_quadratic: ClassVar[bool] = False

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.either import Unbound, made, space
+from cfgd.either import Unbound, made, on_host, space
 from cfgd.objective.activation import Activation, Custom, activation_of
 from cfgd.objective.base import CHUNK_NUMBERS, Objective
 from cfgd.objective.line import Costs, Line, Point, slope_along
@@ -159,8 +159,10 @@ class ShallowNetwork(Objective):
     @numpy_in_numpy_out
     def predict(self, x: Any, z: Any) -> Any:
         """N(z; x) for inputs (m,) or (m, p)."""
-        x = jnp.asarray(_check.floating("predict", "x", x))
-        z, p = jnp.asarray(_check.floating("predict", "z", z)), self.z.shape[1] - 1
+        x, z = _check.floating("predict", "x", x), _check.floating("predict", "z", z)
+        p, host = self.z.shape[1] - 1, not isinstance(self.activation, Custom)
+        if not (host and on_host(x) and on_host(z)):  # else NumPy compiles nothing
+            x, z = jnp.asarray(x), jnp.asarray(z)
         _check.shape("predict", "x", x, (self.dimension,))
         if z.ndim not in (1, 2) or (1 if z.ndim == 1 else z.shape[1]) != p:
             _check.fail("predict", "z", f"have shape (m,) or (m, {p})", f"shape {z.shape}")

@@ -57,7 +57,7 @@ class Goal(NamedTuple):
         return space(norm2).maximum(self.tolerance**2 * norm2, self.absolute**2)
 
 
-class Tally(eqx.Module):
+class Tally(Plain, eqx.Module):
     """What the host wants to know of a run: numbers only, so that keeping them costs nothing."""
 
     iterations: Counts
@@ -76,7 +76,7 @@ class Tally(eqx.Module):
         return self.code == RUNNING
 
 
-class Carry(eqx.Module):
+class Carry(Plain, eqx.Module):
     state: State
     tally: Tally
     best: Best

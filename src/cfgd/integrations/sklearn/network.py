@@ -69,8 +69,7 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
         self.target_mean_, self.target_deviation_ = y.mean(), _size(y.std())[()]
         targets = (y - self.target_mean_) / self.target_deviation_
         f = ShallowNetwork(self._inputs(X), targets, self.width, self.activation)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=restarts)
-        starts = np.stack([f.init(int(seed), self.scale) for seed in seeds]).astype(X.dtype)
+        starts = self._starts(f, restarts).astype(X.dtype)
         if restarts == 1:
             ends = solved(owner, f, starts[0], method, self.max_iter, self.tol, self.verbose)
         else:
@@ -81,6 +80,12 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
         self.loss_curve_ = ends.history["value"]
         self.status_ = ends.status.name
         return self
+
+    def _starts(self, f: ShallowNetwork, restarts: int) -> np.ndarray:
+        hidden, output = np.broadcast_to(self.scale, (2,))
+        deviation = np.where(np.arange(f.dimension) < f.hidden, hidden, output)
+        draw = check_random_state(self.random_state).normal(size=(restarts, f.dimension))
+        return deviation * draw
 
     def _inputs(self, X: np.ndarray) -> np.ndarray:
         return (X - self.mean_) / self.deviation_
