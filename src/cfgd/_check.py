@@ -33,12 +33,12 @@ def fail(
     raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.") from cause
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """A warning that points to the line of the user's that led here."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(frame):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -243,6 +243,9 @@ class ShallowNetwork(Objective):
     def residuals(self, point: Point) -> Column:
         return point.carried.misfit
 
+    def model_shape(self, point: Point) -> tuple[int, ...]:
+        return len(self.z), self.dimension
+
     def model(self, point: Point) -> Model:
         """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
         _, output = self.layers(point.x)

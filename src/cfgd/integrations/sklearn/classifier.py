@@ -65,7 +65,7 @@ class CaputoClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError(
                 f"`{owner}.fit(y=...)` must name at least two classes, got one class: "
-                f"{self.classes_[0]!r}."
+                f"{self.classes_[0]}."
             )
         if self.class_weight is not None:
             by_class = compute_class_weight(

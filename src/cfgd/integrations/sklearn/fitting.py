@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ def solved(
     if not ends.success:
         message = ends.message.replace("`max_iterations`", "`max_iter`")
         message = message.replace("`tolerance`", "`tol`")
-        warnings.warn(f"{owner}: {message}", ConvergenceWarning, stacklevel=3)
+        _check.warn(f"{owner}: {message}", ConvergenceWarning)
     return ends
 
 

@@ -1,0 +1,255 @@
+"""The estimators: scikit-learn's own checks, its models' coefficients, and its machinery."""
+
+import io
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import (
+    GammaRegressor,
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cfgd
+from cfgd.integrations.sklearn import (
+    CaputoClassifier,
+    CaputoNetwork,
+    CaputoRegressor,
+    CaputoRidge,
+)
+
+# scikit-learn's classes have no types, and its checks pass whatever users may pass
+pytestmark = [
+    pytest.mark.usefixtures("unchecked"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+@parametrize_with_checks(
+    [
+        CaputoRegressor(),
+        CaputoClassifier(),
+        CaputoRidge(gamma=0.1),
+        CaputoNetwork(width=5, max_iter=20),
+    ]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+X, Y = load_diabetes(return_X_y=True)
+WEIGHT = np.random.default_rng(0).uniform(0.5, 2, len(Y))
+COUNTS = np.round(Y / 20)
+AGREE = {
+    "LinearRegression": (CaputoRegressor(), LinearRegression(), Y),
+    "Ridge": (CaputoRegressor(l2=0.7), Ridge(alpha=0.7), Y),
+    "no intercept": (
+        CaputoRegressor(l2=0.7, fit_intercept=False),
+        Ridge(alpha=0.7, fit_intercept=False),
+        Y,
+    ),
+    "PoissonRegressor": (
+        CaputoRegressor("poisson", l2=1e-3 * WEIGHT.sum()),
+        PoissonRegressor(alpha=1e-3, tol=1e-10, max_iter=10_000),
+        COUNTS,
+    ),
+    "GammaRegressor": (
+        CaputoRegressor("gamma", l2=1e-3 * WEIGHT.sum()),
+        GammaRegressor(alpha=1e-3, tol=1e-10, max_iter=10_000),
+        Y,
+    ),
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs", "y"), AGREE.values(), ids=AGREE)
+def test_regressions_agree(ours, theirs, y):
+    """To 1e-4 of the largest coefficient."""
+    ours, theirs = clone(ours).fit(X, y, WEIGHT), theirs.fit(X, y, WEIGHT)
+    atol = 1e-4 * np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=atol)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-3)
+    assert len(ours.loss_curve_) == ours.n_iter_ + 1
+
+
+def test_hubers_regression_agrees_and_goes_further():
+    """scikit-learn's is known to 1e-2 of its largest coefficient, and its value is higher."""
+    ours = CaputoRegressor("huber", l2=2e-3).fit(X, Y, WEIGHT)
+    theirs = HuberRegressor(alpha=1e-3, tol=1e-9, max_iter=100_000).fit(X, Y, WEIGHT)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-2 * np.abs(theirs.coef_).max())
+    assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-3)
+
+    def value(model):
+        far = np.abs(Y - model.predict(X)) / model.scale_
+        near = np.minimum(far, 1.35)
+        losses = model.scale_ * (1 + 2 * near * far - near**2)
+        return WEIGHT @ losses + 1e-3 * np.sum(model.coef_**2)
+
+    assert value(ours) <= value(theirs) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weight", [None, "balanced"])
+def test_classifications_agree(sparse, weight):
+    for X, y in (load_breast_cancer(return_X_y=True), load_iris(return_X_y=True)):
+        Z = StandardScaler().fit_transform(X)
+        Z = scipy.sparse.csr_array(Z) if sparse else Z
+        ours = CaputoClassifier(l2=0.5, class_weight=weight).fit(Z, y)
+        theirs = LogisticRegression(C=2.0, class_weight=weight, tol=1e-10, max_iter=10_000)
+        theirs.fit(Z, y)
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+        centred = theirs.intercept_ - (len(theirs.intercept_) > 1) * theirs.intercept_.mean()
+        np.testing.assert_allclose(ours.intercept_, centred, atol=1e-4)
+        np.testing.assert_allclose(ours.predict_proba(Z), theirs.predict_proba(Z), atol=1e-5)
+        assert np.array_equal(ours.predict(Z), theirs.predict(Z))
+
+
+def test_iterate_by_iterate_it_is_the_core():
+    method = cfgd.AdaptiveTerminal(0.5, gamma=-0.1, lag=2)
+    ours = CaputoRegressor(
+        "poisson", method="adaptive_terminal", gamma=-0.1, lag=2, max_iter=20
+    ).fit(X, COUNTS)
+    f = cfgd.LinearModel(X, COUNTS, "poisson", intercept=True)
+    core = cfgd.minimize(f, np.zeros(11), method, max_iterations=20)
+    np.testing.assert_allclose(ours.loss_curve_, core.history["value"], rtol=1e-10)
+    np.testing.assert_allclose(ours.coef_, core.x[:10], rtol=1e-6)
+    again = CaputoRegressor("poisson", method=method, max_iter=20).fit(X, COUNTS)
+    assert np.array_equal(again.coef_, ours.coef_)
+
+
+def test_ridge_is_the_closed_form_and_its_path_one_sweep(monkeypatch):
+    gammas = np.array([0.01, 0.1, 1.0])
+    Z = X - WEIGHT @ X / WEIGHT.sum()
+    A = (Z.T * WEIGHT) @ Z
+    b = (Z.T * WEIGHT) @ (Y - WEIGHT @ Y / WEIGHT.sum())
+    exact = np.stack([np.linalg.solve(A + g * np.diag(np.diag(A)), b) for g in gammas])
+    path = CaputoRidge().path(X, Y, gammas, WEIGHT)
+    np.testing.assert_allclose(path, exact, rtol=1e-5)
+    one = CaputoRidge(gamma=0.1).fit(X, Y, WEIGHT)
+    np.testing.assert_allclose(one.coef_, exact[1], rtol=1e-5)
+    assert one.intercept_ == pytest.approx(
+        (WEIGHT @ Y - WEIGHT @ X @ exact[1]) / WEIGHT.sum(), rel=1e-6
+    )
+    scaled = make_pipeline(StandardScaler(), Ridge(alpha=0.1 * len(Y)))
+    plain = CaputoRidge(gamma=0.1).fit(X, Y)
+    np.testing.assert_allclose(plain.predict(X), scaled.fit(X, Y).predict(X), rtol=1e-5)
+
+
+def test_a_network_learns_and_keeps_the_best_of_its_restarts():
+    z = np.linspace(-1, 1, 60)
+    Z = np.column_stack([z, z**2 - 0.3])
+    y = 50 + 10 * np.sin(4 * z)
+    ends = [
+        CaputoNetwork(width=8, max_iter=60, restarts=n, random_state=1).fit(Z, y) for n in (1, 3)
+    ]
+    assert ends[0].score(Z, y) > 0.99
+    assert ends[1].loss_curve_[-1] <= ends[0].loss_curve_[-1] * (1 + 1e-6)
+    again = CaputoNetwork(width=8, max_iter=60, random_state=1).fit(Z, y)
+    assert np.array_equal(again.predict(Z), ends[0].predict(Z))
+
+
+def test_pipelines_searches_and_files():
+    pipe = make_pipeline(StandardScaler(), CaputoClassifier())
+    data, target = load_breast_cancer(return_X_y=True, as_frame=True)
+    search = GridSearchCV(pipe, {"caputoclassifier__l2": [0.1, 10.0]}, n_jobs=2, cv=3)
+    search.fit(data, target)
+    assert search.best_score_ > 0.95
+    assert list(search.best_estimator_[0].feature_names_in_) == list(data.columns)
+    assert np.all(cross_val_score(pipe, data, target, cv=3) > 0.9)
+    file = io.BytesIO()
+    joblib.dump(search.best_estimator_, file)
+    file.seek(0)
+    assert np.array_equal(joblib.load(file).predict(data), search.predict(data))
+    model = CaputoRegressor().fit(data, target)
+    assert model.n_features_in_ == 30
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(data.rename(columns={"mean radius": "radius"}))
+    assert isinstance(data, pd.DataFrame)
+
+
+def test_a_warm_start_goes_on():
+    model = CaputoClassifier(warm_start=True, method="gradient_descent", max_iter=5)
+    data, target = load_iris(return_X_y=True)
+    first = model.fit(data, target).loss_curve_
+    second = model.fit(data, target).loss_curve_
+    assert second[0] == pytest.approx(first[-1], rel=1e-6)
+    assert second[-1] < first[-1]
+    regressor = CaputoRegressor("huber", warm_start=True).fit(X, Y)
+    last = regressor.loss_curve_[-1]
+    assert regressor.fit(X, Y).loss_curve_[0] == pytest.approx(last, rel=1e-12)
+
+
+def test_what_does_not_converge_says_so_in_scikit_learns_words():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        CaputoClassifier(max_iter=1).fit(*load_iris(return_X_y=True))
+    [one] = [w for w in said if w.category is ConvergenceWarning]
+    text = str(one.message)
+    assert "CaputoClassifier: Stopped at `max_iter` before `tol` was met: raise `max_iter`" in text
+    assert one.filename == __file__
+
+
+def test_folds_of_other_sizes_do_not_compile_again():
+    seen = []
+
+    def count(event, duration, **about):
+        if event.endswith("backend_compile_duration"):
+            seen.append(about.get("fun_name"))
+
+    import jax
+
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(400, 4))
+    y = data @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=400)
+    models = [
+        (CaputoRegressor(), 0),
+        (CaputoClassifier(), 0),
+        (CaputoRegressor("poisson", method="adaptive_terminal", max_iter=50), None),
+    ]
+    for model, most in models:
+        target = np.digitize(y, [0]) if isinstance(model, CaputoClassifier) else np.abs(y)
+        model.fit(data[:320], target[:320])
+        jax.monitoring.register_event_duration_secs_listener(count)
+        before = len(seen)
+        for m in (313, 317, 319):
+            clone(model).fit(data[:m], target[:m])
+        assert len(seen) - before <= (most or 0), seen[before:]
+
+
+BAD = {
+    "method": (
+        CaputoRegressor(method="newton"),
+        r"CaputoRegressor\(method=...\)` must be one of auto",
+    ),
+    "loss": (
+        CaputoRegressor("hinge"),
+        r"CaputoRegressor\(loss=...\)` must be one of squared, huber",
+    ),
+    "gamma": (CaputoRidge(gamma=-1.0), r"CaputoRidge\(gamma=...\)` must be a number of at least 0"),
+    "restarts": (CaputoNetwork(restarts=0), r"CaputoNetwork\(restarts=...\)` must"),
+}
+
+
+@pytest.mark.parametrize(("model", "message"), BAD.values(), ids=BAD)
+def test_bad_settings(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="at least two classes, got one class: 3"):
+        CaputoClassifier().fit(X, np.full(len(Y), 3))
