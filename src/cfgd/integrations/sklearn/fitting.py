@@ -12,6 +12,7 @@ from cfgd.method import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.method.base import Method
 from cfgd.objective.base import Objective
 from cfgd.solve import Solution, minimize
+from cfgd.status import Status
 
 METHODS = ("auto", "adaptive_terminal", "gradient_descent")
 # steps by which the number of rows of a compiled fit grows, of the power of two below it
@@ -44,8 +45,12 @@ def solved(
     max_iter: int,
     tol: float,
     verbose: int,
+    enough: float | None = None,
 ) -> Solution:
-    """The solution, with scikit-learn's warning where it did not converge."""
+    """The solution, with scikit-learn's warning where it did not converge.
+
+    A value of at most `enough` ends the run, too.
+    """
     if is_auto(method) and objective.is_quadratic and objective.has_model:
         method = Auto("tikhonov")  # from Python: other sizes of folds compile nothing
     ends = minimize(
@@ -55,8 +60,9 @@ def solved(
         max_iterations=max_iter,
         tolerance=tol,
         progress=bool(verbose),
+        callback=None if enough is None else lambda so_far: so_far.value <= enough,
     )
-    if not ends.success:
+    if not ends.success and ends.status is not Status.callback:
         message = ends.message.replace("`max_iterations`", "`max_iter`")
         message = message.replace("`tolerance`", "`tol`")
         _check.warn(f"{owner}: {message}", ConvergenceWarning)

@@ -19,8 +19,9 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
     """The two-layer network of the paper (section 4.3), of standardised inputs and targets.
 
     `width` units with an `activation`; hidden weights start with the deviation `scale[0]`, output
-    weights with `scale[1]`. With several `restarts` all of them are trained as one batch, and the
-    best is kept. `method` as in `CaputoRegressor`.
+    weights with `scale[1]`. A fit ends where residuals are `tol` of the targets' deviation. With
+    several `restarts` all of them are trained as one batch, and the best is kept. `method` as in
+    `CaputoRegressor`.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoNetwork
@@ -71,7 +72,9 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
         f = ShallowNetwork(self._inputs(X), targets, self.width, self.activation)
         starts = self._starts(f, restarts).astype(X.dtype)
         if restarts == 1:
-            ends = solved(owner, f, starts[0], method, self.max_iter, self.tol, self.verbose)
+            enough = self.tol**2 * len(y) / 2
+            options = self.max_iter, self.tol, self.verbose, enough
+            ends = solved(owner, f, starts[0], method, *options)
         else:
             many = sweep(f, starts, method, max_iterations=self.max_iter, tolerance=self.tol)
             ends = many[int(np.nanargmin(many.value))]
