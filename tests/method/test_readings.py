@@ -76,7 +76,7 @@ OBJECTIVES = {
         np.array([0.8, 1.7]),
     ),
 }
-FEW = {"quadratic", "smooth", "logistic 0/1, dense", "least squares, wide", "network, tanh, p = 1"}
+FEW = {"quadratic", "logistic 0/1, dense", "network, tanh, p = 1"}
 
 
 # The formula.
@@ -226,7 +226,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", quick(STEPS, {"network", "armijo"}))
+@pytest.mark.parametrize("step", quick(STEPS, {"network"}))
 def test_steps(step):
     objective, fn, x = OBJECTIVES["network, tanh, p = 1"]
     c = x + 0.01 * (terminal_of(x) - x)  # so near that d descends

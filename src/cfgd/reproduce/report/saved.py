@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from cfgd.output import reason
 from cfgd.reproduce.experiment import Size
-from cfgd.reproduce.report.claim import VERDICTS, Outcome
+from cfgd.reproduce.report.claim import VERDICTS, Case, Outcome
 from cfgd.reproduce.report.part import PARTS, PNG, Part
 from cfgd.reproduce.report.svg import check_svg
 
@@ -108,6 +108,18 @@ def seeds(value: Any, place: str) -> int | None:
     raise wrong(place, "null or a number of seeds", value)
 
 
+def whole(value: Any, place: str) -> int:
+    if type(value) is int and 0 <= value < 2**53:
+        return value
+    raise wrong(place, "a count", value)
+
+
+def truth(value: Any, place: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise wrong(place, "true or false", value)
+
+
 def one_of(choices: tuple[str, ...]) -> Check:
     def check(value: Any, place: str) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -192,6 +204,7 @@ def plain(value: Any, place: str, depth: int) -> None:
         raise wrong(place, "a finite number", value)
 
 
+CASE = record({"name": text, "median": number, "hits": whole, "count": whole, "holds": truth}, Case)
 OUTCOME = record(
     {
         "says": text,
@@ -202,6 +215,7 @@ OUTCOME = record(
         "fraction": between(0, 1),
         "verdict": one_of(VERDICTS),
         "why": text,
+        "cases": listing(CASE),
     },
     Outcome,
 )
@@ -212,6 +226,8 @@ PART = record(
         "title": text,
         "where": text,
         "about": text,
+        "missing": text,
+        "story": text,
         "key": KEY,
         "outcomes": listing(OUTCOME),
         "parameters": parameters,
