@@ -45,7 +45,6 @@ def literal(p: Mapping[str, Any], c: Any, gamma: float, limit: Any, iterations: 
 def run(setting: Setting, meter: Meter) -> Record:
     seeds = setting.seeds_or(quick=3, full=10)
     iterations = setting.pick(tiny=500, quick=1000, full=1000)
-    meter.start(2 * len(seeds) * len(GAMMAS))
     like = drawn(
         lambda seed: float(np.linalg.cond(problem(seed)["A"])),
         lambda found: found > CONDITION,
@@ -53,10 +52,13 @@ def run(setting: Setting, meter: Meter) -> Record:
         len(seeds),
         "condition number of A above 1e5",
     )
+    distinct = sorted({*seeds, *like.seeds})
+    meter.start(len(distinct) * len(GAMMAS))
+    found = {seed: runs_on(meter, seed, iterations) for seed in distinct}
     data: dict[str, Any] = {
         "iteration": np.arange(iterations + 1),
-        "seeds": runs_on(meter, list(seeds), iterations),
-        "like": runs_on(meter, like.seeds, iterations),
+        "seeds": [found[seed] for seed in seeds],
+        "like": [found[seed] for seed in like.seeds],
         "share": like.share,
     }
     parameters = {
@@ -75,48 +77,44 @@ def run(setting: Setting, meter: Meter) -> Record:
     return Record(data, parameters, (STEP_NOTE,))
 
 
-def runs_on(meter: Meter, seeds: list[int], iterations: int) -> list[dict[str, Any]]:
-    c, found = np.ones(DIMENSION), []
-    for seed in seeds:
-        p = problem(seed)
-        A, b, x0 = p["A"], p["b"], p["x0"]
-        f = cfgd.Quadratic(A, b, p["constant"])
-        runs = {}
-        for gamma in GAMMAS:
-            limit = theory.tikhonov_solution(A, b, c, gamma)
-            sigma = np.linalg.eigvalsh(theory.tilde_A(A, gamma))[-1]
-            one: dict[str, Any] = {}
-            for kind, step in (
-                ("exact", cfgd.ExactStep()),
-                ("constant", cfgd.FixedStep(ETA / sigma)),
-            ):
-                end = whole(
-                    cfgd.minimize(
-                        f,
-                        x0,
-                        cfgd.NonAdaptive(c, gamma=gamma, step=step),
-                        max_iterations=iterations,
-                        tolerance=0.0,
-                        record={"x": point},
-                    )
+def runs_on(meter: Meter, seed: int, iterations: int) -> dict[str, Any]:
+    """All gammas on the instance of a seed, with both steps."""
+    p, c = problem(seed), np.ones(DIMENSION)
+    A, b, x0 = p["A"], p["b"], p["x0"]
+    f = cfgd.Quadratic(A, b, p["constant"])
+    runs = {}
+    for gamma in GAMMAS:
+        limit = theory.tikhonov_solution(A, b, c, gamma)
+        sigma = np.linalg.eigvalsh(theory.tilde_A(A, gamma))[-1]
+        one: dict[str, Any] = {}
+        for kind, step in (
+            ("exact", cfgd.ExactStep()),
+            ("constant", cfgd.FixedStep(ETA / sigma)),
+        ):
+            end = whole(
+                cfgd.minimize(
+                    f,
+                    x0,
+                    cfgd.NonAdaptive(c, gamma=gamma, step=step),
+                    max_iterations=iterations,
+                    tolerance=0.0,
+                    record={"x": point},
                 )
-                history = held(end.history, iterations)
-                one[kind] = np.linalg.norm(history["x"] - limit, axis=1)
-                if kind == "exact":
-                    one["value"] = history["value"]
-            rate = theory.non_adaptive_rate(A, gamma, ETA)
-            one["bound"] = one["constant"][0] * rate ** np.arange(iterations + 1)
-            runs[gamma] = one
-            meter.advance(1)
-        limit = theory.tikhonov_solution(A, b, c, LITERAL_GAMMA)
-        found.append(
-            {
-                "runs": runs,
-                "condition": np.linalg.cond(A),
-                "literal": literal(p, c, LITERAL_GAMMA, limit, iterations),
-            }
-        )
-    return found
+            )
+            history = held(end.history, iterations)
+            one[kind] = np.linalg.norm(history["x"] - limit, axis=1)
+            if kind == "exact":
+                one["value"] = history["value"]
+        rate = theory.non_adaptive_rate(A, gamma, ETA)
+        one["bound"] = one["constant"][0] * rate ** np.arange(iterations + 1)
+        runs[gamma] = one
+        meter.advance(1)
+    limit = theory.tikhonov_solution(A, b, c, LITERAL_GAMMA)
+    return {
+        "runs": runs,
+        "condition": np.linalg.cond(A),
+        "literal": literal(p, c, LITERAL_GAMMA, limit, iterations),
+    }
 
 
 STEP_NOTE = (
