@@ -206,7 +206,7 @@ class Fractional(Method):
         c, past = self.terminal.next(state.past, point.x, state.k)
         memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
         gamma = memory.gamma
-        d = self._direction(objective, point, c, memory)
+        d = self.direction_at(objective, state, c, memory)
         slope_of_d = pull(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
@@ -223,10 +223,13 @@ class Fractional(Method):
             d, slope = jnp.where(reset, g, d), jnp.where(reset, norm2, slope)
         return Proposal(d, slope, norm2, slope, gamma, slope_of_d, reset, past)
 
-    def _direction(self, objective: Objective, point: Point, c: Vector, memory: Memory) -> Vector:
+    def direction_at(
+        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+    ) -> Vector:
+        """The direction with terminal c."""
         if self.terminal.is_gradient:
-            return point.gradient
-        return direction(objective, point, c, memory, self.reading)
+            return state.point.gradient
+        return direction(objective, state.point, c, memory, self.reading)
 
     def line(self, objective: Objective, point: Point, proposal: Proposal) -> Line:
         """The line along which the step is chosen."""
@@ -290,5 +293,5 @@ class Fractional(Method):
         if not self.seeks_minimiser:
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
             memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
-            d = self._direction(objective, state.point, c, memory)
+            d = self.direction_at(objective, state, c, memory)
         return inner(d, d)
