@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from cfgd.data.network_starts import FAMILY
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.network_choice import (
     EARLY,
-    FINALISTS,
     LATE,
     RECORDED,
     RULE,
@@ -25,14 +23,9 @@ from cfgd.reproduce.experiments.network_choice import (
 )
 from cfgd.reproduce.experiments.network_claims import CLAIMS, below
 from cfgd.reproduce.experiments.network_panels import PANELS
-from cfgd.reproduce.experiments.network_rivals import (
-    SOLVERS,
-    WORK,
-    best_rival,
-    solve_all,
-)
+from cfgd.reproduce.experiments.network_plan import FAMILY_ROWS, Plan, total_work
+from cfgd.reproduce.experiments.network_rivals import SOLVERS, best_rival, solve_all
 from cfgd.reproduce.experiments.network_runs import (
-    GAMMA,
     GAMMAS,
     LOSSES,
     NODES,
@@ -41,84 +34,12 @@ from cfgd.reproduce.experiments.network_runs import (
     Run,
     test_points,
     train_all,
-    work_of,
 )
 
-CAUSES = ("random sign", "noise")
 OTHER_CHOICE = (
     "The rule chooses otherwise than in the run that the quick one and the experiment quadrature "
     "take their start from:"
 )
-FAMILY_ROWS = (20, 1)  # of losses, and of test errors
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How much of what is run.
-
-    In full size the family of h1 goes to the iterations of the paper's numbers, as the rule needs;
-    that of h2 and h3 to a quarter of them, and the panels to the paper's 1e5: an hour on two cores.
-    """
-
-    starts: tuple[str, ...]
-    family: dict[str, int]  # iterations
-    panel: int
-    causes: int
-    seeds: range
-    rows: tuple[int, int]  # of the panels: of losses, and of test errors
-    rule: bool  # whether the run is long enough for it
-
-    @classmethod
-    def of(cls, setting: Setting) -> Plan:
-        few = ("1/1", "2/1", "3/1", "5/0.14", "Xavier")
-        starts = setting.pick(tiny=few[1:2], quick=few, full=tuple(FAMILY))
-        early = setting.pick(tiny=20, quick=300, full=EARLY)
-        other = setting.pick(tiny=20, quick=300, full=EARLY // 4)
-        return cls(
-            starts,
-            {"h1": early, "h2": other, "h3": other},
-            setting.pick(tiny=40, quick=1_200, full=LATE),
-            other,
-            setting.seeds_or(quick=2, full=5),
-            setting.pick(tiny=(4, 2), quick=(40, 10), full=(100, 50)),
-            setting.size == "full",
-        )
-
-    def of_family(self, function: str) -> list[Run]:
-        return [
-            Run(function, start, seed, how, gamma, self.family[function])
-            for start in self.starts
-            for seed in self.seeds
-            for how, gamma in (("descent", 0.0), *((one, GAMMA[function]) for one in READINGS))
-        ]
-
-    def of_panel(self, function: str, start: str, formula: str) -> list[Run]:
-        """The middle gamma from all seeds; the others, for the figure, from the first."""
-        first, *_ = self.seeds
-        return [
-            Run(function, start, seed, how, gamma, self.panel)
-            for seed in self.seeds
-            for how, gamma in (("descent", 0.0), *((formula, one) for one in GAMMAS[function]))
-            if seed == first or gamma in (0.0, GAMMA[function])
-        ]
-
-    def of_finals(self, start: str, formula: str) -> list[Run]:
-        return [run for run in self.of_panel("h1", start, formula) if run.gamma in (0.0, 40.0)]
-
-    def of_causes(self, function: str, start: str) -> list[Run]:
-        hows = ("descent", *READINGS, *CAUSES)
-        return [
-            Run(
-                function,
-                start,
-                seed,
-                how,
-                GAMMA[function] if how != "descent" else 0.0,
-                self.causes,
-            )
-            for seed in self.seeds
-            for how in hows
-        ]
 
 
 def run(setting: Setting, meter: Meter) -> Record:
@@ -161,16 +82,6 @@ def run(setting: Setting, meter: Meter) -> Record:
     return Record(data, parameters(setting, plan, data, first_round), notes, story(data))
 
 
-def total_work(plan: Plan) -> float:
-    """Known beforehand up to the names of the starts; panels that are finals count once."""
-    runs = [one for function in FUNCTIONS for one in plan.of_family(function)]
-    runs += [one for f in FUNCTIONS for one in plan.of_panel(f, "", "printed")]
-    runs += [one for f in FUNCTIONS for one in plan.of_causes(f, "")]
-    again = (FINALISTS - 1) if plan.rule else 0
-    solvers = WORK * len(FUNCTIONS) * len(plan.seeds) * len(SOLVERS)
-    return work_of(runs) + again * work_of(plan.of_finals("", "printed")) + solvers
-
-
 def parameters(
     setting: Setting, plan: Plan, data: dict[str, Any], first_round: list[Choice]
 ) -> dict[str, Any]:
@@ -199,6 +110,10 @@ def parameters(
             function: {start: losses_of(data, function, start) for start in plan.starts}
             for function in FUNCTIONS
         },
+        "median test error there: descent, exact, printed": {
+            function: {start: test_errors_of(data, function, start) for start in plan.starts}
+            for function in FUNCTIONS
+        },
         "median mean squared error, gradients, seconds by others": others(data),
     }
 
@@ -209,6 +124,18 @@ def losses_of(data: dict[str, Any], function: str, start: str) -> list[float]:
         float(f"{LOSSES['mean'] * median_loss(data['family'], start, how, end, function):.3g}")
         for how in ("descent", *READINGS)
     ]
+
+
+def test_errors_of(data: dict[str, Any], function: str, start: str) -> list[float]:
+    found = [
+        [
+            curve.test[-1]
+            for run, curve in data["family"].items()
+            if (run.function, run.start, run.how) == (function, start, how)
+        ]
+        for how in ("descent", *READINGS)
+    ]
+    return [float(f"{np.median(errors):.3g}") for errors in found]
 
 
 def others(data: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +168,8 @@ def story(data: dict[str, Any]) -> str:
     return (
         f"Of the networks' starts {by} {choice.start} (deviations of hidden/output weights), "
         f"the formula {choice.formula} and the loss a {choice.loss}; there the adaptive terminal "
-        f"ends below gradient descent in these runs: {counts} (h2 and h3 were not used to choose)."
+        f"is below gradient descent after {data['plan'].panel:,} iterations in these runs: "
+        f"{counts} (h2 and h3 were not used to choose)."
     )
 
 

@@ -7,30 +7,32 @@ from collections.abc import Sequence
 from cfgd.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, Outcome
 from cfgd.reproduce.report.part import Part
 
+QUOTED = 4  # at most so many in a sentence: the table has them all
+
+Found = list[tuple[Part, Outcome]]
+
 
 def story(parts: Sequence[Part]) -> list[str]:
     """What holds, what holds for some cases, what does not, what is not given; and the networks."""
-    found = {verdict: _of(parts, verdict) for verdict in (HOLDS, HOLDS_FOR, FAILS, NOT_COMPARABLE)}
-    judged = sum(len(found[verdict]) for verdict in (HOLDS, HOLDS_FOR, FAILS))
-    whole = [part.title for part in parts if _all_hold(part)]
+    holds, some, fails, open_ = (
+        found(parts, verdict) for verdict in (HOLDS, HOLDS_FOR, FAILS, NOT_COMPARABLE)
+    )
+    judged = len(holds) + len(some) + len(fails)
+    whole = [part.title for part in parts if all_hold(part)]
     all_of = f", all of them on: {'; '.join(whole)}" if whole else ""
-    some = [f"{part.name} ({outcome.which})" for part, outcome in found[HOLDS_FOR]]
     missing = [part.missing for part in parts if part.missing]
     stories = [part.story for part in parts if part.story]
-    ours = [outcome for part in parts for outcome in part.outcomes if outcome.ours]
-    kept = sum(outcome.verdict == HOLDS for outcome in ours)
-    apart = f"{kept} of {len(ours)} rows that are ours and not the paper's hold; they stand apart."
     return [
-        f"{len(found[HOLDS])} of the {judged} sentences that could be judged hold{all_of}.",
-        f"{len(some)} hold for some cases only{_listed(some)}.",
-        f"{len(found[FAILS])} do not hold{_listed(_counted(found[FAILS]))}.",
-        f"{len(found[NOT_COMPARABLE])} cannot be compared{_listed(_counted(found[NOT_COMPARABLE]))}"
+        f"{len(holds)} of the {judged} sentences that could be judged hold{all_of}.",
+        f"{several(some)} for some cases only{quoted(some)}.",
+        f"{several(fails, 'does not hold', 'do not hold')}{quoted(fails)}.",
+        f"{several(open_, 'is not comparable', 'are not comparable')}"
         + (f"; the paper does not give {'; '.join(missing)}." if missing else "."),
-        " ".join(stories) or apart,
+        " ".join(stories) or about_ours(parts),
     ]
 
 
-def _of(parts: Sequence[Part], verdict: str) -> list[tuple[Part, Outcome]]:
+def found(parts: Sequence[Part], verdict: str) -> Found:
     return [
         (part, outcome)
         for part in parts
@@ -39,15 +41,28 @@ def _of(parts: Sequence[Part], verdict: str) -> list[tuple[Part, Outcome]]:
     ]
 
 
-def _all_hold(part: Part) -> bool:
+def all_hold(part: Part) -> bool:
     verdicts = {outcome.verdict for outcome in part.outcomes if not outcome.ours}
     return HOLDS in verdicts and verdicts <= {HOLDS, NOT_COMPARABLE}
 
 
-def _counted(found: list[tuple[Part, Outcome]]) -> list[str]:
-    names = [part.name for part, _ in found]
-    return [f"{name} ({names.count(name)})" for name in dict.fromkeys(names)]
+def several(of: Found, one: str = "holds", more: str = "hold") -> str:
+    return f"{len(of) or 'None'} {one if len(of) == 1 else more}"
 
 
-def _listed(words: list[str]) -> str:
-    return f": {', '.join(words)}" if words else ""
+def quoted(of: Found) -> str:
+    """The sentences without what stands in brackets, and the cases for which they hold."""
+    if not of:
+        return ""
+    words = []
+    for part, outcome in of[:QUOTED]:
+        which = f", for {outcome.which}" if outcome.verdict == HOLDS_FOR else ""
+        words.append(f"“{outcome.says.split(' (')[0]}” ({part.name}{which})")
+    rest = f"; and {len(of) - QUOTED} more" if len(of) > QUOTED else ""
+    return f": {'; '.join(words)}{rest}"
+
+
+def about_ours(parts: Sequence[Part]) -> str:
+    ours = [outcome for part in parts for outcome in part.outcomes if outcome.ours]
+    held = sum(outcome.verdict == HOLDS for outcome in ours)
+    return f"{held} of {len(ours)} rows that are ours and not the paper's hold; they stand apart."
