@@ -71,7 +71,7 @@ def test_a_short_run_is_not_held_against_a_long_claim(monkeypatch: pytest.Monkey
     experiment = EXPERIMENTS["random"]
     data = experiment.run(TINY, Silent()).data
     verdicts = [one.judge(data).verdict for one in experiment.claims]
-    assert verdicts.count(NOT_COMPARABLE) == 5  # all but the condition number
+    assert verdicts.count(NOT_COMPARABLE) == 6  # all but the condition number
 
 
 def test_instances_like_the_papers_are_drawn_by_their_condition_number() -> None:
@@ -112,5 +112,5 @@ def test_the_papers_claims_on_the_gas_data() -> None:
     assert [one.verdict for one in (condition, faster, descent)] == [HOLDS] * 3
     # whether that is "almost all" is for the claim to say; this guards the solver
     shares = {case.name: case.median for case in share.cases}
-    assert shares["within 2e-5"] >= 0.8
-    assert shares["within 1e-4"] >= 0.9
+    assert shares["2e-5"] >= 0.8
+    assert shares["1e-4"] >= 0.9
