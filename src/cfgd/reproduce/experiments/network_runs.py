@@ -106,8 +106,8 @@ def train_all(
 ) -> dict[Run, Curve]:
     """The curves of the runs, each kept as soon as it is finished.
 
-    They run in threads and not as one batch: a batch of twelve in `cfgd.sweep` takes as long as
-    twelve runs, whose arrays stay in the cache.
+    They run in threads and not as one batch: twelve in `cfgd.sweep` take a sixth longer than one
+    after the other, whose arrays stay in the cache; and seeds have training points of their own.
     """
     jobs = [partial(train, meter, setting, run, rows) for run in runs]
     return dict(zip(runs, side_by_side(meter, jobs), strict=True))
