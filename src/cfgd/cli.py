@@ -117,7 +117,8 @@ def reproduce(
     """Run the paper's experiments and hold its claims against them.
 
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
-    what the paper says about it. Ctrl-C keeps what is finished; --resume goes on from there.
+    what the paper says about it. Ctrl-C keeps what is finished, of the networks each run; --resume
+    goes on from there.
     What earlier runs left in DIR stays on the page.
     """
     from cfgd.reproduce.console import show_list, show_run

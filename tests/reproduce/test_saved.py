@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from cfgd.reproduce.report.claim import HOLDS, Outcome
+from cfgd.reproduce.report.claim import HOLDS_FOR, Case, Outcome
 from cfgd.reproduce.report.page import page
 from cfgd.reproduce.report.part import PNG, Part
 from cfgd.reproduce.report.report import write_report
 from cfgd.reproduce.report.saved import saved_parts
+from cfgd.reproduce.report.story import story
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -24,12 +25,17 @@ SVG = (
     "</svg>"
 )
 EVIL = "<script>alert(1)</script>"
-OUTCOME = Outcome("it is so", "figure 1", "≤ 1", (1.0, float("inf")), 1.0, 0.5, HOLDS, "")
+CASES = (Case("h1", 1.0, 1, 1, True), Case("h2", float("inf"), 0, 1, False))
+OUTCOME = Outcome(
+    "it is so", "figure 1", "≤ 1", (1.0, float("inf")), 1.0, 0.5, HOLDS_FOR, "", CASES
+)
 ONE = Part(
     name="one",
     title="One",
     where="figure 1",
     about="About one.",
+    missing="the start",
+    story="It came out so.",
     key={"size": "tiny", "seeds": None, "data": None, "version": "0"},
     outcomes=(OUTCOME,),
     parameters={"seeds": [0, 1], "x0": {"a": None, "b": True}},
@@ -91,6 +97,13 @@ def test_where_nothing_was_saved_nothing_is_said(tmp_path: Path) -> None:
         (("outcomes", 0, "fraction"), float("nan"), "outcomes[0].fraction must be a number from 0"),
         (("outcomes", 0, "verdict"), EVIL, "outcomes[0].verdict must be 'holds' or"),
         (("outcomes", 0, "verdict"), [], "outcomes[0].verdict must be 'holds' or"),
+        (("outcomes", 0, "cases"), {}, "outcomes[0].cases must be a list, got an object"),
+        (("outcomes", 0, "cases", 0, "hits"), 0.5, "cases[0].hits must be a whole number, got 0.5"),
+        (("outcomes", 0, "cases", 0, "count"), -1, "cases[0].count must be a whole number, got -1"),
+        (("outcomes", 0, "cases", 1, "holds"), 1, "cases[1].holds must be true or false, got 1"),
+        (("outcomes", 0, "cases", 1, "name"), "\x1b[2J", "cases[1].name must be text without"),
+        (("missing",), 1, "missing must be text, got 1"),
+        (("story",), ["x"], "story must be text, got a list"),
         (("outcomes", 0, "extra"), 1, "the field 'extra' of outcomes[0] is unknown"),
         (("parameters",), [1], "parameters must be an object, got a list"),
         (("parameters", "x"), {"a": [[[[1]]]]}, "must not be nested deeper than 5 times"),
@@ -217,18 +230,26 @@ def test_the_page_escapes_all_but_the_figures(tmp_path: Path) -> None:
         title=evil,
         where=evil,
         about=evil,
+        missing=evil,
+        story=evil,
         key={**ONE.key, "version": evil},
         outcomes=(
             dataclasses.replace(
-                OUTCOME, says=evil, where=evil, wanted=evil, verdict=evil, why=evil
+                OUTCOME,
+                says=evil,
+                where=evil,
+                wanted=evil,
+                why=evil,
+                cases=(Case(evil, 1.0, 1, 1, True),),
             ),
+            dataclasses.replace(OUTCOME, verdict=evil),
         ),
         parameters={evil: {evil: [evil]}},
         notes=(evil,),
         panels=(((evil, "<svg/>"),),),
     )
     facts = {"setting": {}, "versions": {"x": evil}, "seconds": 1.0, "verdicts": {}}
-    shown = page([part, ONE], facts)
+    shown = page([part, ONE], {**facts, "story": story([part, ONE])})
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") > 10
 

@@ -561,7 +561,7 @@ SWEEPS = {
     ),
     "of different lags": (
         sweep([AdaptiveTerminal(gamma=0.1), AdaptiveTerminal(gamma=0.1, lag=2)]),
-        f"{ONE}, got AdaptiveTerminal with different lag, nodes, past, stages or step.",
+        f"{ONE}, got AdaptiveTerminal with different lag, nodes, past, reading, stages or step.",
     ),
     "of different shapes": (
         sweep([AdaptiveTerminal(gamma=0.1), AdaptiveTerminal(gamma=[0.1, 0.2, 0.3])]),

@@ -26,7 +26,8 @@ class Start(NamedTuple):
     words: str
 
 
-# The paper does not say how it starts, and the start decides the outcome: both of these are run.
+# The paper does not say how it starts, and the start decides the outcome: two of the family in
+# `network_starts`, for whoever needs few.
 STARTS = {
     "N(0, 1)": Start(1.0, "N(0,1)", "all parameters standard normal"),
     "N(0, 25), N(0, 0.02)": Start(

@@ -29,6 +29,12 @@ def random_least_squares(seed: int, d: int) -> RandomLeastSquares:
     )
 
 
+def smallest(seed: int, d: int) -> float:
+    """The smallest singular value of an instance's X: 0.1, or the second smallest of the draw."""
+    W = np.random.default_rng(seed).normal(size=(d, d)) / np.sqrt(d)
+    return float(min(0.1, np.linalg.svd(W, compute_uv=False)[-2]))
+
+
 def ill_conditioned(W: Any) -> Any:
     """W with its largest singular value set to 10 and its smallest to 0.1."""
     U, s, V = np.linalg.svd(W)

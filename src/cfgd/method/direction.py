@@ -19,6 +19,9 @@ from cfgd.precision import is_array, numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Given, Numbers, Vector
 
+# how the formula is read: signed, or with the absolute values of the paper's equation (2.6)
+READINGS = ("exact", "printed")
+
 # nodes and weights of the expectation over U: (s,), or (s, d) for an order per coordinate
 Nodes: TypeAlias = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
 
@@ -38,20 +41,39 @@ def memory_of(alpha: Given, beta: Given, nodes: int) -> Memory:
     return Memory((u, w), beta, beta + jnp.sum(u * w, 0) - 1)
 
 
-def direction(objective: Objective, point: Point, c: Vector, memory: Memory) -> Vector:
+def check_reading(owner: str, reading: object) -> str:
+    if not isinstance(reading, str) or reading not in READINGS:
+        _check.fail(owner, "reading", f"be one of {', '.join(READINGS)}", repr(reading))
+    return reading
+
+
+def direction(
+    objective: Objective, point: Point, c: Vector, memory: Memory, reading: str = "exact"
+) -> Vector:
     r"""The scaled Caputo fractional gradient at `point` with terminal c (Theorem 2.4).
 
     $$ d_j = E[f_j'(T_j)] + \beta (x_j - c_j) E[f_j''(T_j)], \quad T_j = c_j + U (x_j - c_j) $$
 
     Signed throughout: the nodes lie between c_j and x_j whichever is larger (errata 2 and 3).
+    Read as printed, |x_j - c_j| stands in both places: the nodes lie above c_j.
     """
     u, w = (part[:, None] if part.ndim == 1 else part for part in memory.nodes)
     beta = memory.beta
     from_terminal = point.x - c
+    if reading == "printed":
+        from_terminal = jnp.abs(from_terminal)
     slopes, curvatures = objective.slopes(point, c + u * from_terminal)
     if len(u) == 1:  # the one weight is one
         return slopes[0] + beta * from_terminal * curvatures[0]
     return jnp.sum(w * slopes, 0) + beta * from_terminal * jnp.sum(w * curvatures, 0)
+
+
+def pull(gamma: Numbers, x: Vector, c: Vector, reading: str) -> Numbers:
+    """The slope of d - g along each coordinate of a quadratic, in units of its a_jj.
+
+    d - g is gamma a_jj (x_j - c_j); as printed, a_jj ((c_j - x_j) + (1 + gamma) |x_j - c_j|).
+    """
+    return jnp.where(x < c, -2 - gamma, gamma) if reading == "printed" else gamma
 
 
 def fractional_gradient(
@@ -61,6 +83,7 @@ def fractional_gradient(
     alpha: Any,
     beta: Any,
     nodes: int = 10,
+    reading: str = "exact",
 ) -> Any:
     r"""The scaled Caputo fractional gradient of an objective or a function (Theorem 2.4).
 
@@ -74,6 +97,17 @@ def fractional_gradient(
     >>> print(cfgd.fractional_gradient(lambda x: 10 * x[0] ** 2 + x[1] ** 2,
     ...                                [1.0, -10.0], [-1.0, -1.0], alpha=0.5, beta=0.0))
     [  6.66666667 -14.        ]
+
+    `reading="printed"` puts |x_j - c_j| for x_j - c_j in both places, as equation (2.6) of the
+    paper has it (errata 2 and 3). Where x_j > c_j that is the same. Where x_j < c_j it is no Caputo
+    derivative: the nodes leave the way from c_j to x_j, and what is added to the gradient no longer
+    follows the sign of the last step. It is a push to one side that grows with |x_j - c_j|; on a
+    quadratic, d_j = g_j + a_jj ((c_j - x_j) + (E U + beta) |x_j - c_j|).
+
+    >>> print(cfgd.fractional_gradient(lambda x: 10 * x[0] ** 2 + x[1] ** 2,
+    ...                                [1.0, -10.0], [-1.0, -1.0], alpha=0.5, beta=0.0,
+    ...                                reading="printed"))
+    [ 6.66666667 10.        ]
     """
     owner = "fractional_gradient"
     objective = as_objective(owner, objective)
@@ -86,6 +120,7 @@ def fractional_gradient(
     alpha = _check.order(owner, "alpha", alpha)
     beta = _check.array(owner, "beta", beta, "be a number")
     _check.integer(owner, "nodes", nodes)
+    check_reading(owner, reading)
     d = sum(math.prod(shape) for shape in structure.shapes)
     for field, value in (("alpha", alpha), ("beta", beta)):
         if value.shape not in ((), (d,)):
@@ -93,13 +128,20 @@ def fractional_gradient(
             _check.fail(owner, field, wanted, f"shape {tuple(value.shape)}")
     with _check.traceable(owner, "objective"):
         return numpy_in_numpy_out(_on_trees)(
-            objective.flat(structure), structure, x, terminal, alpha, beta, nodes
+            objective.flat(structure), structure, x, terminal, alpha, beta, nodes, reading
         )
 
 
 @eqx.filter_jit
 def _on_trees(
-    objective: Objective, structure: Structure, x: Any, c: Any, alpha: Any, beta: Any, nodes: int
+    objective: Objective,
+    structure: Structure,
+    x: Any,
+    c: Any,
+    alpha: Any,
+    beta: Any,
+    nodes: int,
+    reading: str,
 ) -> Any:
     """One program for all x, terminals and orders."""
     vector = structure.ravel(x)
@@ -107,5 +149,5 @@ def _on_trees(
     c = jnp.broadcast_to(jnp.asarray(c, vector.dtype), vector.shape)
     alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
     s = 1 if objective.linear_slopes else nodes
-    d = direction(objective, objective.at(vector), c, memory_of(alpha, beta, s))
+    d = direction(objective, objective.at(vector), c, memory_of(alpha, beta, s), reading)
     return structure.unravel(d)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.method.base import Info, Method, State, Tuning, ending
-from cfgd.method.direction import Memory, direction
+from cfgd.method.direction import Memory, check_reading, direction, pull
 from cfgd.method.order import Order
 from cfgd.method.step import Chosen, StepRule
 from cfgd.method.terminal import Terminal
@@ -59,6 +59,7 @@ class Proposal(NamedTuple):
     norm2: Scalar  # what the tolerance is about
     descent: Scalar  # of what d descends on: <g, d>, or <d, d> where the terminal stays
     gamma: Numbers
+    pull: Numbers  # what d - g adds to the curvature along each coordinate, in units of D
     reset: Flag
     past: Any
 
@@ -70,7 +71,7 @@ class TikhonovLine(Line):
     """
 
     f_line: Line
-    penalty: Vector  # gamma D: the curvature that it adds along each coordinate
+    penalty: Vector  # gamma D as the formula is read: the curvature added along each coordinate
     descends_on_f: ClassVar[bool] = False
 
     @property
@@ -94,7 +95,10 @@ class TikhonovLine(Line):
 class Fractional(Method):
     """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step.
 
-    The paper's methods are presets of it; any other combination is written out.
+    The paper's methods are presets of it; any other combination is written out. `reading` is how
+    the formula is read: "exact", or "printed" as in equation (2.6) of the paper, with |x - c| for
+    x - c. That is no Caputo derivative where x < c, but a one-sided push that grows with |x - c|,
+    the length of the last steps where the terminal follows (see `fractional_gradient`).
 
     >>> import cfgd
     >>> method = cfgd.Fractional(
@@ -109,13 +113,17 @@ class Fractional(Method):
     order: Order
     step_rule: StepRule
     nodes: int = eqx.field(static=True)
+    reading: str = eqx.field(static=True)
 
-    def __init__(self, terminal: Any, order: Any, step: Any, nodes: int = 10) -> None:
+    def __init__(
+        self, terminal: Any, order: Any, step: Any, nodes: int = 10, reading: str = "exact"
+    ) -> None:
         owner = type(self).__name__
         self.terminal = _check.instance(owner, "terminal", terminal, Terminal, TERMINALS)
         self.order = _check.instance(owner, "order", order, Order, ORDERS)
         self.step_rule = _check.instance(owner, "step", step, StepRule, STEPS)
         self.nodes = _check.integer(owner, "nodes", nodes)
+        self.reading = check_reading(owner, reading)
 
     @property
     def is_open(self) -> bool:
@@ -165,6 +173,8 @@ class Fractional(Method):
     def describe(self, objective: Objective) -> str:
         nodes = self.nodes_on(objective)
         nodes_in_words = f", {nodes} node{'' if nodes == 1 else 's'}"
+        if self.reading == "printed":
+            nodes_in_words += ", the formula as printed"
         rule = "" if self.terminal.is_gradient else nodes_in_words
         return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
 
@@ -196,11 +206,12 @@ class Fractional(Method):
         c, past = self.terminal.next(state.past, point.x, state.k)
         memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
         gamma = memory.gamma
-        d = g if self.terminal.is_gradient else direction(objective, point, c, memory)
+        d = self.direction_at(objective, state, c, memory)
+        slope_of_d = pull(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self.seeks_minimiser else square
-            return Proposal(d, slope, norm2, square, gamma, jnp.zeros((), bool), past)
+            return Proposal(d, slope, norm2, square, gamma, slope_of_d, jnp.zeros((), bool), past)
         if self.terminal.follows and not objective.linear_slopes:
             # at c = x the gradient to the last bit, so that a run that cannot move is seen
             d = jnp.where(jnp.all(c == point.x), g, d)
@@ -210,14 +221,22 @@ class Fractional(Method):
         if self.terminal.follows:
             reset = self.step_rule.stalls(objective, point, d, slope, norm2)
             d, slope = jnp.where(reset, g, d), jnp.where(reset, norm2, slope)
-        return Proposal(d, slope, norm2, slope, gamma, reset, past)
+        return Proposal(d, slope, norm2, slope, gamma, slope_of_d, reset, past)
+
+    def direction_at(
+        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+    ) -> Vector:
+        """The direction with terminal c."""
+        if self.terminal.is_gradient:
+            return state.point.gradient
+        return direction(objective, state.point, c, memory, self.reading)
 
     def line(self, objective: Objective, point: Point, proposal: Proposal) -> Line:
         """The line along which the step is chosen."""
         line = objective.line(point, proposal.d, proposal.slope)
         if not self.terminal.stays:
             return line
-        penalty = proposal.gamma * objective.diagonal_at(point)
+        penalty = proposal.pull * objective.diagonal_at(point)
         return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
@@ -274,5 +293,5 @@ class Fractional(Method):
         if not self.seeks_minimiser:
             c, _ = self.terminal.next(state.past, state.point.x, state.k)
             memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
-            d = direction(objective, state.point, c, memory)
+            d = self.direction_at(objective, state, c, memory)
         return inner(d, d)

@@ -41,14 +41,16 @@ class GradientDescent(Preset):
 
     def __init__(self, step: StepRule = EXACT) -> None:
         # c = x makes order and smoothing void
-        super().__init__(Here(), Constant(0.5, beta=0.0), step, nodes=1)
+        super().__init__(Here(), Constant(0.5, beta=0.0), step, nodes=1, reading="exact")
 
 
 class NonAdaptive(Preset):
     """Fixed terminal, order and smoothing (section 3.1): converges to a Tikhonov solution.
 
     On a quadratic the limit minimises f + gamma/2 |x - c|^2_D with D = diag(A), and not f. A run
-    is therefore judged by its direction, and its last point is the answer.
+    is therefore judged by its direction, and its last point is the answer. Read as printed (see
+    `Fractional`), gamma is gamma on the right of c and -(2 + gamma) on the left: one of the two is
+    negative, and on that side nothing holds the run.
 
     >>> import cfgd, numpy as np
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
@@ -66,17 +68,21 @@ class NonAdaptive(Preset):
         gamma: Any = None,
         nodes: int = 10,
         step: StepRule = EXACT,
+        reading: str = "exact",
     ) -> None:
         owner = "NonAdaptive"
         order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
-        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes)
+        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)
 
 
 class AdaptiveTerminal(Preset):
     """c_k = x_{k - lag} (section 3.2): the terminal follows at a distance of `lag` iterations.
 
     `past` holds the points before x0, (x_{-1}, ..., x_{-lag}); without it they are x0 itself and
-    the first step is a gradient step.
+    the first step is a gradient step. `reading="printed"` takes |x - c| for x - c, as the paper
+    prints its formula. Where the last step went down in a coordinate that is no Caputo derivative:
+    where the curvature and gamma are positive, x_j is pushed down whichever way the last step went,
+    and the more the longer it was (see `fractional_gradient`).
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -105,12 +111,13 @@ class AdaptiveTerminal(Preset):
         past: Any = None,
         nodes: int = 10,
         step: StepRule = EXACT,
+        reading: str = "exact",
     ) -> None:
         owner = "AdaptiveTerminal"
         lag = _check.integer(owner, "lag", lag)
         order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
         past = None if past is None else as_tree(owner, "past", past)
-        super().__init__(Lagged(lag, past), order, step, nodes)
+        super().__init__(Lagged(lag, past), order, step, nodes, reading)
 
     def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
         assert isinstance(self.order, Constant)
@@ -121,6 +128,8 @@ class AdaptiveTerminal(Preset):
         if not self.step_rule.is_open:
             got = repr(type(self.step_rule).__name__)
             _check.fail(owner, "step", 'be FixedStep("best"), as gamma is "best"', got)
+        if self.reading != "exact":
+            _check.fail(owner, "reading", 'be exact, as gamma is "best"', repr(self.reading))
         if self.terminal.lag != 1:
             _check.fail(owner, "lag", 'be 1, as gamma is "best"', self.terminal.lag)
         if not objective.is_quadratic:
@@ -150,7 +159,8 @@ class AdaptiveOrder(Preset):
         terminal: Any,
         nodes: int = 10,
         step: StepRule = EXACT,
+        reading: str = "exact",
     ) -> None:
         owner = "AdaptiveOrder"
         order = Stages(stages, owner=owner)
-        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes)
+        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)

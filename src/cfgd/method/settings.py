@@ -238,7 +238,7 @@ def _settings(methods: list[Any]) -> int:
     if len(kinds) != 1:
         _check.fail("sweep", "methods", wanted, ", ".join(kinds) or "an empty list")
     if len({jax.tree.structure(method) for method in methods}) > 1:
-        got = f"{kinds[0]} with different lag, nodes, past, stages or step"
+        got = f"{kinds[0]} with different lag, nodes, past, reading, stages or step"
         _check.fail("sweep", "methods", wanted, got)
     for same in zip(*(places(method) for method in methods), strict=True):
         shapes = sorted({jnp.shape(one.value) for one in same if one.kind.name != "point"})

@@ -22,13 +22,14 @@ from rich.table import Table
 from cfgd.data import gas
 from cfgd.output import INTERRUPTED, printable
 from cfgd.reproduce.experiment import Experiment, Setting, Size
-from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE
+from cfgd.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, Outcome
 from cfgd.reproduce.report.page import PLURAL, duration
 from cfgd.reproduce.report.part import Part
 from cfgd.reproduce.report.report import count
+from cfgd.reproduce.report.story import story
 from cfgd.reproduce.runner import Result, check_files, reproduce
 
-STYLES = {HOLDS: "green", FAILS: "bold red", NOT_COMPARABLE: "dim"}
+STYLES = {HOLDS: "green", HOLDS_FOR: "yellow", FAILS: "bold red", NOT_COMPARABLE: "dim"}
 
 
 class Bar:
@@ -124,32 +125,46 @@ def find_gas(console: Console, data: Path | None, name: str) -> gas.Gas:
         return gas.surrogate("it could not be downloaded and no file was given with --data")
 
 
-def show_result(console: Console, result: Result) -> None:
+def show_claims(console: Console, title: str, result: Result, ours: bool) -> None:
+    """The rows that are the paper's, or those that are not."""
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    table.add_column("the paper claims", ratio=1)
+    table.add_column(title, ratio=1)
     table.add_column("wanted", max_width=11)
-    table.add_column("measured", max_width=16)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("measured", max_width=18)
+    table.add_column("verdict", max_width=16)
     for part in result.parts:
-        table.add_row(f"\n[bold]{part.name}[/] [dim]{escape(part.where)}[/]")
-        for outcome in part.outcomes:
-            excused = outcome.verdict == NOT_COMPARABLE
-            why = f"\n[dim]{escape(outcome.why)}[/]" if excused else ""
-            table.add_row(
-                escape(outcome.says) + why,
-                escape(outcome.wanted),
-                outcome.measured.replace(", ", ",\n"),
-                f"[{STYLES[outcome.verdict]}]{outcome.verdict}[/]",
-            )
-    if result.parts:
+        outcomes = [outcome for outcome in part.outcomes if outcome.ours == ours]
+        if outcomes:
+            table.add_row(f"\n[bold]{part.name}[/] [dim]{escape(part.where)}[/]")
+        for outcome in outcomes:
+            table.add_row(*cells(outcome))
+    if table.row_count:
         console.print(table)
+
+
+def cells(outcome: Outcome) -> tuple[str, str, str, str]:
+    why = f"\n[dim]{escape(outcome.why)}[/]" if outcome.verdict == NOT_COMPARABLE else ""
+    measured = escape(outcome.measured)
+    return (
+        escape(outcome.says) + why,
+        escape(outcome.wanted),
+        measured.replace("; ", "\n") if outcome.cases else measured.replace(", ", ",\n"),
+        f"[{STYLES[outcome.verdict]}]{escape(outcome.said)}[/]",
+    )
+
+
+def show_result(console: Console, result: Result) -> None:
+    show_claims(console, "the paper claims", result, ours=False)
+    show_claims(console, "ours, not the paper's", result, ours=True)
     for part in result.parts:
         for note in part.notes:
             console.print(f"[yellow]{part.name}:[/] {escape(note)}", highlight=False)
-    counts = count([outcome for part in result.parts for outcome in part.outcomes])
+    counts = count([o for part in result.parts for o in part.outcomes if not o.ours])
     said = ", ".join(f"{n} {PLURAL[verdict]}" for verdict, n in counts.items() if n)
     if result.page is not None:
         seconds = sum(part.seconds for part in result.parts)
+        for sentence in story(result.parts):
+            console.print(escape(sentence), highlight=False)
         console.print(f"\n{said}, in {duration(seconds)}. The page:", highlight=False)
         console.print(f"[bold]{result.page.resolve()}[/]", highlight=False, soft_wrap=True)
     on = "the same command with --resume goes on."

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from cfgd.data.gas import Gas
+from cfgd.reproduce.kept import Kept
 from cfgd.reproduce.report.claim import Claim
 from cfgd.reproduce.report.drawing import Panels
 
@@ -44,6 +45,7 @@ class Setting:
     size: Size = "quick"
     seeds: int | None = None
     gas: Gas | None = None  # the gas data, read and checked before any run
+    kept: Kept | None = None  # where a long experiment keeps what it has finished
 
     def pick(self, *, tiny: T, quick: T, full: T) -> T:
         return {"tiny": tiny, "quick": quick, "full": full}[self.size]
@@ -60,6 +62,7 @@ class Record:
     data: dict[str, Any]
     parameters: dict[str, Any]
     notes: tuple[str, ...] = ()
+    story: str = ""  # the outcome in a sentence, for the head of the page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,3 +78,4 @@ class Experiment:
     claims: Sequence[Claim]
     panels: Panels
     needs_gas: bool = False  # whether it runs on the gas data, `Setting.gas`
+    missing: str = ""  # what it needs and the paper does not give

@@ -12,6 +12,7 @@ from typing import Any
 from cfgd.output import NotWrittenError, check_writable, plain
 from cfgd.reproduce.experiment import Experiment, Meter, Setting, Silent
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
+from cfgd.reproduce.kept import Kept
 from cfgd.reproduce.report.drawing import render
 from cfgd.reproduce.report.part import Part, files_of
 from cfgd.reproduce.report.report import PAGE, RESULTS, versions, write_report
@@ -55,11 +56,16 @@ def reproduce(
             part = shown.get(experiment.name) if resume else None
             reused = part is not None and part.key == key_of(experiment, setting)
             if part is None or not reused:
-                part = run_one(experiment, setting, meter_of(experiment))
+                kept = Kept(folder, experiment.name, key_of(experiment, setting))
+                if not resume:
+                    kept.clear()
+                own = dataclasses.replace(setting, kept=kept)
+                part = run_one(experiment, own, meter_of(experiment))
             parts.append(part)
             shown[part.name] = part
             if not reused:
                 part.save(folder)
+                Kept(folder, experiment.name, part.key).clear()
             page = write_report(folder, in_order(shown, names), described(setting))
             finished(part, reused)
     except KeyboardInterrupt:
@@ -89,6 +95,8 @@ def run_one(experiment: Experiment, setting: Setting, meter: Meter) -> Part:
         title=experiment.title,
         where=experiment.where,
         about=experiment.about,
+        missing=experiment.missing,
+        story=record.story,
         key=key_of(experiment, setting),
         outcomes=tuple(claim.judge(record.data) for claim in experiment.claims),
         parameters=plain(record.parameters),

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 import cfgd
-from cfgd.data.random_least_squares import RandomLeastSquares, random_least_squares
+from cfgd.data.random_least_squares import RandomLeastSquares, random_least_squares, smallest
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.reproduce.experiments.solving import point, side_by_side, watched
-from cfgd.reproduce.report.claim import Claim
+from cfgd.reproduce.experiments.conditional import ANY, drawn
+from cfgd.reproduce.experiments.solving import ToTheEnd, point, side_by_side, watched
+from cfgd.reproduce.report.claim import OURS, Claim
 from cfgd.reproduce.report.drawing import Panel, decades, line
 
 DIMENSION = 20
@@ -22,6 +23,10 @@ BEST, DESCENT = GAMMAS.index(-0.25), GAMMAS.index(0.0)
 MACHINE = 1e-10  # a distance that counts as machine accuracy at a condition number of 1e4 and more
 REACHED = 1e-8  # the distance at which runs are compared
 ROWS = 200
+# The construction sets the extreme singular values; whether A is worse conditioned than 1e4 depends
+# on the second smallest. The paper's instance has 90,053, which one draw in 250 has within 10 %.
+CONDITION, WITHIN, DRAWS = 90_053, 0.1, 5_000
+LIKE = "condition number as in the paper"
 
 
 def errors(meter: Meter, p: RandomLeastSquares, lag: int, iterations: int) -> tuple[Any, Any]:
@@ -31,7 +36,7 @@ def errors(meter: Meter, p: RandomLeastSquares, lag: int, iterations: int) -> tu
         cfgd.sweep,
         cfgd.LeastSquares(p.X, p.y),
         p.x0,
-        cfgd.AdaptiveTerminal(gamma=np.array(GAMMAS), lag=lag, past=p.past[:lag]),
+        ToTheEnd(gamma=np.array(GAMMAS), lag=lag, past=p.past[:lag]),
         max_iterations=iterations,
         every=iterations // ROWS,
         record={"x": point},
@@ -40,24 +45,24 @@ def errors(meter: Meter, p: RandomLeastSquares, lag: int, iterations: int) -> tu
     return ends.history["iteration"], np.linalg.norm(ends.history["x"] - best, axis=-1)
 
 
+def condition_of(seed: int) -> float:
+    """Of A, without making the instance."""
+    return float((10 / smallest(seed, DIMENSION)) ** 2)
+
+
 def run(setting: Setting, meter: Meter) -> Record:
     seeds = setting.seeds_or(quick=3, full=10)
     iterations = setting.pick(tiny=2_000, quick=100_000, full=100_000)
-    meter.start(len(seeds) * len(LAGS) * iterations)
-    problems = [random_least_squares(seed, DIMENSION) for seed in seeds]
-    # a lag at a time: the seeds of one share its compilation
-    runs = {
-        lag: side_by_side(meter, [partial(errors, meter, p, lag, iterations) for p in problems])
-        for lag in LAGS
-    }
-    conditions = [np.linalg.cond(p.X) ** 2 for p in problems]
-    data = {
-        "iteration": runs[1][0][0],
-        # lag -> (seeds, gammas, rows)
-        "errors": {lag: np.stack([error for _, error in each]) for lag, each in runs.items()},
-        "condition": np.array(conditions),
-        "iterations": iterations,
-    }
+    like = drawn(
+        condition_of,
+        lambda found: abs(found / CONDITION - 1) <= WITHIN,
+        DRAWS,
+        len(seeds),
+        f"condition number within {WITHIN:.0%} of {CONDITION:,}",
+    )
+    meter.start(2 * len(seeds) * len(LAGS) * iterations)
+    data = runs_on(meter, list(seeds), iterations)
+    data["like"] = runs_on(meter, like.seeds, iterations)
     parameters = {
         "d = m": DIMENSION,
         "gamma": GAMMAS,
@@ -66,10 +71,35 @@ def run(setting: Setting, meter: Meter) -> Record:
         "past": "standard normal",
         "step": "exact",
         "iterations": iterations,
-        "condition number of A": [round(value) for value in conditions],
+        "condition number of A": [round(value) for value in data["condition"]],
         "seeds": list(seeds),
+        "instances like the paper's": like.words,
+        "share that qualifies": like.share,
+        "their seeds": like.seeds,
+        "their condition numbers": [round(value) for value in data["like"]["condition"]],
     }
     return Record(data, parameters)
+
+
+def runs_on(meter: Meter, seeds: list[int], iterations: int) -> dict[str, Any]:
+    problems = [random_least_squares(seed, DIMENSION) for seed in seeds]
+    # a lag at a time: the seeds of one share its compilation
+    runs = {
+        lag: side_by_side(meter, [partial(errors, meter, p, lag, iterations) for p in problems])
+        for lag in LAGS
+    }
+    return {
+        "iteration": runs[1][0][0],
+        # lag -> (seeds, gammas, rows)
+        "errors": {lag: np.stack([error for _, error in each]) for lag, each in runs.items()},
+        "condition": np.array([np.linalg.cond(p.X) ** 2 for p in problems]),
+        "iterations": iterations,
+    }
+
+
+def on_both(measure: Any) -> Any:
+    """By kind of instance: any, and like the paper's."""
+    return lambda data: {ANY: measure(data), LIKE: measure(data["like"])}
 
 
 def reach(data: Mapping[str, Any], lag: int, distance: float) -> Any:
@@ -105,6 +135,13 @@ def longer_lags(data: Mapping[str, Any]) -> Any:
     """The worst gamma and lag against gradient descent."""
     times = np.stack([reach(data, lag, REACHED) for lag in LAGS[1:]], 1)
     return np.delete(times, DESCENT, 2).max((1, 2)) / times[:, 0, DESCENT]
+
+
+def share_of_longer_lags(data: Mapping[str, Any]) -> Any:
+    """The share of the gammas and lags that need fewer iterations than gradient descent."""
+    times = np.stack([reach(data, lag, REACHED) for lag in LAGS[1:]], 1)
+    others = np.delete(times, DESCENT, 2)
+    return np.mean(others < times[:, :1, DESCENT, None], axis=(1, 2))
 
 
 def too_short(data: Mapping[str, Any]) -> str | None:
@@ -151,9 +188,8 @@ CLAIMS = [
         "section 4.1, figure 5",
         0.1,
         "at least",
-        lambda data: data["errors"][1][:, DESCENT, -1] / data["errors"][1][:, DESCENT, 0],
+        on_both(lambda data: data["errors"][1][:, DESCENT, -1] / data["errors"][1][:, DESCENT, 0]),
         excuse=too_short,
-        note="depends on the instance: the paper's has a condition number of 90,053",
     ),
     Claim(
         "With L = 2, 3, 4 every gamma outperforms gradient descent"
@@ -161,9 +197,17 @@ CLAIMS = [
         "section 4.1, figure 5 bottom",
         1,
         "at most",
-        longer_lags,
+        on_both(longer_lags),
         excuse=too_short,
-        note="depends on the instance",
+    ),
+    Claim(
+        "With L = 2, 3, 4 most gammas outperform gradient descent (share of gammas and lags that"
+        " reach 1e-8 in fewer iterations)",
+        f"{OURS}: every gamma, or how many",
+        0.5,
+        "at least",
+        on_both(share_of_longer_lags),
+        excuse=too_short,
     ),
 ]
 
@@ -172,7 +216,7 @@ STYLES = {0.25: "-", 0.5: "--", 0.75: "-.", 1.0: ":"}
 
 def of_lag(lag: int) -> Any:
     def draw(axis: Any, data: Mapping[str, Any]) -> None:
-        for gamma, errors in zip(GAMMAS, data["errors"][lag][0], strict=True):
+        for gamma, errors in zip(GAMMAS, data["like"]["errors"][lag][0], strict=True):
             hue = "ink" if gamma == 0 else "blue" if gamma < 0 else "orange"
             style = STYLES.get(abs(gamma), "-")
             wide = {"linewidth": 2.4} if gamma == 0 else {}
@@ -192,11 +236,14 @@ EXPERIMENT = Experiment(
     summary="d = m = 20, nine values of gamma, lags 1 to 4, several seeds",
     about=(
         "The adaptive terminal against gradient descent (gamma = 0) where the condition number of "
-        "A is at least 1e4. The paper shows one instance; here claims are judged over all seeds, "
-        "and the panels show seed 0. Blue is gamma < 0, orange gamma > 0."
+        "A is at least 1e4. The paper shows one instance, with 90,053; here claims are judged over "
+        "seeds, and what depends on the instance also over instances that were drawn until their "
+        "condition number was like the paper's, the first of which the panels show. Blue is "
+        "gamma < 0, orange gamma > 0."
     ),
     run=run,
     claims=CLAIMS,
+    missing="the instance of its random data",
     panels=[
         [Panel("L = 1", of_lag(1))],
         [Panel(f"L = {lag}", of_lag(lag)) for lag in LAGS[1:]],

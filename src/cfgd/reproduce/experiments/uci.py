@@ -10,14 +10,12 @@ import numpy as np
 import cfgd
 from cfgd.data import gas
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.reproduce.experiments.solving import point, watched
-from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
+from cfgd.reproduce.experiments.solving import ToTheEnd, point, watched
+from cfgd.reproduce.report.claim import Claim, number
+from cfgd.reproduce.report.drawing import Panel, colour, decades, line, ramp
 
 CONDITION = 70_980
-REACHED = 1e-5
-# "within 1e-5" names a decade: twice of it is still that decade
-SLACK = 2.0
+REACHED = (1e-5, 2e-5, 5e-5, 1e-4)  # how near: the paper's number, and what a reader may allow
 BANDS = ((-80, -51), (-50, -20), (-100, -81))  # the paper's panels, from left to right
 
 
@@ -44,7 +42,7 @@ def run(setting: Setting, meter: Meter) -> Record:
             cfgd.sweep,
             f,
             x0,
-            cfgd.AdaptiveTerminal(gamma=gammas, past=np.zeros((1, d))),
+            ToTheEnd(gamma=gammas, past=np.zeros((1, d))),
             max_iterations=iterations,
             every=iterations // rows,
             record={"x": point},
@@ -110,11 +108,13 @@ CLAIMS = [
     ),
     Claim(
         "For almost all gamma in [-100, -20] the distance falls to 1e-5 within 3e5 iterations"
-        " (share of the gammas; up to 2e-5 counts)",
+        " (share of the gammas, also for what a reader may allow beyond 1e-5)",
         "section 4.2, figure 6",
         0.9,
         "at least",
-        lambda data: np.mean(data["errors"].min(-1) <= SLACK * REACHED, axis=1),
+        lambda data: {
+            number(near): np.mean(data["errors"].min(-1) <= near, axis=1) for near in REACHED
+        },
         excuse=excuse,
     ),
     Claim(
@@ -163,6 +163,18 @@ def band(low: int, high: int) -> Any:
     return draw
 
 
+def shares(axis: Any, data: Mapping[str, Any]) -> None:
+    """Which share of the gammas comes within a distance."""
+    nearest = np.sort(data["errors"][0].min(-1))
+    share = np.arange(1, len(nearest) + 1) / len(nearest)
+    axis.step(nearest, share, where="post", color=colour("blue"))
+    for near in REACHED:
+        axis.axvline(near, color=colour("ink"), linestyle=":", linewidth=0.9)
+    axis.axhline(0.9, color=colour("orange"), linewidth=0.9)
+    axis.set_xscale("log")
+    axis.set(xlabel="distance within 3e5 iterations", ylabel="share of the gammas", ylim=(0, 1.02))
+
+
 EXPERIMENT = Experiment(
     name="uci",
     title="The gas data",
@@ -176,5 +188,8 @@ EXPERIMENT = Experiment(
     run=run,
     claims=CLAIMS,
     needs_gas=True,
-    panels=[[Panel(f"γ from {low} to {high}", band(low, high)) for low, high in BANDS]],
+    panels=[
+        [Panel(f"γ from {low} to {high}", band(low, high)) for low, high in BANDS],
+        [Panel("how near, for which share of the gammas (orange: 0.9)", shares)],
+    ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,9 @@ Relation = Literal["at most", "at least", "equals", "about"]
 SIGNS = {"at most": "≤", "at least": "≥", "equals": "=", "about": "≈"}
 FACTOR = 3.0  # "about" is a level read off a logarithmic figure: within this factor
 HOLDS, FAILS, NOT_COMPARABLE = "holds", "does not hold", "not comparable"
-VERDICTS = (HOLDS, FAILS, NOT_COMPARABLE)
+HOLDS_FOR = "holds for"  # some of the cases that a claim speaks of, which are then named
+VERDICTS = (HOLDS, HOLDS_FOR, FAILS, NOT_COMPARABLE)
+OURS = "not in the paper"  # how `where` begins for a claim that is ours
 # A claim judged over seeds holds if its median does and so do nine seeds in ten.
 SHARE = 0.9
 
@@ -21,9 +23,10 @@ SHARE = 0.9
 class Claim:
     """What the paper says, in a form that a run can be held against.
 
-    `measure` gives one number, or one for each seed. `expected` and `tolerance` (relative) are
-    fixed here, before any run. `excuse` says why a run cannot be compared, if it cannot; `note`
-    is for the reader of a claim that fails.
+    `measure` gives one number, or one for each seed; or, by name, such numbers for each case that
+    the claim speaks of, and it may then hold for some of them. `expected` and `tolerance`
+    (relative) are fixed here, before any run. `excuse` says why a run cannot be compared, if it
+    cannot; `note` is for the reader of a claim that fails.
 
     >>> claim = Claim("four iterations", "figure 1", 4, "at most", lambda run: run["iterations"])
     >>> claim.judge({"iterations": 4}).verdict, claim.judge({"iterations": 9}).verdict
@@ -41,21 +44,33 @@ class Claim:
 
     def judge(self, run: Any) -> Outcome:
         """Hold a run against the claim; not a number never holds."""
-        values = np.atleast_1d(np.asarray(self.measure(run), dtype=np.float64))
-        fraction, median = float(np.mean(self._holds(values))), float(np.median(values))
-        reason = self.excuse(run)
-        holds = fraction >= SHARE and bool(self._holds(np.array(median)))
-        verdict = NOT_COMPARABLE if reason else HOLDS if holds else FAILS
+        found = self.measure(run)
+        several = isinstance(found, Mapping)
+        cases = [
+            self._case(name, part) for name, part in (found if several else {"": found}).items()
+        ]
+        values = np.concatenate(
+            [np.ravel(part) for part in found.values()] if several else [np.ravel(found)]
+        )
+        reason, held = self.excuse(run), [case.holds for case in cases]
+        verdict = HOLDS if all(held) else HOLDS_FOR if any(held) else FAILS
         return Outcome(
             says=self.says,
             where=self.where,
             wanted=self.wanted,
             values=tuple(float(value) for value in values),
-            median=median,
-            fraction=fraction,
-            verdict=verdict,
-            why=reason or ("" if holds else self.note),
+            median=float(np.median(values)),
+            fraction=float(np.mean(self._holds(values))),
+            verdict=NOT_COMPARABLE if reason else verdict,
+            why=reason or ("" if all(held) else self.note),
+            cases=tuple(cases) if several else (),
         )
+
+    def _case(self, name: str, measured: Any) -> Case:
+        values = np.ravel(np.asarray(measured, dtype=np.float64))
+        hits, median = self._holds(values), float(np.median(values))
+        holds = float(np.mean(hits)) >= SHARE and bool(self._holds(np.array(median)))
+        return Case(name, median, int(np.sum(hits)), len(values), holds)
 
     @property
     def wanted(self) -> str:
@@ -75,6 +90,22 @@ class Claim:
 
 
 @dataclasses.dataclass(frozen=True)
+class Case:
+    """One of the cases that a claim speaks of, in plain data."""
+
+    name: str
+    median: float
+    hits: int
+    count: int
+    holds: bool
+
+    @property
+    def measured(self) -> str:
+        often = "" if self.count == 1 else f", {self.hits} of {self.count}"
+        return f"{self.name}: {number(self.median)}{often}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """How a claim came out, in plain data: it is saved and read back."""
 
@@ -86,10 +117,28 @@ class Outcome:
     fraction: float
     verdict: str
     why: str = ""
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def ours(self) -> bool:
+        """Whether the paper does not say it."""
+        return self.where.startswith(OURS)
+
+    @property
+    def which(self) -> str:
+        """The cases for which it holds."""
+        return ", ".join(case.name for case in self.cases if case.holds)
+
+    @property
+    def said(self) -> str:
+        """The verdict in words."""
+        return f"{HOLDS_FOR} {self.which}" if self.verdict == HOLDS_FOR else self.verdict
 
     @property
     def measured(self) -> str:
         """The measured value; over seeds, the median and how many of them bear the claim out."""
+        if self.cases:
+            return "; ".join(case.measured for case in self.cases)
         if len(self.values) == 1:
             return number(self.median)
         hits = round(self.fraction * len(self.values))

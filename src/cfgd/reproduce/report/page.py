@@ -7,12 +7,21 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfgd.reproduce.report.claim import FAILS, HOLDS, NOT_COMPARABLE, Outcome
+from cfgd.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, Outcome
 from cfgd.reproduce.report.drawing import DARK, LIGHT
 from cfgd.reproduce.report.part import Part
 
-MARKS = {HOLDS: ("✓", "yes"), FAILS: ("✗", "no")}  # a mark and a word, not a colour alone
-PLURAL = {HOLDS: "hold", FAILS: "do not hold", NOT_COMPARABLE: "not comparable"}
+MARKS = {
+    HOLDS: ("✓", "yes"),
+    HOLDS_FOR: ("◐", "part"),
+    FAILS: ("✗", "no"),
+}  # a mark and a word, not a colour alone
+PLURAL = {
+    HOLDS: "hold",
+    HOLDS_FOR: "hold for some",
+    FAILS: "do not hold",
+    NOT_COMPARABLE: "not comparable",
+}
 PAPER = "Shin, Darbon, Karniadakis: A Caputo fractional gradient-based method for optimization"
 # whatever might slip into the page: it runs nothing and asks nobody
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -42,8 +51,11 @@ td small { display: block; }
 th { font-weight: 600; color: var(--soft); }
 th.group { color: var(--ink); padding-top: 1.5rem; font-size: 1rem; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.yes { color: var(--green); } .no { color: var(--orange); } .open { color: var(--soft); }
+.verdict { font-weight: 600; }
+td.number.cases { white-space: normal; min-width: 13rem; }
+.story { max-width: 50rem; padding-left: 1.3rem; } .story li { margin: .35rem 0; }
+.yes { color: var(--green); } .part { color: var(--yellow); }
+.no { color: var(--orange); } .open { color: var(--soft); }
 .row { display: grid; gap: 1rem; margin: 1rem 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }
 figure { margin: 0; background: var(--card); border-radius: .6rem; padding: .8rem .6rem .4rem; }
@@ -79,6 +91,7 @@ def page(parts: Sequence[Part], facts: Mapping[str, Any]) -> str:
         f'<li><b class="{MARKS.get(verdict, ("", "open"))[1]}">{n}</b>{PLURAL[verdict]}</li>'
         for verdict, n in facts["verdicts"].items()
     )
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in facts["story"])
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -98,10 +111,12 @@ sentence that the paper claims about it held against that run. Claims are judged
 tolerances fixed before the run: those that fail are shown as failing. This page was made in
 {kind}, in {duration(facts["seconds"])}.</p>
 <ul class="counts">{counts}</ul>
+<ol class="story">{sentences}</ol>
 </header>
 <main>
-{summary(parts)}
+{summary(parts, "the paper claims", "claims", ours=False)}
 {"".join(section(part, made(part) if mixed else "") for part in parts)}
+{beyond(parts)}
 </main>
 <footer>
 <h2>How this page was made</h2>
@@ -114,27 +129,41 @@ PNG file beside this page.</p>
 """
 
 
-def summary(parts: Sequence[Part]) -> str:
+def summary(parts: Sequence[Part], title: str, name: str, ours: bool) -> str:
+    """The rows that are the paper's, or those that are not."""
+    rows = [(part, [o for o in part.outcomes if o.ours == ours]) for part in parts]
     body = "".join(
         f'<tr><th class="group" colspan="4"><a href="#{escape(part.name)}">{escape(part.title)}'
-        f"</a></th></tr>{''.join(row(outcome) for outcome in part.outcomes)}"
-        for part in parts
+        f"</a></th></tr>{''.join(row(outcome) for outcome in found)}"
+        for part, found in rows
+        if found
     )
     return (
-        '<table id="claims"><thead><tr><th>the paper claims</th><th>wanted</th><th>measured</th>'
+        f'<table id="{name}"><thead><tr><th>{title}</th><th>wanted</th><th>measured</th>'
         f"<th>verdict</th></tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def beyond(parts: Sequence[Part]) -> str:
+    if not any(outcome.ours for part in parts for outcome in part.outcomes):
+        return ""
+    return (
+        "<section><h2>Ours, not the paper's</h2><p>What the paper does not say and the same runs "
+        "show, judged in the same way.</p>"
+        f"{summary(parts, 'we find', 'ours', ours=True)}</section>"
     )
 
 
 def row(outcome: Outcome) -> str:
     mark, kind = MARKS.get(outcome.verdict, ("–", "open"))
     why = f"<small>{escape(outcome.why)}</small>" if outcome.why else ""
+    many = " cases" if outcome.cases else ""
     return (
         f'<tr class="claim"><td>{escape(outcome.says)}<small>{escape(outcome.where)}</small></td>'
         f'<td class="number" data-label="wanted">{escape(outcome.wanted)}</td>'
-        f'<td class="number" data-label="measured">{escape(outcome.measured)}</td>'
+        f'<td class="number{many}" data-label="measured">{escape(outcome.measured)}</td>'
         f'<td data-label="verdict"><span class="verdict {kind}">{mark} '
-        f"{escape(outcome.verdict)}</span>{why}</td></tr>"
+        f"{escape(outcome.said)}</span>{why}</td></tr>"
     )
 
 

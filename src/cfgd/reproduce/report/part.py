@@ -24,6 +24,8 @@ class Part:
     title: str
     where: str
     about: str
+    missing: str  # what the paper does not give
+    story: str  # the outcome in a sentence
     key: dict[str, Any]
     outcomes: tuple[Outcome, ...]
     parameters: dict[str, Any]

@@ -15,6 +15,7 @@ from cfgd.output import plain, write
 from cfgd.reproduce.report.claim import VERDICTS, Outcome
 from cfgd.reproduce.report.page import page
 from cfgd.reproduce.report.part import Part
+from cfgd.reproduce.report.story import story
 
 PAGE, RESULTS = "index.html", "results.json"
 PACKAGES = ("cfgd", "jax", "numpy", "scipy", "matplotlib")
@@ -28,7 +29,9 @@ def write_report(folder: Path, parts: Sequence[Part], setting: Mapping[str, Any]
         "setting": dict(setting),
         "versions": versions(),
         "seconds": round(sum(part.seconds for part in parts), 1),
-        "verdicts": count([outcome for part in parts for outcome in part.outcomes]),
+        "verdicts": count([o for part in parts for o in part.outcomes if not o.ours]),
+        "verdicts on rows of ours": count([o for part in parts for o in part.outcomes if o.ours]),
+        "story": story(parts),
     }
     results = {**facts, "experiments": [_plain(part) for part in parts]}
     write(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cfgd.reproduce.experiment import Size
-from cfgd.reproduce.report.claim import VERDICTS, Outcome
+from cfgd.reproduce.report.claim import VERDICTS, Case, Outcome
 from cfgd.reproduce.report.part import PNG, Part
 from cfgd.reproduce.report.svg import check_svg
 from cfgd.stored import (
@@ -22,6 +22,8 @@ from cfgd.stored import (
     record,
     stored,
     text,
+    truth,
+    whole,
     wrong,
 )
 
@@ -60,6 +62,7 @@ def picture(value: Any, place: str) -> str:
     return str(value)
 
 
+CASE = record({"name": text, "median": number, "hits": whole, "count": whole, "holds": truth}, Case)
 OUTCOME = record(
     {
         "says": text,
@@ -70,6 +73,7 @@ OUTCOME = record(
         "fraction": between(0, 1),
         "verdict": one_of(VERDICTS),
         "why": text,
+        "cases": listing(CASE),
     },
     Outcome,
 )
@@ -80,6 +84,8 @@ PART = record(
         "title": text,
         "where": text,
         "about": text,
+        "missing": text,
+        "story": text,
         "key": KEY,
         "outcomes": listing(OUTCOME),
         "parameters": parameters,
