@@ -1,0 +1,22 @@
+"""Every script under examples/ runs, and ends with what it promises."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+SAYS = {
+    "scikit_learn.py": "converged after",
+    "scipy_minimize.py": "Converged: `x` meets the tolerance.",
+}
+
+
+def test_all_are_here():
+    assert sorted(SAYS) == sorted(path.name for path in FOLDER.glob("*.py"))
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example(name, capsys):
+    runpy.run_path(str(FOLDER / name))
+    assert SAYS[name] in capsys.readouterr().out
