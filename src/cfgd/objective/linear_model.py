@@ -53,7 +53,7 @@ class LinearModel(Objective):
     2.079442 [-0.5 -1.5]
     >>> w = cfgd.minimize(f, [0.0, 0.0]).x
     >>> print(f.predict(w), f.probabilities(w, [[1.0, 0.6]]).round(2))
-    [0. 1. 1.] [[0.33 0.67]]
+    [0. 1. 1.] [[0.37 0.63]]
     """
 
     X: Any  # Dense or Sparse, WithIntercept perhaps
