@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
 
 # What the rule chose in the full run. The quick one is too short for the rule and takes this.
-RECORDED = Choice("2.5/1", "printed", "mean", float("nan"))
+RECORDED = Choice("2/1", "printed", "mean", 0.386)
 
 
 def median_loss(

@@ -34,12 +34,12 @@ class Plan:
     def of(cls, setting: Setting) -> Plan:
         few = ("1/1", "2/1", "3/1", "5/0.14", "Xavier")
         starts = setting.pick(tiny=few[1:2], quick=few, full=tuple(FAMILY))
-        early = setting.pick(tiny=20, quick=300, full=EARLY)
-        other = setting.pick(tiny=20, quick=300, full=EARLY // 4)
+        early = setting.pick(tiny=20, quick=200, full=EARLY)
+        other = setting.pick(tiny=20, quick=200, full=EARLY // 4)
         return cls(
             starts,
             {"h1": early, "h2": other, "h3": other},
-            setting.pick(tiny=40, quick=1_200, full=LATE),
+            setting.pick(tiny=40, quick=1_000, full=LATE),
             other,
             setting.seeds_or(quick=2, full=5),
             setting.pick(tiny=(4, 2), quick=(40, 10), full=(100, 50)),

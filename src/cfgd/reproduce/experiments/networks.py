@@ -96,7 +96,7 @@ def parameters(
         "reason of the rule": WHY,
         "chosen": {
             "by": "the rule" if plan.rule else "an earlier full run, recorded in the code",
-            **{key: value for key, value in choice._asdict().items() if value == value},
+            **choice._asdict(),
         },
         "nearest in the first round": [
             f"{one.words}: {one.distance:.2f}" for one in first_round[:6]

@@ -32,7 +32,7 @@ def run(setting: Setting, meter: Meter) -> Record:
     seeds = setting.seeds_or(quick=1, full=1)
     nodes = setting.pick(tiny=(1, 2), quick=(1, 2, 5, 10), full=tuple(range(1, 11)))
     other_nodes = setting.pick(tiny=(1,), quick=(1,), full=(1, 2, 5, 10))
-    iterations = setting.pick(tiny=40, quick=1_200, full=100_000)
+    iterations = setting.pick(tiny=40, quick=1_000, full=100_000)
     rows = setting.pick(tiny=(4, 2), quick=(50, 10), full=(100, 50))
     hows = [("descent", 1), *((FORMULA, s) for s in nodes), *((OTHER, s) for s in other_nodes)]
     runs = [
