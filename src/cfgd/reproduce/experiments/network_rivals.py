@@ -23,7 +23,9 @@ from cfgd.reproduce.experiments.network_runs import Problem, problem
 
 AUTO, LBFGS, TRUST = "Auto", "L-BFGS-B", "least squares (trf)"
 RIVALS = (LBFGS, TRUST)
-WORK = 2_000.0  # of one solver, in the meter's units
+# iterations in full size: a second or two each, so that all take no more than minutes
+MOST = {AUTO: 500, LBFGS: 3_000, TRUST: 150}
+WORK = 4_000.0  # of one solver, in the meter's units
 
 
 # with the network as an argument: one program for all
@@ -44,7 +46,7 @@ def _jacobian(network: Any, x: Any) -> Any:
 
 def auto(p: Problem, most: int) -> tuple[float, float]:
     """f at the end, and the gradients that it took."""
-    end = cfgd.minimize(p.network, p.x0, max_iterations=most // 2, tolerance=0.0)
+    end = cfgd.minimize(p.network, p.x0, max_iterations=most, tolerance=0.0)
     return float(end.value), float(end.evaluations)
 
 
@@ -59,7 +61,7 @@ def lbfgs(p: Problem, most: int) -> tuple[float, float]:
             p.x0,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": 10 * most, "maxfun": 10 * most, "ftol": 0.0, "gtol": 0.0},
+            options={"maxiter": most, "maxfun": most, "ftol": 0.0, "gtol": 0.0},
         )
     return float(end.fun), float(end.nfev)
 
@@ -71,7 +73,7 @@ def trust_region(p: Problem, most: int) -> tuple[float, float]:
             p.x0,
             lambda x: np.asarray(_jacobian(p.network, jnp.asarray(x))),
             method="trf",
-            max_nfev=most // 2,
+            max_nfev=most,
             **dict.fromkeys(("ftol", "xtol", "gtol"), 1e-15),
         )
     # residuals cost half a gradient; Jacobian and gradient of this network cost the same
@@ -89,13 +91,14 @@ def solve_all(
     meter: Meter, setting: Setting, functions: list[str], start: str, seeds: range
 ) -> dict[tuple[str, str, int], np.ndarray]:
     """(f, gradients, seconds) by (function, solver, seed), one after the other."""
-    most = setting.pick(tiny=20, quick=200, full=1_000)
+    part = setting.pick(tiny=0.02, quick=0.2, full=1.0)
     found = {}
     for function in functions:
         for seed in seeds:
             for name in SOLVERS:
                 if meter.stopped:
                     raise KeyboardInterrupt
+                most = int(part * MOST[name])
                 job = partial(_solve, function, start, seed, name, most)
                 kept = setting.kept
                 key = ["rival", function, start, seed, name, most]
