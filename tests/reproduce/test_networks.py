@@ -112,9 +112,9 @@ def test_the_rule_looks_at_h1_alone() -> None:
 
 
 def test_the_full_plan_is_an_hours_work_and_has_five_seeds() -> None:
-    """In iterations with ten nodes, of which two cores make 14 million in an hour."""
+    """In iterations with ten nodes, of which two cores were seen to make 12.8 million an hour."""
     plan = Plan.of(Setting("full"))
-    assert total_work(plan) < 13e6
+    assert total_work(plan) < 11.7e6
     assert list(plan.seeds) == [0, 1, 2, 3, 4]
     assert list(Plan.of(Setting("quick")).seeds) == [0, 1]
     assert plan.family["h1"] == EARLY

@@ -19,7 +19,7 @@ class Plan:
     """How much of what is run.
 
     In full size the family of h1 goes to the iterations of the paper's numbers, as the rule needs;
-    that of h2 and h3 to a quarter of them, and the panels to the paper's 1e5: an hour on two cores.
+    that of h2 and h3 to a fifth of them, and the panels to the paper's 1e5: an hour on two cores.
     """
 
     starts: tuple[str, ...]
@@ -35,7 +35,7 @@ class Plan:
         few = ("1/1", "2/1", "3/1", "5/0.14", "Xavier")
         starts = setting.pick(tiny=few[1:2], quick=few, full=tuple(FAMILY))
         early = setting.pick(tiny=20, quick=200, full=EARLY)
-        other = setting.pick(tiny=20, quick=200, full=EARLY // 4)
+        other = setting.pick(tiny=20, quick=200, full=EARLY // 5)
         return cls(
             starts,
             {"h1": early, "h2": other, "h3": other},
