@@ -10,7 +10,7 @@ import numpy as np
 import cfgd
 from cfgd.data import gas
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.reproduce.experiments.solving import ToTheEnd, point, watched
+from cfgd.reproduce.experiments.solving import point, watched
 from cfgd.reproduce.report.claim import Claim, number
 from cfgd.reproduce.report.drawing import Panel, colour, decades, line, ramp
 
@@ -42,7 +42,7 @@ def run(setting: Setting, meter: Meter) -> Record:
             cfgd.sweep,
             f,
             x0,
-            ToTheEnd(gamma=gammas, past=np.zeros((1, d))),
+            cfgd.AdaptiveTerminal(gamma=gammas, past=np.zeros((1, d))),
             max_iterations=iterations,
             every=iterations // rows,
             record={"x": point},
