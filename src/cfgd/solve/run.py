@@ -139,7 +139,7 @@ class Run:
             see = host.at if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
             self.hops = host is None and objective.sight is None
-            self.walk = Outside(problem.loop, objective, problem.method, sight)
+            self.walk = Outside(problem.loop, objective, host, problem.method, sight)
         else:
             self.walk = Inside(problem.loop, objective, problem.method)
         return self.walk.begin(problem.start, goal)
