@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd.either import Plain, Unbound, made, on_host
+from cfgd.either import Plain, Unbound, made, on_host, replaced
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
@@ -253,5 +253,12 @@ class Outside:
             code=np.int32(code),
             reached=np.False_,
         )
+        # what a Solution needs: the rest would keep vectors of the last chunk alive
+        names = ("k", "point", "eta", "gamma", "seen")
+        state = made(State, **{name: getattr(self.state, name) for name in names})
         # every step is a decrease: the last point is the best one
-        return made(Carry, state=self.state, tally=tally, best=Best.of(self.state.point))
+        return made(Carry, state=state, tally=tally, best=Best.of(self.state.point))
+
+    def handed_over(self, carry: Carry) -> Carry:
+        """The whole of it, for a loop that goes on from there."""
+        return replaced(carry, state=self.state)

@@ -78,6 +78,7 @@ class Run:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 if isinstance(self.walk, Outside) and self.walk.looks >= LONG and self.hops:
+                    carry = self.walk.handed_over(carry)
                     self.walk = Inside(problem.loop, objective, problem.method)
                 wanted = self._whole(length), np.int32(self.last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
