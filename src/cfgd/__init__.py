@@ -1,48 +1,53 @@
 """Caputo fractional gradient descent."""
 
-from cfgd import theory as theory
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cfgd._version import __version__ as __version__
-from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
-from cfgd.method import (
-    AdaptiveOrder as AdaptiveOrder,
-    AdaptiveTerminal as AdaptiveTerminal,
-    ArmijoStep as ArmijoStep,
-    Auto as Auto,
-    Chosen as Chosen,
-    ExactStep as ExactStep,
-    FixedStep as FixedStep,
-    Fractional as Fractional,
-    GradientDescent as GradientDescent,
-    GridStep as GridStep,
-    NetworkStep as NetworkStep,
-    NonAdaptive as NonAdaptive,
-    Stage as Stage,
-    StepRule as StepRule,
-    fractional_gradient as fractional_gradient,
-    order as order,
-    settings as settings,
-    terminal as terminal,
-)
-from cfgd.objective import (
-    External as External,
-    LeastSquares as LeastSquares,
-    LinearModel as LinearModel,
-    Local as Local,
-    Objective as Objective,
-    Quadratic as Quadratic,
-    Residuals as Residuals,
-    ShallowNetwork as ShallowNetwork,
-    Smooth as Smooth,
-)
-from cfgd.solve import (
-    ConvergenceError as ConvergenceError,
-    Fit as Fit,
-    Solution as Solution,
-    curve_fit as curve_fit,
-    minimize as minimize,
-    sweep as sweep,
-)
-from cfgd.status import Status as Status
+
+if TYPE_CHECKING:
+    from cfgd import theory as theory
+    from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
+    from cfgd.method import (
+        AdaptiveOrder as AdaptiveOrder,
+        AdaptiveTerminal as AdaptiveTerminal,
+        ArmijoStep as ArmijoStep,
+        Auto as Auto,
+        Chosen as Chosen,
+        ExactStep as ExactStep,
+        FixedStep as FixedStep,
+        Fractional as Fractional,
+        GradientDescent as GradientDescent,
+        GridStep as GridStep,
+        NetworkStep as NetworkStep,
+        NonAdaptive as NonAdaptive,
+        Stage as Stage,
+        StepRule as StepRule,
+        fractional_gradient as fractional_gradient,
+        order as order,
+        settings as settings,
+        terminal as terminal,
+    )
+    from cfgd.objective import (
+        External as External,
+        LeastSquares as LeastSquares,
+        LinearModel as LinearModel,
+        Local as Local,
+        Objective as Objective,
+        Quadratic as Quadratic,
+        Residuals as Residuals,
+        ShallowNetwork as ShallowNetwork,
+        Smooth as Smooth,
+    )
+    from cfgd.solve import (
+        ConvergenceError as ConvergenceError,
+        Fit as Fit,
+        Solution as Solution,
+        curve_fit as curve_fit,
+        minimize as minimize,
+        sweep as sweep,
+    )
+    from cfgd.status import Status as Status
 
 __all__ = [
     "AdaptiveOrder",
@@ -84,6 +89,23 @@ __all__ = [
     "terminal",
     "theory",
 ]
+
+# From the ground up: the first that has a public name is where it comes from.
+_ROOMS = ("calculus", "objective", "method", "solve", "status")
+_GROUND = ("algebra", "either", "given", "precision", "structure", "theory", "types")
+
+
+def __getattr__(name: str) -> Any:
+    """Names are found when they are first asked for: `cfgd.integrations.torch` needs no JAX."""
+    if name in _ROOMS or name in _GROUND:
+        return importlib.import_module(f"cfgd.{name}")
+    if name in __all__:
+        for room in _ROOMS:
+            found = getattr(importlib.import_module(f"cfgd.{room}"), name, None)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module 'cfgd' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,125 @@
+"""The same arithmetic on lists of tensors twice: vectorised, and one tensor after the other.
+
+A formula that is written with one of the two holds for the other, so that the paths of an optimizer
+cannot part. A scalar is one number for all tensors; `scalars` are one for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+Tensors = list[Any]
+
+
+class Foreach:
+    """torch's vectorised functions: few kernels for many tensors."""
+
+    @staticmethod
+    def sub(a: Tensors, b: Tensors) -> Tensors:
+        return list(torch._foreach_sub(a, b))
+
+    @staticmethod
+    def copy_(a: Tensors, b: Tensors) -> None:
+        torch._foreach_copy_(a, b)
+
+    @staticmethod
+    def neg_(a: Tensors) -> None:
+        torch._foreach_neg_(a)
+
+    @staticmethod
+    def scale_(a: Tensors, scalar: float) -> None:
+        torch._foreach_mul_(a, scalar)
+
+    @staticmethod
+    def add(a: Tensors, b: Tensors, scalar: float) -> Tensors:
+        return list(torch._foreach_add(a, b, alpha=scalar))
+
+    @staticmethod
+    def add_(a: Tensors, b: Tensors, scalar: float) -> None:
+        torch._foreach_add_(a, b, alpha=scalar)
+
+    @staticmethod
+    def lerp_(a: Tensors, b: Tensors, scalar: float) -> None:
+        torch._foreach_lerp_(a, b, scalar)
+
+    @staticmethod
+    def addcmul(a: Tensors, b: Tensors, c: Tensors, scalar: float) -> Tensors:
+        return list(torch._foreach_addcmul(a, b, c, scalar))
+
+    @staticmethod
+    def addcmul_(a: Tensors, b: Tensors, c: Tensors, scalar: float) -> None:
+        torch._foreach_addcmul_(a, b, c, scalar)
+
+    @staticmethod
+    def root(a: Tensors, scalars: Sequence[float], scalar: float) -> Tensors:
+        """sqrt(a) / scalars + scalar."""
+        out = list(torch._foreach_sqrt(a))
+        torch._foreach_div_(out, list(scalars))
+        torch._foreach_add_(out, scalar)
+        return out
+
+    @staticmethod
+    def addcdiv_(a: Tensors, b: Tensors, c: Tensors, scalars: Sequence[float]) -> None:
+        torch._foreach_addcdiv_(a, b, c, list(scalars))
+
+
+class Each:
+    """One tensor after the other."""
+
+    @staticmethod
+    def sub(a: Tensors, b: Tensors) -> Tensors:
+        return [p - q for p, q in zip(a, b, strict=True)]
+
+    @staticmethod
+    def copy_(a: Tensors, b: Tensors) -> None:
+        for p, q in zip(a, b, strict=True):
+            p.copy_(q)
+
+    @staticmethod
+    def neg_(a: Tensors) -> None:
+        for p in a:
+            p.neg_()
+
+    @staticmethod
+    def scale_(a: Tensors, scalar: float) -> None:
+        for p in a:
+            p.mul_(scalar)
+
+    @staticmethod
+    def add(a: Tensors, b: Tensors, scalar: float) -> Tensors:
+        return [torch.add(p, q, alpha=scalar) for p, q in zip(a, b, strict=True)]
+
+    @staticmethod
+    def add_(a: Tensors, b: Tensors, scalar: float) -> None:
+        for p, q in zip(a, b, strict=True):
+            p.add_(q, alpha=scalar)
+
+    @staticmethod
+    def lerp_(a: Tensors, b: Tensors, scalar: float) -> None:
+        for p, q in zip(a, b, strict=True):
+            p.lerp_(q, scalar)
+
+    @staticmethod
+    def addcmul(a: Tensors, b: Tensors, c: Tensors, scalar: float) -> Tensors:
+        return [torch.addcmul(p, q, r, value=scalar) for p, q, r in zip(a, b, c, strict=True)]
+
+    @staticmethod
+    def addcmul_(a: Tensors, b: Tensors, c: Tensors, scalar: float) -> None:
+        for p, q, r in zip(a, b, c, strict=True):
+            p.addcmul_(q, r, value=scalar)
+
+    @staticmethod
+    def root(a: Tensors, scalars: Sequence[float], scalar: float) -> Tensors:
+        """sqrt(a) / scalars + scalar."""
+        return [p.sqrt().div_(s).add_(scalar) for p, s in zip(a, scalars, strict=True)]
+
+    @staticmethod
+    def addcdiv_(a: Tensors, b: Tensors, c: Tensors, scalars: Sequence[float]) -> None:
+        for p, q, r, s in zip(a, b, c, scalars, strict=True):
+            p.addcdiv_(q, r, value=s)
+
+
+Arithmetic = type[Foreach] | type[Each]
