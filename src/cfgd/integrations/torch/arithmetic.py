@@ -18,8 +18,8 @@ class Foreach:
     """torch's vectorised functions: few kernels for many tensors."""
 
     @staticmethod
-    def sub(a: Tensors, b: Tensors) -> Tensors:
-        return list(torch._foreach_sub(a, b))
+    def sub_(a: Tensors, b: Tensors) -> None:
+        torch._foreach_sub_(a, b)
 
     @staticmethod
     def copy_(a: Tensors, b: Tensors) -> None:
@@ -70,8 +70,9 @@ class Each:
     """One tensor after the other."""
 
     @staticmethod
-    def sub(a: Tensors, b: Tensors) -> Tensors:
-        return [p - q for p, q in zip(a, b, strict=True)]
+    def sub_(a: Tensors, b: Tensors) -> None:
+        for p, q in zip(a, b, strict=True):
+            p.sub_(q)
 
     @staticmethod
     def copy_(a: Tensors, b: Tensors) -> None:

@@ -54,8 +54,11 @@ class _Signs:
         if p.device not in self.generators:
             self.generators[p.device] = torch.Generator(p.device).manual_seed(self.seed)
         generator = self.generators[p.device]
-        bits = torch.randint(0, 2, p.shape, generator=generator, device=p.device)
-        return bits.to(p.dtype).mul_(2).sub_(1)
+        words = (p.numel() + 7) // 8
+        # eight signs of a word, a byte each: a quarter of the time of a number for each sign
+        drawn = torch.randint(-(2**63), 2**63 - 1, (words,), generator=generator, device=p.device)
+        bits = drawn.view(torch.int8)[: p.numel()].bitwise_and_(1)
+        return bits.to(p.dtype).mul_(2).sub_(1).reshape(p.shape)
 
 
 def exact(slopes: Tensors, params: Tensors) -> Tensors:

@@ -30,15 +30,16 @@ def direction(
     A weight decay is a part of the loss, decay/2 |x|^2, and has a curvature too:
     d = g + decay x + gamma (D + decay) (x - c). The loss of `maximize` is minus the given one.
     """
-    memory = many.sub(x, terminal)
-    many.copy_(terminal, x)
+    behind = terminal
+    many.sub_(behind, x)  # c - x in its own place: one more list of tensors costs more than a pass
     if isinstance(curvature, list):
-        d = many.addcmul(gradient, curvature, memory, gamma)
+        d = many.addcmul(gradient, curvature, behind, -gamma)
     else:
-        d = many.add(gradient, memory, gamma * curvature)
+        d = many.add(gradient, behind, -gamma * curvature)
     if maximize:
         many.neg_(d)
     if decay != 0:
         many.add_(d, x, decay)
-        many.add_(d, memory, gamma * decay)
+        many.add_(d, behind, -gamma * decay)
+    many.copy_(terminal, x)
     return d

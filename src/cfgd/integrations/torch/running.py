@@ -34,7 +34,7 @@ def take_in(group: dict[str, Any], means: Tensors, found: Tensors) -> None:
     zeros that it began with. An exact diagonal needs no mean. What is not finite is left out.
     """
     group["age"] = 0
-    if not all(bool(torch.isfinite(D).all()) for D in found):
+    if not all(_is_finite(D) for D in found):
         return
     more = group["open"]
     group["measured"] += 0 if more else 1
@@ -51,3 +51,8 @@ def after_a_step(group: dict[str, Any]) -> None:
     if group["age"] is not None:
         group["age"] += 1
     group["open"] = False
+
+
+def _is_finite(D: Any) -> bool:
+    """By the sum first: to look at each entry takes ten times as long, and is seldom needed."""
+    return bool(torch.isfinite(D.sum())) or bool(torch.isfinite(D).all())
