@@ -162,6 +162,10 @@ class Fractional(torch.optim.Optimizer, abc.ABC):
             self.move(many, x, d, states, group)
         running.after_a_step(group)
 
+    # torch.compile leaves a step as it is: right, and not faster. It counts on the host; what
+    # inductor (torch 2.13) made of the counts was a program for each, and other numbers.
+    _advance = torch.compiler.disable(_advance)
+
     def _state_of(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
         state: dict[str, Any] = self.state[p]
         if not state:
