@@ -7,9 +7,11 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SAYS = {
+    "pytorch.py": "CFGD after 1000 steps: 2",
     "scikit_learn.py": "converged after",
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",
 }
+NEEDS = {"pytorch.py": {"torch": "cfgd[torch]"}}
 
 
 def test_all_are_here():
@@ -18,5 +20,7 @@ def test_all_are_here():
 
 @pytest.mark.parametrize("name", SAYS)
 def test_an_example(name, capsys):
+    for module, extra in NEEDS.get(name, {}).items():
+        pytest.importorskip(module, reason=f"{module} is not installed: pip install '{extra}'")
     runpy.run_path(str(FOLDER / name))
     assert SAYS[name] in capsys.readouterr().out

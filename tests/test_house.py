@@ -1,6 +1,7 @@
 """The structure of the code: which way data flows, what is exported, what an import costs."""
 
 import ast
+import importlib
 import importlib.metadata
 import runpy
 import subprocess
@@ -175,18 +176,30 @@ PUBLIC = {
 
 def test_exports():
     body = ast.parse((SOURCE / "__init__.py").read_text()).body
-    docstring, *imports, listed, shown = body
-    assert isinstance(docstring, ast.Expr)
-    assert all(isinstance(node, ast.ImportFrom) for node in imports)  # re-exports only
-    assert isinstance(listed, ast.Assign)  # __all__
-    assert isinstance(shown, ast.FunctionDef)  # __dir__
-    aliases = [alias for node in imports for alias in node.names]
+    (checked,) = [node for node in body if isinstance(node, ast.If)]  # if TYPE_CHECKING
+    assert all(isinstance(node, ast.ImportFrom) for node in checked.body)  # re-exports only
+    aliases = [alias for node in checked.body for alias in node.names]
     assert all(alias.name == alias.asname for alias in aliases)
     names = sorted(set().union(*PUBLIC.values()))
-    assert sorted(alias.name for alias in aliases) == sorted(["__version__", *names])
-    assert all(hasattr(cfgd, name) for name in names)
+    assert sorted(alias.name for alias in aliases) == names
     assert sorted(cfgd.__all__) == names
     assert dir(cfgd) == sorted(["__version__", *names])
+    # what is found when it is asked for is what a type checker reads
+    for node in checked.body:
+        for alias in node.names:
+            found = getattr(importlib.import_module(node.module), alias.name)
+            assert getattr(cfgd, alias.name) is found
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match=r"^module 'cfgd' has no attribute 'minimise'$"):
+        _ = cfgd.minimise
+
+
+def test_the_import_alone_loads_no_jax():
+    """So that PyTorch users need none of it; a name of the library loads what it needs."""
+    code = "import sys, cfgd; print('jax' in sys.modules); cfgd.caputo; print('jax' in sys.modules)"
+    assert in_a_new_python(code).stdout.split() == ["False", "True"]
 
 
 def test_the_version_is_the_one_of_the_project():
@@ -210,9 +223,8 @@ def test_everything_exported_has_a_docstring():
 EXTRAS = ("matplotlib", "sklearn", "optax", "torch", "pandas", "mpmath", "pycaputo")
 
 
-def test_the_import_brings_in_no_extra():
-    code = f"import sys, cfgd; print(*[name for name in {EXTRAS} if name in sys.modules])"
-    done = subprocess.run(
+def in_a_new_python(code):
+    return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
         text=True,
@@ -220,6 +232,12 @@ def test_the_import_brings_in_no_extra():
         cwd="/",
         env={"PYTHONPATH": str(SOURCE.parent), "PATH": ""},
     )
+
+
+def test_the_import_brings_in_no_extra():
+    every = "from cfgd import *"
+    code = f"import sys\n{every}\nprint(*[name for name in {EXTRAS} if name in sys.modules])"
+    done = in_a_new_python(code)
     assert done.stdout.strip() == ""
     assert done.stderr == ""
 

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from cfgd._version import __version__ as __version__
 
-if TYPE_CHECKING:
+if (
+    TYPE_CHECKING
+):  # what type checkers and editors read; where a file has a function's name, from it
     from cfgd import theory as theory
-    from cfgd.calculus import caputo as caputo, gauss_jacobi as gauss_jacobi, smoothing as smoothing
+    from cfgd.calculus import gauss_jacobi as gauss_jacobi
+    from cfgd.calculus.caputo import caputo as caputo
+    from cfgd.calculus.smoothing import smoothing as smoothing
     from cfgd.method import (
         AdaptiveOrder as AdaptiveOrder,
         AdaptiveTerminal as AdaptiveTerminal,
@@ -43,10 +47,10 @@ if TYPE_CHECKING:
         ConvergenceError as ConvergenceError,
         Fit as Fit,
         Solution as Solution,
-        curve_fit as curve_fit,
         minimize as minimize,
         sweep as sweep,
     )
+    from cfgd.solve.curve_fit import curve_fit as curve_fit
     from cfgd.status import Status as Status
 
 __all__ = [

@@ -54,11 +54,10 @@ class Foreach:
         torch._foreach_addcmul_(a, b, c, scalar)
 
     @staticmethod
-    def root(a: Tensors, scalars: Sequence[float], scalar: float) -> Tensors:
-        """sqrt(a) / scalars + scalar."""
+    def root(a: Tensors, scalars: Sequence[float]) -> Tensors:
+        """sqrt(a) + scalars."""
         out = list(torch._foreach_sqrt(a))
-        torch._foreach_div_(out, list(scalars))
-        torch._foreach_add_(out, scalar)
+        torch._foreach_add_(out, list(scalars))
         return out
 
     @staticmethod
@@ -113,9 +112,9 @@ class Each:
             p.addcmul_(q, r, value=scalar)
 
     @staticmethod
-    def root(a: Tensors, scalars: Sequence[float], scalar: float) -> Tensors:
-        """sqrt(a) / scalars + scalar."""
-        return [p.sqrt().div_(s).add_(scalar) for p, s in zip(a, scalars, strict=True)]
+    def root(a: Tensors, scalars: Sequence[float]) -> Tensors:
+        """sqrt(a) + scalars."""
+        return [p.sqrt().add_(s) for p, s in zip(a, scalars, strict=True)]
 
     @staticmethod
     def addcdiv_(a: Tensors, b: Tensors, c: Tensors, scalars: Sequence[float]) -> None:

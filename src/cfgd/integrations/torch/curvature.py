@@ -22,8 +22,8 @@ def hutchinson(slopes: Tensors, params: Tensors, probes: int, seed: str) -> Tens
     >>> hutchinson(gradients((x**3).sum(), [x]), [x], probes=1, seed="0")
     [tensor([ 6., 12.])]
     """
-    mean = [torch.zeros_like(p) for p in params]
     curved = [i for i, g in enumerate(slopes) if g is not None and g.requires_grad]
+    found: dict[int, Any] = {}
     draw = _Signs(seed)
     for _ in range(probes if curved else 0):
         signs = [draw(params[i]) for i in curved]
@@ -36,8 +36,11 @@ def hutchinson(slopes: Tensors, params: Tensors, probes: int, seed: str) -> Tens
         )
         for i, v, Hv in zip(curved, signs, products, strict=True):
             if Hv is not None:
-                mean[i].addcmul_(v, Hv, value=1 / probes)
-    return mean
+                one = v.mul_(Hv)
+                found[i] = found[i].add_(one) if i in found else one
+    return [
+        found[i].div_(probes) if i in found else torch.zeros_like(p) for i, p in enumerate(params)
+    ]
 
 
 class _Signs:

@@ -27,8 +27,8 @@ class CFGD(Fractional):
     >>> import torch
     >>> from cfgd.integrations.torch import CFGD
     >>> x = torch.nn.Parameter(torch.tensor([1.0, -10.0]))
-    >>> optimizer = CFGD([x], lr=0.08, gamma=-0.5, curvature="exact", every=1)
-    >>> for _ in range(60):
+    >>> optimizer = CFGD([x], lr=0.08, gamma=-0.25, curvature="exact")
+    >>> for _ in range(100):
     ...     optimizer.zero_grad()
     ...     loss = 10 * x[0] ** 2 + x[1] ** 2
     ...     optimizer.observe(loss)

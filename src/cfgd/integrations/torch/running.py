@@ -41,9 +41,10 @@ def take_in(group: dict[str, Any], means: Tensors, found: Tensors) -> None:
     newest = max(1 / group["measured"], 1 - group["keep"])
     w = 1.0 if group["curvature"] == "exact" else newest
     for mean, D in zip(means, found, strict=True):
-        if not more:
-            mean.mul_(1 - w)
-        mean.add_(D, alpha=w)
+        if more:
+            mean.add_(D, alpha=w)
+        else:
+            mean.lerp_(D, w)
     group["open"] = True
 
 
