@@ -411,7 +411,7 @@ def test_jax_is_not_imported():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("batch", [32, 128])
+@pytest.mark.parametrize("batch", [64, 128])
 def test_the_time_of_a_training_step(batch):
     """CFAdam, measuring every ten steps, against torch's Adam: a million parameters, foreach."""
     threads = torch.get_num_threads()

@@ -89,7 +89,8 @@ class CFAdam(Fractional):
         # the corrections of both means in one number for each tensor: a pass less than torch's Adam
         steps = [state["step"] for state in states]
         shares = [(1 - b2**k) ** 0.5 for k in steps]
-        roots = many.root(square, [group["eps"] * share for share in shares])
+        roots = d  # which is not needed any more: memory is dearer than a pass
+        many.root_(roots, square, [group["eps"] * share for share in shares])
         etas = [-lr * share / (1 - b1**k) for share, k in zip(shares, steps, strict=True)]
         many.addcdiv_(x, mean, roots, etas)
 

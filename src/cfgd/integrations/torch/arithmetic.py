@@ -54,11 +54,11 @@ class Foreach:
         torch._foreach_addcmul_(a, b, c, scalar)
 
     @staticmethod
-    def root(a: Tensors, scalars: Sequence[float]) -> Tensors:
-        """sqrt(a) + scalars."""
-        out = list(torch._foreach_sqrt(a))
-        torch._foreach_add_(out, list(scalars))
-        return out
+    def root_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
+        """a = sqrt(b) + scalars."""
+        torch._foreach_copy_(a, b)
+        torch._foreach_sqrt_(a)
+        torch._foreach_add_(a, list(scalars))
 
     @staticmethod
     def addcdiv_(a: Tensors, b: Tensors, c: Tensors, scalars: Sequence[float]) -> None:
@@ -112,9 +112,10 @@ class Each:
             p.addcmul_(q, r, value=scalar)
 
     @staticmethod
-    def root(a: Tensors, scalars: Sequence[float]) -> Tensors:
-        """sqrt(a) + scalars."""
-        return [p.sqrt().add_(s) for p, s in zip(a, scalars, strict=True)]
+    def root_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
+        """a = sqrt(b) + scalars."""
+        for p, q, s in zip(a, b, scalars, strict=True):
+            torch.sqrt(q, out=p).add_(s)
 
     @staticmethod
     def addcdiv_(a: Tensors, b: Tensors, c: Tensors, scalars: Sequence[float]) -> None:
