@@ -92,7 +92,8 @@ CASES = [
     pytest.param(info, each.kwargs, id=f"{info.name} {each.desc}")
     for info in INFOS
     for each in _get_optim_inputs_including_global_cliquey_kwargs("cpu", torch.float32, info)
-]
+    if info.optim_cls is not CFAdamW or each.desc in ("default", "lag", "weight_decay")
+]  # of CFAdam, the other's parent, all
 each_case = pytest.mark.parametrize(("info", "options"), CASES)
 each_info = pytest.mark.parametrize("info", INFOS, ids=lambda info: info.name)
 
@@ -151,7 +152,7 @@ def test_goes_right_direction(info, options):
     """A weight, a bias, a matrix that is not contiguous, a number, and nothing at all."""
     params = [*leaves((4, 3), (3,), (), (0,)), Parameter(torch.randn(3, 4).double().t())]
     assert not params[-1].is_contiguous()
-    values = steps(made(info, options, params), params, 40)
+    values = steps(made(info, options, params), params, 15)
     assert values[-1] < values[0]
     assert all(p.isfinite().all() for p in params)
 
@@ -249,18 +250,18 @@ def test_optimizer_can_be_printed(info, options):
     assert info.name in repr(made(info, options, leaves((2,))))
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["plain", "named"])
 @each_case
-def test_state_dict_deterministic(info, options, named):
+def test_state_dict_deterministic(info, options):
+    named = "lag" in options
     params = leaves((4, 3), (3,), ())
     given = [(f"p{i}", p) for i, p in enumerate(params)] if named else params
     optimizer = made(info, options, given)
-    steps(optimizer, params, 7)
+    steps(optimizer, params, 5)
     twins = [Parameter(p.detach().clone()) for p in params]
     again = made(info, {}, [(f"q{i}", p) for i, p in enumerate(twins)] if named else twins)
     again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     again.defaults["maximize"] = optimizer.defaults["maximize"]  # of our own loss
-    for _ in range(6):
+    for _ in range(4):
         steps(optimizer, params, 1)
         steps(again, twins, 1)
         assert same(params, twins)
