@@ -304,6 +304,18 @@ def test_what_cannot_be_observed(case):
         CFGD([leaf(2)]).observe(loss)
 
 
+def test_one_of_several_processes_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    x = leaf(2)
+    message = (
+        "`CFGD.observe(loss=...)` must be the loss of all processes: with several, give "
+        "`curvature` instead, got that of one of 2."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        CFGD([x]).observe((x**2).sum())
+
+
 def test_exact_for_a_large_model_is_refused():
     x = leaf(150, 150)
     message = (

@@ -26,7 +26,9 @@ batches before one step, each observed, have their curvatures added up as their 
 *A negative gamma*, as the default, goes on in the direction of the last steps, the more so the
 larger the curvature: momentum lr |gamma| D, which on a separable quadratic must stay below 1.
 
-JAX is not imported. With several processes give `curvature`: each would measure its own.
+JAX is not imported. With several processes give `curvature`: each would measure its own. A model
+that torch has compiled has no second derivatives, as torch says itself: give `curvature`, or
+compile later. A step is never compiled.
 """
 
 from cfgd.integrations.extras import needed
