@@ -20,7 +20,8 @@ from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
 from cfgd.types import Column, Count, Flag, Matrix, Number, Scalar, Vector, Vectors
 
-# value, gradient and what else a point carries; None where nothing can be seen: see `error`
+# value, gradient (or a function that gives it) and what else a point carries; None where nothing
+# can be seen: see `error`
 Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
 
 # times what it is that a diagonal is kept at
@@ -212,6 +213,11 @@ class Objective(eqx.Module):
         return jax.jvp(jax.grad(self.value), (point.x,), (v,))[1]
 
     @property
+    def has_hessian(self) -> bool:
+        """Whether `hessian_times` is more than differences of gradients."""
+        return True
+
+    @property
     def has_gauss_newton(self) -> bool:
         """Whether there is a model in the objective, and so `gauss_newton_diagonal`."""
         return False
@@ -311,6 +317,10 @@ class Objective(eqx.Module):
     def slopes_cost(self, s: int, d: int) -> float:
         return float(s * d)
 
+    def diagonal_cost(self, d: int) -> float:
+        """Of `diagonal_at`."""
+        return self.slopes_cost(1, d)
+
     @property
     def product_cost(self) -> float:
         """Of `hessian_times`."""
@@ -329,7 +339,7 @@ def kept(old: Vector, new: Vector) -> Vector:
 
 def normal_of(H: Matrix, old: Vector) -> Normal:
     """The normal equations of a matrix without rows."""
-    D = kept(old, H.diagonal())
+    D = kept(old, abs(H.diagonal()))
     root = space(D).sqrt(D)
     return Normal(D, H / root / root[:, None], None, None)
 

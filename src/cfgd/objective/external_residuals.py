@@ -1,0 +1,98 @@
+"""Residuals of NumPy, or of anything else that gives their Jacobian, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cfgd import _check
+from cfgd.either import Unbound
+from cfgd.objective.base import Sight
+from cfgd.objective.external import Remembered, as_given, dense, raised
+from cfgd.objective.line import Point
+from cfgd.objective.residuals import Residuals
+from cfgd.types import Column, Rows, Vector
+
+
+class ExternalResiduals(Residuals):
+    """`Residuals` of NumPy functions for r and its Jacobian: `Auto` walks on them on the host.
+
+    A step that is tried asks for r alone. Errors go up as those inside an `External` do.
+    """
+
+    jacobian_fn: Remembered
+
+    def __init__(
+        self,
+        fn: Callable[[Any], Any],
+        jacobian: Callable[[Any], Any],
+        loss: str = "squared",
+        *,
+        scale: Any = 1.0,
+    ) -> None:
+        super().__init__(fn, loss, scale=scale)
+        _check.function("ExternalResiduals", "jacobian", jacobian, "be a function of x")
+        self.jacobian_fn = Remembered(jacobian)
+
+    def check(self, owner: str, x: Vector) -> None:
+        """Look once, so that a wrong shape is seen before any work."""
+        raised.clear()
+        x = np.asarray(x)
+        if self.vector(x).size == 0:
+            _check.fail("ExternalResiduals", "fn", "return at least one number", "nothing")
+        self.jacobian(x)
+
+    @property
+    def sight(self) -> Sight:
+        def late(x: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+            try:
+                return self._pull(r) @ self.jacobian(x)
+            except Exception as error:
+                raised.append(error)
+                return None
+
+        def seen(x: Any) -> tuple[Any, Any, Any] | None:
+            try:
+                r = self.vector(x)
+            except Exception as error:
+                raised.append(error)
+                return None
+            return self._value(r), lambda: late(x, r), self._carried(r)
+
+        return seen
+
+    def error(self) -> Exception | None:
+        return raised.pop() if raised else None
+
+    def in_numpy(self) -> Unbound:
+        return Unbound(self)
+
+    @property
+    def has_hessian(self) -> bool:
+        return False
+
+    def at(self, x: Vector) -> Point:
+        x = np.asarray(x)
+        r = self.vector(x)
+        return Point(x, self._value(r), self._pull(r) @ self.jacobian(x), self._carried(r))
+
+    def vector(self, x: Vector) -> Column:
+        r = np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
+        return r
+
+    def jacobian(self, x: Vector) -> Rows:
+        J = dense(self.jacobian_fn(x), x.dtype)
+        if J.ndim != 2 or J.shape[1] != x.size:
+            wanted = f"return a matrix with {x.size} columns"
+            _check.fail("ExternalResiduals", "jacobian", wanted, f"shape {J.shape}")
+        return J
+
+    def model_times(self, point: Point, v: Vector) -> Vector:
+        root, _ = self._weighted(point.carried)
+        J = self.jacobian(point.x)
+        return (root * root * (J @ v)) @ J
+
+    def gauss_newton_diagonal(self, point: Point) -> Vector:
+        return (self.model(point).J ** 2).sum(0)
