@@ -89,8 +89,9 @@ class External(Objective):
         if hessian is not None:
             _check.function("External", "hessian", hessian, "be a function of x")
         self.fn, self.gradient_fn = value, gradient
-        known = hessian is None or isinstance(hessian, Remembered)
-        self.hessian_fn = hessian if known else Remembered(hessian)
+        if hessian is not None and not isinstance(hessian, Remembered):
+            hessian = Remembered(hessian)
+        self.hessian_fn = hessian
         self.structure, self.factor = _structure, _factor
 
     def flat(self, structure: Structure) -> External:

@@ -36,17 +36,20 @@ class ExternalResiduals(Residuals):
         _check.function("ExternalResiduals", "jacobian", jacobian, "be a function of x")
         self.jacobian_fn = Remembered(jacobian)
 
-    def check(self, owner: str, x: Vector) -> None:
+    def check(self, owner: str, x: Any) -> None:
         """Look once, so that a wrong shape is seen before any work."""
         raised.clear()
         x = np.asarray(x)
-        if self.vector(x).size == 0:
+        m = self.vector(x).size
+        if m == 0:
             _check.fail("ExternalResiduals", "fn", "return at least one number", "nothing")
-        self.jacobian(x)
+        if len(self.jacobian(x)) != m:
+            wanted = f"return a matrix with {m} rows"
+            _check.fail("ExternalResiduals", "jacobian", wanted, len(self.jacobian(x)))
 
     @property
     def sight(self) -> Sight:
-        def late(x: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+        def late(x: Any, r: Any) -> Any:
             try:
                 return self._pull(r) @ self.jacobian(x)
             except Exception as error:
@@ -73,24 +76,23 @@ class ExternalResiduals(Residuals):
     def has_hessian(self) -> bool:
         return False
 
-    def at(self, x: Vector) -> Point:
-        x = np.asarray(x)
-        r = self.vector(x)
-        return Point(x, self._value(r), self._pull(r) @ self.jacobian(x), self._carried(r))
+    def at(self, x: Any) -> Point:
+        r: Any = self.vector(x)
+        gradient: Any = self._pull(r) @ self.jacobian(x)
+        return Point(x, self._value(r), gradient, self._carried(r))
 
-    def vector(self, x: Vector) -> Column:
-        r = np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
-        return r
+    def vector(self, x: Any) -> Column:
+        return np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
 
-    def jacobian(self, x: Vector) -> Rows:
-        J = dense(self.jacobian_fn(x), x.dtype)
+    def jacobian(self, x: Any) -> Rows:
+        J: Any = dense(self.jacobian_fn(x), x.dtype)
         if J.ndim != 2 or J.shape[1] != x.size:
             wanted = f"return a matrix with {x.size} columns"
             _check.fail("ExternalResiduals", "jacobian", wanted, f"shape {J.shape}")
         return J
 
     def model_times(self, point: Point, v: Vector) -> Vector:
-        root, _ = self._weighted(point.carried)
+        root: Any = self._weighted(point.carried)[0]
         J = self.jacobian(point.x)
         return (root * root * (J @ v)) @ J
 

@@ -176,7 +176,8 @@ class Residuals(Objective):
 
     def model(self, point: Point) -> Model:
         root, r = self._weighted(point.carried)
-        return Model(root[:, None] * self.jacobian(point.x), r=r)
+        J: Any = root[:, None] * self.jacobian(point.x)
+        return Model(J, r=r)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
         root, _ = self._weighted(point.carried)

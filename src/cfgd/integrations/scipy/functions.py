@@ -1,0 +1,58 @@
+"""The user's functions, counted, and asked once where they are asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import approx_fprime
+
+from cfgd import _check
+from cfgd.objective.external import Remembered
+
+
+class Functions:
+    """f, its gradient and its Hessian as SciPy is given them.
+
+    A gradient that is not given is one of differences, a Hessian of which products are given has
+    one of them for each column.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        fun: Callable[..., Any],
+        jac: Any,
+        hess: Any,
+        hessp: Any,
+        args: tuple[Any, ...],
+    ) -> None:
+        self.owner, self.args = owner, args
+        self.fun, self.jac, self.hess, self.hessp = fun, jac, hess, hessp
+        self.nfev = self.njev = self.nhev = 0
+        self.value, self.gradient = Remembered(self._value), Remembered(self._gradient)
+
+    def _value(self, x: np.ndarray) -> np.ndarray:
+        self.nfev += 1
+        value = np.asarray(self.fun(x, *self.args), float)
+        if value.size != 1:
+            _check.fail(self.owner, "fun", "return a scalar", f"shape {value.shape}")
+        return value.reshape(())
+
+    def _gradient(self, x: np.ndarray) -> np.ndarray:
+        self.njev += 1
+        if self.jac is not None:
+            return np.asarray(self.jac(x, *self.args), float).reshape(-1)
+        here = self.value(x)
+        return approx_fprime(
+            x, lambda at: float(here if np.array_equal(at, x) else self._value(np.array(at)))
+        )
+
+    def hessian(self, x: np.ndarray) -> Any:
+        if self.hess is not None:
+            self.nhev += 1
+            return self.hess(x, *self.args)
+        self.nhev += x.size
+        columns = [self.hessp(np.array(x), e, *self.args) for e in np.eye(x.size)]
+        return np.stack([np.asarray(column, float).reshape(-1) for column in columns], 1)
