@@ -14,10 +14,10 @@ import scipy.sparse
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.either import Unbound, on_host
-from cfgd.objective.base import Objective, Sight, normal_of
+from cfgd.either import Unbound, eigenvalues, on_host
+from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Line, Point, slope_along
-from cfgd.objective.model import Normal, is_affordable
+from cfgd.objective.model import Normal, is_affordable, normal_of
 from cfgd.structure import Structure, as_tree
 from cfgd.types import DType, Numbers, Scalar, Vector, Vectors
 
@@ -205,8 +205,9 @@ class External(Objective):
         return point.x.size, point.x.size
 
     def normal(self, point: Point, old: Vector) -> Normal:
-        """Of the Hessian itself: where it is not positive, gamma grows until the sum is."""
-        return normal_of(_asked(self.hessian_on_host, 2 * point.x.shape, point.x), old)
+        """Of the Hessian; where it is not positive, of its absolute value, which leaves saddles."""
+        H = _asked(lambda x: _positive(self.hessian_on_host(x)), 2 * point.x.shape, point.x)
+        return normal_of(H, old)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
         return self.hessian_times(point, v)
@@ -232,6 +233,19 @@ def _asked(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -
     return jax.lax.bitcast_convert_type(answer, dtype)
 
 
+def _positive(H: np.ndarray) -> np.ndarray:
+    """H with the absolute values of its eigenvalues, in coordinates in which its diagonal is 1."""
+    size = np.sqrt(abs(H.diagonal()))
+    root = np.where(size > 0, size, 1)
+    scaled = H / root / root[:, None]
+    try:
+        np.linalg.cholesky(scaled)
+        return H
+    except np.linalg.LinAlgError:
+        values, vectors = eigenvalues(scaled)
+        return (vectors * abs(values)) @ vectors.T * root * root[:, None]
+
+
 def _seen(
     value_fn: Callable[[Any], Any],
     gradient_fn: Callable[[Any], Any] | None,
@@ -249,7 +263,7 @@ def _seen(
         if value.shape != ():
             _check.fail("External", "value", "return a scalar", f"shape {value.shape}")
         gradient = _vector("gradient", "a gradient", gradient, x)
-        return (value, gradient) if factor == 1 else (factor * value, factor * gradient)
+        return (value, gradient) if factor == 1 else (np.asarray(factor * value), factor * gradient)
     except Exception as error:
         raised.append(error)
         return np.asarray(np.nan, x.dtype), np.full_like(x, np.nan)

@@ -32,6 +32,8 @@ class Functions:
         self.fun, self.jac, self.hess, self.hessp = fun, jac, hess, hessp
         self.nfev = self.njev = self.nhev = 0
         self.value, self.gradient = Remembered(self._value), Remembered(self._gradient)
+        self.least: Any = np.inf
+        self.best: Any = None  # where that is, and the gradient there
 
     def _value(self, x: np.ndarray) -> np.ndarray:
         self.nfev += 1
@@ -41,6 +43,19 @@ class Functions:
         return value.reshape(())
 
     def _gradient(self, x: np.ndarray) -> np.ndarray:
+        at = np.array(x)  # the user may write into his
+        value, gradient = self.value(at), self._slope(x)
+        if value <= self.least:
+            self.least, self.best = value, (at, gradient)
+        return gradient
+
+    def gradient_at(self, x: np.ndarray) -> np.ndarray:
+        """Where a run has ended, which is where the value was least."""
+        if self.best is not None and np.array_equal(x, self.best[0]):
+            return np.array(self.best[1])
+        return self.gradient(x)
+
+    def _slope(self, x: np.ndarray) -> np.ndarray:
         self.njev += 1
         if self.jac is not None:
             return np.asarray(self.jac(x, *self.args), float).reshape(-1)

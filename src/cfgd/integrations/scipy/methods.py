@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -116,7 +115,8 @@ def _solved(
     start = _of(functions, x0, 0)
     if not (np.isfinite(start.fun) and np.all(np.isfinite(start.jac))):
         said = "The value or the gradient at `x0` is not finite: start elsewhere."
-        return start | {"status": Status.nonfinite.code, "success": False, "message": said}
+        start.update(status=Status.nonfinite.code, success=False, message=said)
+        return start
     ends = minimize(
         objective,
         x0,
@@ -150,7 +150,7 @@ def _hessian(owner: str, hess: Any) -> Any:
 
 def _unused(owner: str, what: str) -> None:
     """As SciPy says it."""
-    warnings.warn(f"Method {owner} does not use {what}.", RuntimeWarning, stacklevel=6)
+    _check.warn(f"Method {owner} does not use {what}.", RuntimeWarning)
 
 
 def _last(owner: str, maxiter: float | None) -> int:
@@ -165,7 +165,7 @@ def _last(owner: str, maxiter: float | None) -> int:
 def _of(f: Functions, x: np.ndarray, nit: int, value: float | None = None) -> OptimizeResult:
     """What is known at a point."""
     fun = float(f.value(x)) if value is None else value
-    jac = f.gradient(x)
+    jac = f.gradient_at(x)
     return OptimizeResult(x=x, fun=fun, jac=jac, nit=nit, nfev=f.nfev, njev=f.njev, nhev=f.nhev)
 
 
