@@ -86,11 +86,13 @@ class CaputoRidge(RegressorMixin, BaseEstimator):
         means = np.zeros(X.shape[1], X.dtype), X.dtype.type(0)
         if self.fit_intercept:
             means = weight @ X, weight @ y
-        X, y = X - means[0], y.astype(X.dtype) - means[1]
-        size = np.sqrt(weight @ X**2)
-        scale = np.where(size > 0, size, 1).astype(X.dtype)
-        rows = np.sqrt(weight)[:, None] * (X / scale)
-        return Quadratic(rows.T @ rows, -(rows.T @ (np.sqrt(weight) * y))), scale, means
+        rows, y = X - means[0], y.astype(X.dtype) - means[1]
+        root = np.sqrt(weight)
+        rows *= root[:, None]
+        A = rows.T @ rows  # what is scaled is this, not its many rows
+        size = np.sqrt(A.diagonal())
+        scale = np.where(size > 0, size, 1)
+        return Quadratic(A / scale / scale[:, None], -(root * y) @ rows / scale), scale, means
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
