@@ -151,7 +151,8 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Only these problems: nist, glm, networks, least-squares, smooth, cutest.",
+            help="Only these problems: nist, glm, estimators, networks, least-squares, smooth, "
+            "cutest.",
             show_default=False,
         ),
     ] = None,
@@ -172,10 +173,10 @@ def bench(
 ) -> None:
     """Where cfgd stands: Auto against SciPy, scikit-learn, optax, optimistix and the paper.
 
-    NIST's regressions, linear models, networks, least squares, standard test problems, and CUTEst
-    where sif2jax is installed. The tables have work and time to the same accuracy, for networks
-    the loss with equal work and in equal time, and every loss of cfgd. All of it takes about an
-    hour. Ctrl-C keeps what is finished; --resume goes on from there.
+    NIST's regressions, linear models, the estimators, networks, least squares, standard test
+    problems, and CUTEst where sif2jax is installed. The tables have work and time to the same
+    accuracy, for networks the loss with equal work and in equal time, and every loss of cfgd. All
+    of it takes about an hour. Ctrl-C keeps what is finished; --resume goes on from there.
     """
     from cfgd.bench.field.console import show
 
