@@ -19,7 +19,7 @@ MOST_LINES = 350
 ROOMS = {
     "ground": {
         *("types", "status", "either", "algebra", "given", "_check", "_version"),
-        *("output", "stored", "precision", "structure", "theory"),
+        *("output", "stored", "extras", "precision", "structure", "theory"),
     },
     "calculus": {"calculus"},
     "objective": {"objective"},
