@@ -32,6 +32,7 @@ class Setting:
     l2: float
     method: str
     watch: Watch
+    tolerance: float = TOLERANCE
 
 
 def start(rows: Rows) -> np.ndarray:
@@ -66,7 +67,7 @@ def _in_memory(
     method = METHODS[setting.method]()
     if f.is_quadratic and isinstance(method, Auto):
         method = Auto("tikhonov")  # from Python: nothing is compiled
-    ends = _solved(f, w0, method, setting.watch)
+    ends = _solved(f, w0, method, setting)
     return np.asarray(ends.x), ends
 
 
@@ -74,11 +75,6 @@ def _streamed(
     rows: Rows, part: Part, setting: Setting, w0: np.ndarray, correlation: np.ndarray | None
 ) -> tuple[np.ndarray, Solution]:
     """One pass over the file for each value and gradient."""
-    if setting.method == "adaptive_terminal":
-        raise ValueError(
-            "--method adaptive_terminal needs the slopes along every column, and the rows do not "
-            "fit into --memory: --method auto takes a pass over the file for each gradient."
-        )
     loss, n = rows.target.rule, rows.count
     basis = _basis(correlation, setting.l2 / n, rows.width)
 
@@ -101,7 +97,7 @@ def _streamed(
         return value / n, gradient / n
 
     u0 = np.concatenate([np.linalg.solve(basis, w0[:-1]), w0[-1:]])
-    ends = _solved(External(look), u0, METHODS[setting.method](), setting.watch)
+    ends = _solved(External(look), u0, METHODS[setting.method](), setting)
     return coefficients(np.asarray(ends.x)), ends
 
 
@@ -117,17 +113,19 @@ def _basis(correlation: np.ndarray | None, l2: float, width: int) -> np.ndarray:
     return vectors / np.sqrt(np.maximum(values, FLAT * values[-1]) + l2)
 
 
-def _solved(objective: Any, x0: np.ndarray, method: Method, watch: Watch) -> Solution:
+def _solved(objective: Any, x0: np.ndarray, method: Method, setting: Setting) -> Solution:
     def seen(so_far: Solution) -> None:
         first, now = so_far.history["gradient_norm"][0], so_far.gradient_norm
-        far = math.log(first / now) / math.log(1 / TOLERANCE) if 0 < now < first else 0.0
-        watch(min(1.0, far), f"iteration {so_far.iterations}")
+        far = 0.0
+        if 0 < now < first:
+            far = (math.log(now) - math.log(first)) / math.log(setting.tolerance)
+        setting.watch(min(1.0, far), f"iteration {so_far.iterations}")
 
     return minimize(
         objective,
         x0,
         method,
-        tolerance=TOLERANCE,
+        tolerance=setting.tolerance,
         callback=seen,
         every=1 if isinstance(method, Auto) else 25,
     )

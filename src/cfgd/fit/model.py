@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from cfgd.fit.columns import Column, Number, Text, labels
-from cfgd.fit.survey import Missing
+from cfgd.fit.survey import MISSING
 from cfgd.fit.target import NAMES
 from cfgd.objective.loss import MULTINOMIAL
 from cfgd.output import plain, write
@@ -27,7 +27,7 @@ class Model:
     target: str
     loss: str
     labels: tuple[Any, ...]  # of the target, in ascending order; none of a number
-    missing: Missing
+    missing: str
     columns: tuple[Column, ...]
     coefficients: np.ndarray  # (d + 1,), or (d + 1, classes)
     errors: np.ndarray | None  # of the same shape
@@ -57,8 +57,19 @@ class Model:
             ],
             "facts": self.facts,
         }
-        whole = plain(saved, lambda value: None)
-        write(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+        write(path, _text(plain(saved, lambda value: None)))
+
+
+def _text(saved: dict[str, Any]) -> str:
+    """JSON with a line for each column and term."""
+    lines = []
+    for key, entry in saved.items():
+        whole = json.dumps(entry, ensure_ascii=False)
+        if isinstance(entry, list) and entry and isinstance(entry[0], dict):
+            each = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in entry)
+            whole = f"[\n  {each}\n ]"
+        lines.append(f" {json.dumps(key)}: {whole}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_model(path: Path) -> Model:
@@ -117,7 +128,7 @@ def _made(
     target: str,
     loss: str,
     labels: tuple[Any, ...],
-    missing: Missing,
+    missing: str,
     columns: tuple[Column, ...],
     terms: tuple[dict[str, Any], ...],
     facts: dict[str, Any],
@@ -167,7 +178,7 @@ MODEL = record(
         "target": _word,
         "loss": one_of(NAMES),
         "labels": listing(_label),
-        "missing": one_of(get_args(Missing)),
+        "missing": one_of(MISSING),
         "columns": listing(_column),
         "terms": listing(TERM),
         "facts": parameters,

@@ -66,7 +66,7 @@ class Quality:
     def explained(self) -> float:
         """The share of the baseline's error that is gone."""
         name = next(iter(self.model))
-        return 1 - self.model[name] / self.baseline[name]
+        return 1 - self.model[name] / self.baseline[name] if self.baseline[name] else 0.0
 
 
 def quality(rows: Rows, part: Part, w: np.ndarray) -> Quality:

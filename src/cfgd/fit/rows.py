@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd.fit.columns import Column, entries
 from cfgd.fit.split import Part, Split, train
-from cfgd.fit.survey import Missing, Scaling, Survey
+from cfgd.fit.survey import Scaling, Survey
 from cfgd.fit.table import Table
 from cfgd.fit.target import Target
 
@@ -50,7 +50,7 @@ class Streamed(Rows):
     scaling: Scaling
     target: Target
     split: Split
-    missing: Missing
+    missing: str
     size: int  # rows of a block
     count: int
     advance: Callable[[int], None]  # told of rows that were read

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from cfgd.fit.opening import open_table
 from cfgd.fit.quality import Quality, quality
 from cfgd.fit.rows import Rows, Streamed, held, rows_of_block
 from cfgd.fit.split import FOLDS, Split, test, train
-from cfgd.fit.survey import Missing, Survey
-from cfgd.fit.target import Target, target_of
+from cfgd.fit.survey import MISSING, Survey
+from cfgd.fit.target import NAMES, OF_LABELS, Target, target_of
 from cfgd.fit.uncertainty import as_they_are, covariance
 from cfgd.fit.validation import Validated, validated
 from cfgd.solve import Solution
 
 SHARE = 1 / 4  # of the memory that is free: a fit makes two copies of some of it
+SURE = 1e-6  # of the loss at the start: what is left where every label is certain
 UNKNOWN = 1e9  # bytes that are free, where the system does not say
 
 
@@ -38,7 +40,7 @@ class Asked:
     l2: float | None = None
     cross_validate: bool = False
     method: str = "auto"
-    missing: Missing = "refuse"
+    missing: str = "refuse"
     drop: tuple[str, ...] = ()
     test: float = 0.2
     seed: int = 0
@@ -62,6 +64,16 @@ class Fitted:
     conditioning: Conditioning | None
     quality: Quality
     seconds: float
+
+    @property
+    def separated(self) -> bool:
+        """Whether the likelihood has no maximum, since the labels can be told apart."""
+        values = self.solution.history["value"]
+        return self.target.loss in OF_LABELS and not self.l2 and values[-1] < SURE * values[0]
+
+    @property
+    def good(self) -> bool:
+        return bool(self.solution.success) and not self.separated
 
     @property
     def measured_on(self) -> str:
@@ -96,8 +108,11 @@ def free_memory() -> float:
         return UNKNOWN
 
 
-def fit(asked: Asked, meter: Meter) -> Fitted:
-    """Read, check, encode, fit and measure; a `ValueError` is one sentence."""
+def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) -> Fitted:
+    """Read, check, encode, fit and measure; a `ValueError` is one sentence.
+
+    `ready` is called when the data are known to be good, before the work.
+    """
     began = time.perf_counter()
     _check(asked)
     memory = SHARE * free_memory() if asked.memory is None else asked.memory
@@ -109,13 +124,14 @@ def fit(asked: Asked, meter: Meter) -> Fitted:
     target = target_of(survey, asked.loss)
     columns, scaling = survey.columns(), survey.scaling()
     width = len(scaling.mean)
-    _check_rows(asked, survey, target, width)
+    streamed = 8 * width * (survey.train + survey.test) > memory
+    _check_rows(asked, survey, target, width, streamed)
+    ready()
     size = rows_of_block(memory, width * target.classes)
     stream = Streamed(
         table, columns, scaling, target, split, asked.missing, size, survey.train, meter.advance
     )
     rows: Rows = stream
-    streamed = 8 * width * (survey.train + survey.test) > memory
     if not streamed:
         meter.stage("encoding", survey.rows)
         rows = held(stream, survey)
@@ -177,7 +193,7 @@ def facts(done: Fitted) -> dict[str, Any]:
         "seed": done.asked.seed,
         "l2": done.l2,
         "method": done.asked.method,
-        "status": done.solution.status.name,
+        "status": "separated" if done.separated else done.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
         "measured on": done.measured_on,
         "quality": done.quality.model,
@@ -194,11 +210,22 @@ def _check(asked: Asked) -> None:
         raise ValueError(f"--test must be a share from 0 to 0.9, got {asked.test:g}.")
     if asked.memory is not None and not 0 < asked.memory < np.inf:
         raise ValueError(f"--memory must be positive, got {asked.memory / 1e6:g}.")
-    if asked.method not in METHODS:
-        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {asked.method!r}.")
+    for option, value, known in (
+        ("--method", asked.method, tuple(METHODS)),
+        ("--loss", asked.loss, (None, *NAMES)),
+        ("--missing", asked.missing, MISSING),
+    ):
+        if value not in known:
+            names = ", ".join(filter(None, known))
+            raise ValueError(f"{option} must be one of {names}, got {value!r}.")
 
 
-def _check_rows(asked: Asked, survey: Survey, target: Target, width: int) -> None:
+def _check_rows(asked: Asked, survey: Survey, target: Target, width: int, streamed: bool) -> None:
+    if streamed and asked.method == "adaptive_terminal":
+        raise ValueError(
+            "--method adaptive_terminal needs the slopes along every column, and the rows do not "
+            "fit into --memory: --method auto takes a pass over the file for each gradient."
+        )
     coefficients = width + 1
     if survey.train <= coefficients and not asked.l2 and not asked.cross_validate:
         raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from cfgd.fit.moments import Moments
 from cfgd.fit.split import FOLDS, Split, train
 from cfgd.fit.table import Table, numbers, texts
 
-Missing = Literal["refuse", "drop", "mean"]
+MISSING = ("refuse", "drop", "mean")  # what to do about a value that is not there
 MOST_LEVELS = 1000  # of a text, which become as many columns
 MOST_LABELS = 100  # of a target
 SAMPLE = 100_000  # rows whose targets are kept
@@ -27,7 +27,7 @@ SAMPLE = 100_000  # rows whose targets are kept
 class Survey:
     """Counts and moments, block by block."""
 
-    def __init__(self, table: Table, target: str, drop: list[str], missing: Missing) -> None:
+    def __init__(self, table: Table, target: str, drop: list[str], missing: str) -> None:
         self.table, self.target, self.missing = table, target, missing
         for option, name in (("--target", target), *(("--drop", name) for name in drop)):
             if name not in table.types:

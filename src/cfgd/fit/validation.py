@@ -12,6 +12,8 @@ from cfgd.fit.split import FOLDS, Part, fold, without_fold
 
 SIZES = 10.0 ** np.arange(1, -6, -1)  # of the penalty for each row, from strong to weak
 
+TOLERANCE = 1e-4  # losses of penalties ten times apart differ by more
+
 
 @dataclasses.dataclass(frozen=True)
 class Validated:
@@ -37,7 +39,7 @@ def validated(rows: Rows, correlation: np.ndarray | None, watch: Watch) -> Valid
         for i, penalty in enumerate(l2):
             done = (k * len(l2) + i) / (FOLDS * len(l2))
             watch(done, f"fold {k + 1} of {FOLDS}, l2 = {penalty:.3g}")
-            quiet = Setting(float(penalty), "auto", lambda far, words: None)
+            quiet = Setting(float(penalty), "auto", lambda far, words: None, TOLERANCE)
             w, _ = fitted(rows, without_fold(k), quiet, w, correlation)
             total[i] += _loss(rows, fold(k), w)
     return Validated(l2, total / rows.count)

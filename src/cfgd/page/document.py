@@ -21,6 +21,7 @@ CSS = """
 body { margin: 0 auto; padding: 1.5rem 1.1rem 4rem; max-width: 68rem; background: var(--page);
   color: var(--ink); font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: .6rem 0 .3rem; }
+h1, p, li { overflow-wrap: anywhere; }
 h2 { font-size: 1.35rem; margin: 3rem 0 .2rem; line-height: 1.25; }
 a { color: var(--blue); }
 p { max-width: 46rem; }
@@ -33,7 +34,7 @@ small { font-size: .84rem; }
 table { border-collapse: collapse; width: 100%; font-size: .93rem; }
 th, td { text-align: left; vertical-align: top; padding: .5rem .8rem .5rem 0;
   border-bottom: 1px solid var(--faint); }
-td small { display: block; }
+td { overflow-wrap: anywhere; } td small { display: block; }
 th { font-weight: 600; color: var(--soft); }
 th.group { color: var(--ink); padding-top: 1.5rem; font-size: 1rem; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
