@@ -11,8 +11,9 @@ from cfgd.fit.split import train
 from cfgd.fit.survey import Scaling
 
 MOST_COLUMNS = 2000  # whose matrix of 32 MB is looked at
-SINGULAR = 1e7  # condition numbers are roots: beyond this, rounding is all that is seen
-WORDS = ((10.0, "good"), (30.0, "fair"), (100.0, "poor"), (SINGULAR, "bad"))
+MOST = 1e7  # condition numbers are roots: beyond this, rounding is all that is seen
+SINGULAR = "singular"
+WORDS = ((10.0, "good"), (30.0, "fair"), (100.0, "poor"), (MOST, "bad"))
 
 
 def correlation(rows: Rows) -> np.ndarray | None:
@@ -39,16 +40,14 @@ class Conditioning:
 
     @property
     def words(self) -> str:
-        if self.standardised >= SINGULAR:
-            return "singular"
-        return next(word for most, word in WORDS if self.standardised < most)
+        return next((word for most, word in WORDS if self.standardised < most), SINGULAR)
 
 
 def conditioning(matrix: np.ndarray, scaling: Scaling) -> Conditioning:
     values, vectors = np.linalg.eigh(matrix)
     standardised = _condition(values)
     # what no row tells apart is told by rounding: one size for all of that
-    inflations = (vectors**2 / np.maximum(values, values[-1] / SINGULAR**2)).sum(1)
+    inflations = (vectors**2 / np.maximum(values, values[-1] / MOST**2)).sum(1)
     worst = int(np.argmax(inflations))
     m, d = scaling.mean, scaling.deviation
     unscaled = np.block([[d[:, None] * matrix * d + np.outer(m, m), m[:, None]], [m, np.ones(1)]])
@@ -57,5 +56,5 @@ def conditioning(matrix: np.ndarray, scaling: Scaling) -> Conditioning:
 
 
 def _condition(values: np.ndarray) -> float:
-    least = max(float(values[0]), float(values[-1]) / SINGULAR**2)
-    return float(np.sqrt(values[-1] / least))
+    least = max(float(values[0]), float(values[-1]) / MOST**2)
+    return min(MOST, float(np.sqrt(values[-1] / least)))

@@ -17,6 +17,7 @@ from cfgd.objective import External, LinearModel
 from cfgd.solve import Solution, minimize
 
 TOLERANCE = 1e-8
+CERTAIN = 1e-6  # of the loss at the start: what is left where every label is certain
 FLAT = 1e-10  # of the largest variance: a direction of less is not stretched any further
 METHODS: dict[str, Callable[[], Method]] = {
     "auto": Auto,
@@ -32,7 +33,14 @@ class Setting:
     l2: float
     method: str
     watch: Watch
+    labels: bool
     tolerance: float = TOLERANCE
+
+
+def is_certain(so_far: Solution) -> bool:
+    """Of labels: whether nothing is left to learn, as where coefficients grow without end."""
+    values = so_far.history["value"]
+    return bool(values[-1] < CERTAIN * values[0])
 
 
 def start(rows: Rows) -> np.ndarray:
@@ -114,12 +122,13 @@ def _basis(correlation: np.ndarray | None, l2: float, width: int) -> np.ndarray:
 
 
 def _solved(objective: Any, x0: np.ndarray, method: Method, setting: Setting) -> Solution:
-    def seen(so_far: Solution) -> None:
+    def seen(so_far: Solution) -> bool:
         first, now = so_far.history["gradient_norm"][0], so_far.gradient_norm
         far = 0.0
         if 0 < now < first:
             far = (math.log(now) - math.log(first)) / math.log(setting.tolerance)
         setting.watch(min(1.0, far), f"iteration {so_far.iterations}")
+        return setting.labels and is_certain(so_far)
 
     return minimize(
         objective,

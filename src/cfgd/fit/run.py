@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.fit.conditioning import Conditioning, conditioning, correlation
-from cfgd.fit.fitting import METHODS, Setting, fitted, start
+from cfgd.fit.columns import labels
+from cfgd.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation
+from cfgd.fit.fitting import METHODS, Setting, fitted, is_certain, start
 from cfgd.fit.model import Model
 from cfgd.fit.opening import open_table
 from cfgd.fit.quality import Quality, quality
@@ -26,7 +27,6 @@ from cfgd.fit.validation import Validated, validated
 from cfgd.solve import Solution
 
 SHARE = 1 / 4  # of the memory that is free: a fit makes two copies of some of it
-SURE = 1e-6  # of the loss at the start: what is left where every label is certain
 UNKNOWN = 1e9  # bytes that are free, where the system does not say
 
 
@@ -68,8 +68,7 @@ class Fitted:
     @property
     def separated(self) -> bool:
         """Whether the likelihood has no maximum, since the labels can be told apart."""
-        values = self.solution.history["value"]
-        return self.target.loss in OF_LABELS and not self.l2 and values[-1] < SURE * values[0]
+        return self.target.loss in OF_LABELS and is_certain(self.solution)
 
     @property
     def good(self) -> bool:
@@ -126,7 +125,6 @@ def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) ->
     width = len(scaling.mean)
     streamed = 8 * width * (survey.train + survey.test) > memory
     _check_rows(asked, survey, target, width, streamed)
-    ready()
     size = rows_of_block(memory, width * target.classes)
     stream = Streamed(
         table, columns, scaling, target, split, asked.missing, size, survey.train, meter.advance
@@ -137,20 +135,24 @@ def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) ->
         rows = held(stream, survey)
     meter.stage("correlations", survey.rows)
     matrix = correlation(rows)
+    condition = None if matrix is None else conditioning(matrix, scaling)
+    if condition is not None:
+        _check_columns(asked, condition, labels(columns))
+    ready()
     l2, found = asked.l2 or 0.0, None
     if asked.cross_validate:
         meter.stage("cross-validation")
         found = validated(rows, matrix, meter.at)
         l2 = found.best
     meter.stage("fitting")
-    w, solution = fitted(rows, train, Setting(l2, asked.method, meter.at), start(rows), matrix)
+    setting = Setting(l2, asked.method, meter.at, bool(target.labels))
+    w, solution = fitted(rows, train, setting, start(rows), matrix)
     meter.stage("standard errors", survey.rows)
     C = covariance(rows, w, l2)
     meter.stage("quality", survey.rows)
     measured = quality(rows, test if asked.test else train, w)
     raw, errors = as_they_are(w, C, scaling, target.centre, target.scale)
     spread = None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape)
-    condition = None if matrix is None else conditioning(matrix, scaling)
     model = Model(
         target.name,
         target.loss,
@@ -218,6 +220,15 @@ def _check(asked: Asked) -> None:
         if value not in known:
             names = ", ".join(filter(None, known))
             raise ValueError(f"{option} must be one of {names}, got {value!r}.")
+
+
+def _check_columns(asked: Asked, condition: Conditioning, names: list[str]) -> None:
+    if condition.words == SINGULAR and not asked.l2 and not asked.cross_validate:
+        raise ValueError(
+            f"{asked.data}: the column {names[condition.worst]!r} follows from others, so that "
+            "their coefficients are not determined: leave one out with --drop, or give a penalty "
+            "with --l2 or --cross-validate."
+        )
 
 
 def _check_rows(asked: Asked, survey: Survey, target: Target, width: int, streamed: bool) -> None:

@@ -39,7 +39,7 @@ def validated(rows: Rows, correlation: np.ndarray | None, watch: Watch) -> Valid
         for i, penalty in enumerate(l2):
             done = (k * len(l2) + i) / (FOLDS * len(l2))
             watch(done, f"fold {k + 1} of {FOLDS}, l2 = {penalty:.3g}")
-            quiet = Setting(float(penalty), "auto", lambda far, words: None, TOLERANCE)
+            quiet = Setting(float(penalty), "auto", lambda far, words: None, False, TOLERANCE)
             w, _ = fitted(rows, without_fold(k), quiet, w, correlation)
             total[i] += _loss(rows, fold(k), w)
     return Validated(l2, total / rows.count)

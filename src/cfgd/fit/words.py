@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cfgd.fit.columns import Text
+from cfgd.fit.conditioning import SINGULAR
 from cfgd.fit.figures import SURE
 from cfgd.fit.quality import said
 from cfgd.fit.run import Fitted
@@ -112,11 +113,8 @@ def _conditioning(done: Fitted) -> str:
     if found is None:
         return "There are too many columns to say how well they are told apart."
     worst = done.model.terms[found.worst]
-    if found.words == "singular":
-        return (
-            f"The columns are singular: {worst!r} follows from others, and its coefficient is not "
-            "determined: leave a column out with --drop, or give a penalty with --l2."
-        )
+    if found.words == SINGULAR:
+        return f"The columns are singular: {worst!r} follows from others but for the penalty."
     like = ""
     if found.inflation > 2:
         like = (
