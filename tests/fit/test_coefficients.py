@@ -251,7 +251,9 @@ def test_the_conditioning_is_that_of_the_matrix(fitted):
 def test_columns_that_follow_from_others_need_a_penalty(fitted):
     columns, _, _ = made("squared")
     columns["twice"] = 2 * columns["large"]
-    with pytest.raises(ValueError, match="the column '(large|twice)' follows from others, so that"):
+    with pytest.raises(
+        ValueError, match=r"the column '(large|twice)' follows from others, so that"
+    ):
         fitted(columns)
     done = fitted(columns, l2=1.0)
     assert (done.conditioning.words, done.good) == ("singular", True)
@@ -280,7 +282,7 @@ def test_other_methods_lead_to_the_same(fitted, method):
 
 
 def test_a_target_of_two_numbers_is_a_label(fitted):
-    columns, X, y = made("logistic")
+    columns, _, y = made("logistic")
     words = fitted(columns).model
     done = fitted(columns | {"y": np.where(y == "yes", 2, 1)})
     assert (done.target.loss, done.model.labels) == ("logistic", (1.0, 2.0))
@@ -288,7 +290,7 @@ def test_a_target_of_two_numbers_is_a_label(fitted):
 
 
 def test_labels_that_the_columns_tell_apart_are_said(fitted):
-    columns, X, _ = made("squared")
+    columns, _, _ = made("squared")
     done = fitted(columns | {"y": np.where(columns["large"] > 500, "up", "down")})
     assert done.separated
     assert not done.good

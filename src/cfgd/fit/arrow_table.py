@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from cfgd.fit.table import Table, reading
 
-BUFFER = 2**20  # bytes of a column that are read at once, however long a row group is
+BUFFER = 2**16  # bytes of a column that are read at once, however long a row group is
 
 
 class Parquet(Table):

@@ -7,7 +7,7 @@ import dataclasses
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -90,16 +90,16 @@ def _member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
 
 def _streams(
     stack: contextlib.ExitStack, archive: zipfile.ZipFile, member: Member
-) -> Iterator[BinaryIO]:
+) -> Iterator[Any]:
     """One for the rows; of a matrix that is stored by columns one for each of them."""
     n, *more = member.shape
     for j in range(more[0] if member.by_column else 1):
-        stream: Any = stack.enter_context(archive.open(f"{member.name}.npy"))
+        stream = stack.enter_context(archive.open(f"{member.name}.npy"))
         stream.seek(member.begins + j * n * member.dtype.itemsize)
         yield stream
 
 
-def _rows(member: Member, streams: list[BinaryIO], count: int) -> np.ndarray:
+def _rows(member: Member, streams: list[Any], count: int) -> np.ndarray:
     """The columns of the next rows."""
     width = 1 if member.by_column else int(np.prod(member.shape[1:]))
     size = count * width * member.dtype.itemsize
