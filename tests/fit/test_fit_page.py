@@ -25,7 +25,7 @@ FLAGS = (
     "--allow-file-access-from-files",  # for the page that looks at the report
 )
 # what an attacker, or a sloppy spreadsheet, may call a column, a label or a target
-NASTY = '<script>document.title="caught"</script>$x^{ & "q" \x1b[2J _ ü 漢'
+NASTY = '$x^{$ <script>document.title="caught"</script> & "q" \x1b[2J _ ü 漢'
 LONG = "a_name_without_any_space_in_it_" * 6
 # a report in a frame, which is as wide as a phone or a desk; what is seen of it becomes text
 LOOK = """<!doctype html><iframe id="report" src="report.html" style="border: 0"></iframe>

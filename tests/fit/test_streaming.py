@@ -29,12 +29,14 @@ def made(tmp_path, loss, name="a.parquet", rows=700):
     return write(tmp_path / name, columns | {"y": targets(loss, random, eta)})
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_streamed_is_as_in_memory(tmp_path, loss):
+@pytest.mark.parametrize(
+    ("loss", "l2"), [*((loss, 0.0) for loss in LOSSES), ("logistic", 30.0), ("multinomial", 30.0)]
+)
+def test_streamed_is_as_in_memory(tmp_path, loss, l2):
     """Within 1e-6, coefficients and all that follows from them."""
     path = made(tmp_path, loss)
     held, streamed = (
-        fit(Asked(path, "y", loss=loss, memory=memory), Meter()) for memory in (None, TINY)
+        fit(Asked(path, "y", loss=loss, l2=l2, memory=memory), Meter()) for memory in (None, TINY)
     )
     assert (held.streamed, streamed.streamed) == (False, True)
     assert streamed.good
