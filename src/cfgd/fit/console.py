@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -52,7 +54,12 @@ class Bar(Meter):
         )
 
 
-def bar(console: Console) -> Progress:
+@contextlib.contextmanager
+def watched(console: Console) -> Iterator[Meter]:
+    """A bar where somebody looks."""
+    if not console.is_terminal:
+        yield Meter()
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -60,13 +67,14 @@ def bar(console: Console) -> Progress:
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
     )
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield Bar(progress)
 
 
 def show_fit(console: Console, asked: Asked, out: Path) -> int:
     """Fit with a live display, print what came out and where it was written; the exit code."""
-    with bar(console) as progress:
-        done = fit(asked, Bar(progress), lambda: check_writable(out, [MODEL, PAGE]))
+    with watched(console) as meter:
+        done = fit(asked, meter, lambda: check_writable(out, [MODEL, PAGE]))
         html = page(done)
     done.model.save(out / MODEL)
     write(out / PAGE, html)
@@ -109,8 +117,7 @@ def show_predict(console: Console, model: Path, data: Path, out: Path) -> int:
     found = read_model(model)
     if out.exists() and out.samefile(model):
         raise ValueError(f"{out} is the model: give predictions another name.")
-    with bar(console) as progress:
-        meter = Bar(progress)
+    with watched(console) as meter:
         meter.stage("predicting")
         count = predict(found, data, out, SHARE * free_memory(), meter.advance)
     said = f"{count:,} predictions of {found.target!r}:"

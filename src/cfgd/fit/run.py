@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import os
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cfgd._version import __version__
 from cfgd.fit.columns import labels
 from cfgd.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation
 from cfgd.fit.fitting import METHODS, Setting, fitted, is_certain, start
@@ -187,7 +187,7 @@ def facts(done: Fitted) -> dict[str, Any]:
     """How the model was found, for its file."""
     condition = done.conditioning
     return {
-        "made by": f"cfgd {importlib.metadata.version('cfgd')}",
+        "made by": f"cfgd {__version__}",
         "data": done.asked.data.name,
         "rows fitted to": done.survey.train,
         "rows held out": done.survey.test,

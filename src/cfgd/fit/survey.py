@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from cfgd.fit.columns import Column, Number, Text
@@ -81,7 +82,7 @@ class Survey:
         if self.numeric:
             self.moments.add(np.stack(list(values.values()), 1)[ours])
         for name, entries in words.items():
-            self._count(name, entries.filter(ours))
+            self._count(name, entries.filter(pa.array(ours)))
         self._add_target(y, kept, ours, codes)
 
     def _kept(self, gone: dict[str, np.ndarray]) -> np.ndarray:

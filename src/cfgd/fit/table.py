@@ -75,7 +75,10 @@ def numbers(column: Any) -> np.ndarray:
 def texts(column: Any) -> Any:
     """As strings; an empty one is missing, as in CSV."""
     column = column.cast(pa.string())
-    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    if not pc.any(pc.equal(column, "")).as_py():
+        return column
+    # pyarrow's own `if_else` is wrong on slices of a column, in version 16
+    return pa.array([text or None for text in column.to_pylist()], pa.string())
 
 
 @contextlib.contextmanager
