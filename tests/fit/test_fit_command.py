@@ -59,6 +59,13 @@ def test_everything_is_printed_and_written(data, tmp_path):
     assert f"{saved['terms'][0]['standard error'][0]:.5g}" in said
 
 
+def test_it_says_that_figures_are_of_some_rows(data, tmp_path, monkeypatch):
+    for place in ("quality", "words"):
+        monkeypatch.setattr(f"cfgd.fit.{place}.SAMPLE", 20)
+    _, said = cfgd("fit", data("logistic"), "--target", "y", "--out", tmp_path)
+    assert "The area under the ROC curve and the figures are of the first 20 of these rows." in said
+
+
 def test_there_is_a_live_bar(data, tmp_path):
     """On a terminal; the names of the stages, and how far they are."""
     from rich.console import Console

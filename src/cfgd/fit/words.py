@@ -11,6 +11,7 @@ from cfgd.fit.conditioning import SINGULAR
 from cfgd.fit.figures import SURE
 from cfgd.fit.quality import said
 from cfgd.fit.run import Fitted
+from cfgd.fit.survey import SAMPLE
 from cfgd.fit.target import OF_LABELS
 
 Row = tuple[str, str, str, str]  # term, coefficient, standard error, interval
@@ -76,6 +77,7 @@ def sentences(done: Fitted) -> list[str]:
         *_errors(done),
         _conditioning(done),
         f"The baseline is {said(done.target)}; on {done.measured_on}, {standing(done)}.",
+        *_sample(done),
         *_bases(done),
         *_reading(done),
     ]
@@ -87,6 +89,13 @@ def standing(done: Fitted) -> str:
     if share > 0:
         return f"the model takes away {100 * share:.1f} % of its {name}"
     return f"the {name} of the model is no lower"
+
+
+def _sample(done: Fitted) -> list[str]:
+    if done.quality.rows <= SAMPLE:
+        return []
+    area = "The area under the ROC curve and the" if done.target.loss == "logistic" else "The"
+    return [f"{area} figures are of the first {SAMPLE:,} of these rows."]
 
 
 def _penalty(done: Fitted) -> list[str]:
