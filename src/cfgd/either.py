@@ -69,6 +69,11 @@ def repeat(goes: Callable[[T], Flag], once: Callable[[T], T], at: T, on_host: bo
     return at
 
 
+def mapped(fn: Callable[[Any], Any], rows: Any) -> Any:
+    """`fn` of every row, as one batch."""
+    return np.array([fn(row) for row in rows]) if on_host(rows) else jax.vmap(fn)(rows)
+
+
 def put(rows: Any, j: Any, row: Any) -> Any:
     """`rows` with row j replaced; on the host in place, for they may be large."""
     if not on_host(rows):

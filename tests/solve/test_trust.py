@@ -14,7 +14,7 @@ import pytest
 import cfgd
 from cfgd import Status
 from nist import NIST, correct_digits, sum_of_squares
-from problems import quick
+from problems import GAS, needs_gas, quick
 
 FEW = ["Misra1d", "Rat42", "Chwirut2"]  # the others are slow: each compiles its own function
 
@@ -128,6 +128,22 @@ def test_nor_does_a_method_of_the_paper(method):
     assert ends.iterations < 5000  # of 10,000
     if method.seeks_minimiser:
         np.testing.assert_allclose(ends.x, np.linalg.lstsq(X, f.y, rcond=None)[0], rtol=1e-5)
+
+
+@pytest.mark.slow
+@needs_gas
+def test_a_long_wave_of_the_gradient_is_no_end():
+    """Condition number (70,980)^2: the least gradient is met again after 25,000 iterations."""
+    table = np.loadtxt(GAS, delimiter=",")
+    table = (table - table.mean(axis=0)) / table.std(axis=0)
+    X, y = table[:, :-1], table[:, -1]
+    x0 = np.random.default_rng(0).uniform(-10, 10, size=X.shape[1])
+    method = cfgd.AdaptiveTerminal(gamma=[-60.0, -45.0, -30.0], past=np.zeros((1, X.shape[1])))
+    runs = cfgd.sweep(
+        cfgd.LeastSquares(X, y), x0, method, tolerance=0, max_iterations=250_000, every=250_000
+    )
+    away = np.linalg.norm(runs.x - np.linalg.lstsq(X, y, rcond=None)[0], axis=-1)
+    assert np.median(away) < 1e-5
 
 
 def test_a_run_that_diverges_is_not_called_stalled():

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd.algebra import eps_of, inner, size as size_of
-from cfgd.either import branch, chosen, on_host, repeat, space
+from cfgd.either import branch, chosen, on_host, repeat, smaller, space
 from cfgd.method.damped import LEAST, Step, System
 from cfgd.method.outcome import Outcome, TikhonovState, goes, stays
+from cfgd.method.reach import reach, searches
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Scalar, Vector
@@ -23,8 +24,8 @@ TRUE, WRONG = 0.75, 0.25
 SLIGHT = 1e-7
 # how often a step may be shortened
 MOST_TRIES = 40
-# times the size of x that a step may be long, in the norm of D
-FURTHEST = 3.0
+# times the size of x that a step may be long, in the norm of D: as it is, or to be shortened
+FURTHEST, FURTHEST_SEARCHED = 3.0, 1e3
 # a step is followed by its second derivative if that bends it by no more than this part of itself
 BEND, AHEAD = 0.75, 0.1
 
@@ -74,7 +75,8 @@ def _once(
     squares = inner(D * p, p)
     promise = (inner(point.gradient, p) + gamma * squares) / 2
     size = size_of(point.x, D) + size_of(point.x - state.start.x, D)
-    long = (squares > (FURTHEST * size) ** 2) & (size > 0)
+    furthest = FURTHEST_SEARCHED if objective.model_is_exact else FURTHEST
+    long = (squares > (furthest * size) ** 2) & (size > 0)
     fine = (promise > 0) & (promise < np.inf)
     usable = fine & ~long
     move, looks = branch(
@@ -84,7 +86,17 @@ def _once(
     )
     value = branch(usable, lambda: objective.value(point.x - move), lambda: 0 * f + np.inf)
     hidden = promise <= 1e3 * eps_of(f) * abs(f)
-    good = value <= f - 1e-4 * promise
+    share = 0 * f + 1
+    if objective.model_is_exact:
+        gain = (f - value) / promise
+        found = branch(
+            usable & ~hidden & searches(gain),
+            lambda: reach(objective, point, p, value, gain)[:2],
+            lambda: (share, value),
+        )
+        (eta, value), looks = found, looks + (found[0] != 1)
+        move, share = eta * move, smaller(eta, share)
+    good = value <= f - 1e-4 * share * promise
     # where rounding hides the decrease, the gradient shows it
     same = usable & hidden & ~good & (value <= f + eps_of(f) ** 0.8 * abs(f))
 

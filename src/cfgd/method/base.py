@@ -105,7 +105,10 @@ class Method(Plain, eqx.Module):
 
     @property
     def patience(self) -> int | None:
-        """Iterations without a smaller value or gradient that end a run; None for no such end."""
+        """Iterations without a smaller value or gradient that may end a run; None for no such end.
+
+        A run waits for at least as many, and for half of those that it has made.
+        """
         return None
 
     def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner
@@ -21,7 +20,7 @@ from cfgd.method.terminal import Terminal
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point
 from cfgd.status import Status
-from cfgd.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
+from cfgd.types import Count, DType, Etas, Flag, Heights, Number, Numbers, Scalar, Vector
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
@@ -85,7 +84,7 @@ class TikhonovLine(Line):
     def curvature(self) -> Scalar:
         return self.f_line.curvature() + inner(self.penalty * self.d, self.d)
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         return self.f_line.values(etas)
 
     def to(self, eta: Numbers) -> Point:

@@ -36,9 +36,14 @@ def furthest(x: Vector, x0: Vector, p: Vector) -> Scalar:
     one = 0 * typical2 + 1
 
     def part() -> Scalar:
-        sizes = abs(x) + abs(x - x0) + xp.sqrt(typical2)
-        most = (abs(p) / xp.where(sizes > 0, sizes, np.inf)).max()
-        return chosen(most > FURTHEST, FURTHEST / chosen(most > 0, most, one), one)
+        sizes = abs(x - x0)  # on the host in place, as above
+        sizes += abs(x)
+        sizes += xp.sqrt(typical2)
+        parts = abs(p)
+        parts /= sizes
+        most = parts.max()
+        long = (typical2 > 0) & (most > FURTHEST)
+        return chosen(long, FURTHEST / chosen(most > 0, most, one), one)
 
     return branch(inner(p, p) > FURTHEST**2 * typical2, part, lambda: one)
 
@@ -79,7 +84,11 @@ def _secant_diagonal(D: Vector, pair: Pair) -> Vector:
     size = inner(pair.step, weighted)
 
     def updated() -> Vector:
-        new = D - weighted * (weighted / size) + change * (change / pair.along)
+        new, less = change / pair.along, weighted / size
+        new *= change
+        less *= weighted
+        new -= less
+        new += D
         return chosen(new.min() > 0, new, D)
 
     finite = pair.squares / chosen(pair.grew, pair.along, 1 + 0 * size) < np.inf

@@ -169,6 +169,7 @@ def _accepted(
     start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))
+    pair = branch(first, lambda: pair, lambda: memory.kept(pair))
     scaling = new_scaling(objective, state.scaling, at, pair, state.k)
     eps = eps_of(at.x)
     better = (look.value < old.value - 4 * eps * abs(old.value)) | (norm2 < state.least / 2)

@@ -98,6 +98,12 @@ class Memory(NamedTuple):
         along = chosen((last == j) & ~grew, 0 * along, along)
         return Memory(steps, changes, triangle, j, last, along, ~grew)
 
+    def kept(self, pair: Pair) -> Pair:
+        """The pair that was added last, as it stands here: on the host two vectors less."""
+        if not on_host(pair.step) or not pair.grew:
+            return pair
+        return pair._replace(step=self.steps[self.newest], change=self.changes[self.newest])
+
     def plus(self, j: Count, step: Vector, change: Vector) -> Memory:
         """With more of row j: half of a probe."""
         steps = put(self.steps, j, self.steps[j] + step)
@@ -147,9 +153,12 @@ def best_direction(memory: Memory, g: Vector, P: Vector, step: Vector) -> Direct
     a = triangular_solved(R, (S @ g)[there])
     y, known = Y[memory.last], memory.along > 0
     eta = chosen(known, memory.along / chosen(known, inner(y, y / P), one), one)
-    p = (g - a[back] @ Y) * (eta / P)
+    p = a[back] @ Y  # on the host in place from here on: a run holds forty vectors, and no more
+    p -= g
+    p *= -eta
+    p /= P
     b = triangular_solved(R, R.diagonal() * a - (Y @ p)[there], transposed=True)
-    p = p + b[back] @ S
+    p += b[back] @ S
     p = branch(memory.flat, lambda: _lengthened(p, P, step), lambda: p)
     slope = inner(g, p)
     falls = (slope > 0) & (slope < np.inf)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from cfgd.algebra import inner
-from cfgd.either import Plain
-from cfgd.types import Numbers, Scalar, Vector, Vectors
+from cfgd.either import Plain, mapped
+from cfgd.types import Etas, Heights, Numbers, Scalar, Vector, Vectors
 
 
 class Point(Plain, eqx.Module):
@@ -34,7 +32,7 @@ class Costs(NamedTuple):
     value: float = 0.5  # of one eta
 
 
-class Line(eqx.Module):
+class Line(Plain, eqx.Module):
     """The line x - eta d: its slope at x is -<g, d>, and `to` goes along it.
 
     This one looks at every point anew, which is right for any objective; one with structure has a
@@ -61,9 +59,9 @@ class Line(eqx.Module):
         """d'Hd at the point."""
         return inner(self.d, self.objective.hessian_times(self.point, self.d))
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         """f(x - eta d) for every eta, a number or one for each coordinate, as one batch."""
-        return jax.vmap(lambda eta: self.objective.value(self.point.x - eta * self.d))(etas)
+        return mapped(lambda eta: self.objective.value(self.point.x - eta * self.d), etas)
 
     def to(self, eta: Numbers) -> Point:
         """The point x - eta d."""

@@ -187,8 +187,8 @@ class LinearModel(Objective):
         return made(Point, x=x, value=self.value_of(x, p), gradient=gradient, carried=p)
 
     def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
-        product = self.X.times(self.coefficients(d))
-        return PredictionLine(self, point, d, slope_along(point, d, slope), product)
+        slope, product = slope_along(point, d, slope), self.X.times(self.coefficients(d))
+        return made(PredictionLine, objective=self, point=point, d=d, slope=slope, product=product)
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         if self.is_quadratic:

@@ -19,7 +19,7 @@ from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.model import Model
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
-from cfgd.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
+from cfgd.types import Column, Data, Etas, Heights, Rows, Samples, Scalar, Vector, Vectors
 
 
 class Parameters(NamedTuple):
@@ -62,7 +62,7 @@ class NetworkLine(Line):
         change = self.point.carried.phi @ self.d[self.objective.hidden :]
         return inner(change, change)
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         return super().values(etas) if etas.ndim != 1 else self.layer_values(etas, etas)
 
     def layer_values(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import jax
+from typing import TypeAlias
+
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from cfgd.algebra import inner
+from cfgd.either import mapped
 from cfgd.objective.line import Costs, Line, Point
-from cfgd.types import Numbers, Scalar, Vector
+from cfgd.types import Computed, Etas, Heights, Numbers, Scalar, Vector
+
+Predictions: TypeAlias = Float[Computed, " m *classes"]
 
 
 class PredictionLine(Line):
     """Along the line predictions are Xw - eta X d: a candidate costs O(m), once X d is there."""
 
-    product: Float[Array, " m *classes"]  # X d
+    product: Predictions  # X d
 
     @property
     def costs(self) -> Costs:
@@ -26,17 +30,17 @@ class PredictionLine(Line):
         along = inner(change.reshape(-1), self.product.reshape(-1))
         return along + f.penalty(self.d)
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         if etas.ndim != 1:
             return super().values(etas)
 
         def value(eta: Scalar) -> Scalar:
             return self.objective.value_of(*self._moved(eta))
 
-        return jax.vmap(value)(etas)
+        return mapped(value, etas)
 
     def to(self, eta: Numbers) -> Point:
         return super().to(eta) if jnp.ndim(eta) != 0 else self.objective.point(*self._moved(eta))
 
-    def _moved(self, eta: Scalar) -> tuple[Vector, Float[Array, " m *classes"]]:
+    def _moved(self, eta: Scalar) -> tuple[Vector, Predictions]:
         return self.point.x - eta * self.d, self.point.carried - eta * self.product

@@ -8,14 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from cfgd import _check
 from cfgd.algebra import inner, positive, size
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Flag, Number, Numbers, Scalar, Vector, Vectors
+from cfgd.types import Data, Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
 
 # operations that may be spent on finding out whether a system is singular: some milliseconds
 AFFORDABLE = 10**8
@@ -36,7 +35,7 @@ class QuadraticLine(Line):
     def curvature(self) -> Scalar:
         return inner(self.d, self.product)
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
             return super().values(etas)
         return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()

@@ -6,12 +6,11 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.model import Model
-from cfgd.types import Flag, Number, Numbers, Scalar, Vector, Vectors
+from cfgd.types import Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
 
 # sizes of a gradient, of which third powers can be computed with, and what is left of it at the end
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
@@ -37,7 +36,7 @@ class ScaledLine(Line):
     def curvature(self) -> Scalar:
         return self.objective.factor * self.inner.curvature()
 
-    def values(self, etas: Float[Array, " n *d"]) -> Float[Array, " n"]:
+    def values(self, etas: Etas) -> Heights:
         return self.objective.factor * self.inner.values(etas)
 
     def to(self, eta: Numbers) -> Point:

@@ -315,8 +315,10 @@ def _after(
         least = jnp.minimum(least, jnp.min(jnp.where(seen, trace.norm2, jnp.inf), 0))
         better = (least < tally.least) | (falls & method.seeks_minimiser)
         idle = jnp.where(better, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
+        # On badly conditioned data gradients rise and fall in waves, the longer the later.
+        wait = jnp.maximum(method.patience, tally.iterations // 2)
         # where it grows, the run diverges
-        tired = (idle > method.patience) & (trace.norm2[-1] <= GROWN**2 * least)
+        tired = (idle > wait) & (trace.norm2[-1] <= GROWN**2 * least)
     code = jnp.select(
         [~running, (ends == RUNNING) & bad, converged, tired, met],
         [tally.code, NONFINITE, CONVERGED, STALLED, RUNNING],

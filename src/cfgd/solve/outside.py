@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd.either import Plain, made
+from cfgd.either import Plain, Unbound, made, on_host, replaced
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
@@ -71,12 +71,12 @@ def diagonal_of_model(objective: Objective, point: Point) -> Vector:
 
 
 def _of_model(
-    objective: Objective, at: Callable[[Vector], Point], x0: np.ndarray
+    objective: Objective, host: Unbound | None, at: Callable[[Vector], Point], x0: np.ndarray
 ) -> dict[str, Any]:
     """What a model adds: NumPy's where the formulas take its arrays, else compiled when used."""
     if not objective.has_model:
         return {}
-    kind, host = type(objective), objective.in_numpy()
+    kind = type(objective)
     shapes: list[Any] = []
 
     def shape_at(point: Point) -> Any:
@@ -106,7 +106,7 @@ def _of_model(
             "hessian_times": times_hessian,
         }
     else:
-        names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times")
+        names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times", "line")
         own = {name: getattr(host, name) for name in names}
         if not objective.has_hessian:
             own["hessian_times"] = times_hessian
@@ -142,8 +142,11 @@ def recorded(loop: Loop, kept: dict[str, Any]) -> Rows:
 class Outside:
     """`begin`, then calls, give what those of `Inside` give."""
 
-    def __init__(self, loop: Loop, objective: Objective, method: Method, see: Sight) -> None:
-        self.loop, self.method, self.see = loop, method, see
+    def __init__(
+        self, loop: Loop, objective: Objective, host: Unbound | None, method: Method, see: Sight
+    ) -> None:
+        """`host` is the objective in NumPy, where that can be had."""
+        self.loop, self.method, self.see, self.host = loop, method, see, host
         self.whole = objective
         self.step = partial(type(method).step, method)  # bound once, as above
         self.record = bind(recorded, loop) if loop.records else None
@@ -157,7 +160,7 @@ class Outside:
         least = np.asarray(self.whole.resolution, x0.dtype)[()]
         self.last: Any = None
         self.asks_twice = self.whole.has_model  # a step on a model asks for its value first
-        model = _of_model(self.whole, self._look, x0)
+        model = _of_model(self.whole, self.host, self._look, x0)
         self.objective = made(Watched, least=least, at=self._look, **model)
         with self._quiet():
             info = self._step(goal.tolerance[()])
@@ -205,15 +208,17 @@ class Outside:
         return information(self.whole, self._look(x), self.objective.normal)
 
     def _look(self, x: Vector) -> Point:
-        if self.asks_twice and self.last is not None and np.array_equal(x, self.last.x):
-            return self.last
+        last = self.last
+        if self.asks_twice and last is not None and (x is last.x or (x == last.x).all()):
+            return last
         with np.errstate(**self.errors):  # the user's function may warn
             seen = self.see(x)
         if seen is None:
             raise UnseenError
         self.looks += 1
-        value = np.asarray(seen[0])[()]
-        carried = None if seen[2] is None else jax.tree.map(np.asarray, seen[2])
+        value, carried = np.asarray(seen[0])[()], seen[2]
+        if not (carried is None or on_host(carried)):
+            carried = jax.tree.map(np.asarray, carried)
         if callable(seen[1]):
             later = partial(self._later, seen[1])
             self.last = made(LatePoint, x=x, value=value, carried=carried, later=later)
@@ -273,5 +278,12 @@ class Outside:
             code=np.int32(code),
             reached=np.False_,
         )
+        # what a Solution needs: the rest would keep vectors of the last chunk alive
+        names = ("k", "point", "eta", "gamma", "seen")
+        state = made(State, **{name: getattr(self.state, name) for name in names})
         # every step is a decrease: the last point is the best one
-        return made(Carry, state=self.state, tally=tally, best=Best.of(self.state.point))
+        return made(Carry, state=state, tally=tally, best=Best.of(self.state.point))
+
+    def handed_over(self, carry: Carry) -> Carry:
+        """The whole of it, for a loop that goes on from there."""
+        return replaced(carry, state=self.state)

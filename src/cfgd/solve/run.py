@@ -78,6 +78,7 @@ class Run:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 if isinstance(self.walk, Outside) and self.walk.looks >= LONG and self.hops:
+                    carry = self.walk.handed_over(carry)
                     self.walk = Inside(problem.loop, objective, problem.method)
                 wanted = self._whole(length), np.int32(self.last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
@@ -139,7 +140,7 @@ class Run:
             see = host.at if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
             self.hops = host is None and objective.sight is None
-            self.walk = Outside(problem.loop, objective, problem.method, sight)
+            self.walk = Outside(problem.loop, objective, host, problem.method, sight)
         else:
             self.walk = Inside(problem.loop, objective, problem.method)
         return self.walk.begin(problem.start, goal)

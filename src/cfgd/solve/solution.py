@@ -230,12 +230,13 @@ def _least(values: Any, norms: Any) -> str:
 
 def _writable(tree: Any) -> Any:
     """What JAX lends to NumPy is read-only: it is copied."""
-    return jax.tree.map(
-        lambda leaf: (
-            np.array(leaf) if isinstance(leaf, np.ndarray) and not leaf.flags.writeable else leaf
-        ),
-        tree,
-    )
+
+    def own(leaf: Any) -> Any:
+        lent = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
+        return np.array(leaf) if lent else leaf
+
+    # JAX's way through a tree takes longer than the copy
+    return own(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(own, tree)
 
 
 def _as_array(leaf: Any) -> Any:

@@ -38,21 +38,6 @@ def held(history: Mapping[str, Any], iterations: int, every: int = 1) -> dict[st
     return longer | {"iteration": label}
 
 
-class ToTheEnd(cfgd.AdaptiveTerminal):
-    """The adaptive terminal that walks to its last iteration, as the paper's does.
-
-    On badly conditioned data the distance still falls, by orders of magnitude, where value and
-    gradient are lost in rounding and a user's run has stalled.
-    """
-
-    def __init__(self, **numbers: Any) -> None:
-        super().__init__(**numbers)
-
-    @property
-    def patience(self) -> None:
-        return None
-
-
 class Watch:
     """A callback that tells the meter of every iteration once."""
 
