@@ -30,9 +30,10 @@ def auto(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
     """`scipy.optimize.minimize(..., method=auto)`: cfgd's `Auto`.
 
     Options: `maxiter`, `tol` (relative, of the gradient), `gtol` (absolute), `time_limit`, `disp`.
-    With `hess` it takes Tikhonov steps on the Hessian, in up to 1,250 dimensions: on the standard
-    problems a third to a half of the iterations. `hessp` is not used, and a warning says so: steps
-    by products took more calls in all on every one of those problems.
+    With `hess` it takes Tikhonov steps on the Hessian, in up to 1,250 dimensions: on most standard
+    problems half of the iterations or fewer; where the Hessian is singular at the minimum and f
+    zero there, as for Powell's function, it runs on to `maxiter`. `hessp` is not used, and a
+    warning says so: a Hessian made of products took more calls in all on those problems.
     """
 
     def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
