@@ -13,6 +13,7 @@ import scipy.sparse
 
 import cfgd
 from cfgd.integrations.scipy import adaptive_order, adaptive_terminal, auto
+from problems import quick
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -147,7 +148,7 @@ SOME = [
 ]
 
 
-@pytest.mark.parametrize("optimize", PAPERS.values(), ids=PAPERS)
+@pytest.mark.parametrize("optimize", quick(PAPERS, ["adaptive_terminal"]))
 @pytest.mark.parametrize("case", SOME, ids=map(_id, SOME))
 def test_papers(monkeypatch, optimize, case):
     _run(monkeypatch, optimize, *case)
