@@ -52,8 +52,8 @@ class Batch(NamedTuple):
         return self._asked("model_fn", "the predictions of the batch")(self._whole(x))
 
     def loss(self, predictions: Any) -> Any:
-        wanted = "the loss of the predictions that model_fn returns"
-        return self._real_number("loss_fn", self._asked("loss_fn", wanted, "them")(predictions))
+        out = self._asked("loss_fn", "the loss of the batch", "the predictions")(predictions)
+        return self._real_number("loss_fn", out)
 
     def _whole(self, x: Any) -> Any:
         if any(is_held(leaf) for leaf in jax.tree.leaves(self.whole, is_leaf=is_held)):
@@ -70,9 +70,8 @@ class Batch(NamedTuple):
 
     def _real_number(self, field: str, out: Any) -> Any:
         if jnp.shape(out) != () or not jnp.issubdtype(jnp.result_type(out), jnp.floating):
-            got = f"{_check.kind(out)}"
-            if hasattr(out, "dtype"):
-                got += f" and dtype {out.dtype}"
+            dtype = f" and dtype {out.dtype}" if hasattr(out, "dtype") else ""
+            got = _check.kind(out) + dtype
             _check.fail(f"{self.owner}.update", field, "return one real number", got)
         return out
 
