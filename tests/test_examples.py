@@ -7,6 +7,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SAYS = {
+    "optax_network.py": "converged after",
     "scikit_learn.py": "converged after",
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",
 }

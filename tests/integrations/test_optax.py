@@ -1,6 +1,8 @@
 """The direction in optax: against the core, transcriptions in NumPy and exact Hessians."""
 
+import importlib
 import re
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -364,3 +366,11 @@ def test_messages(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}") as raised:
         make()
     assert raised.value.args == (message,)  # JAX may add notes
+
+
+def test_without_optax_there_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optax", None)
+    monkeypatch.delitem(sys.modules, "cfgd.integrations.optax")
+    message = "`cfgd.integrations.optax` needs optax: pip install 'cfgd[optax]'."
+    with pytest.raises(ModuleNotFoundError, match=f"^{re.escape(message)}$"):
+        importlib.import_module("cfgd.integrations.optax")

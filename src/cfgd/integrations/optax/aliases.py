@@ -24,10 +24,11 @@ def cfgd(
     >>> import jax, jax.numpy as jnp, optax
     >>> from cfgd.integrations.optax import cfgd
     >>> f = lambda x: 10 * x[0] ** 2 + x[1] ** 2
-    >>> optimizer, x = cfgd(0.06, gamma=-0.2, curvature="exact"), jnp.array([1.0, -10.0])
+    >>> optimizer = cfgd(0.06, gamma=-0.2, curvature=jnp.array([20.0, 2.0]))
+    >>> x = jnp.array([1.0, -10.0])
     >>> state = optimizer.init(x)
     >>> for _ in range(100):
-    ...     updates, state = optimizer.update(jax.grad(f)(x), state, x, value_fn=f)
+    ...     updates, state = optimizer.update(jax.grad(f)(x), state, x)
     ...     x = optax.apply_updates(x, updates)
     >>> print(f(x) < 1e-6)
     True

@@ -110,6 +110,6 @@ def _number(owner: str, gamma: Any) -> Any:
 def _copy(leaf: Any) -> Any:
     """In a buffer of its own: whoever donates parameters and state would donate a shared one twice.
 
-    Where the parameters are donated it costs nothing. Shapes alone stay shapes.
+    Inside of jit it costs nothing. Shapes alone stay shapes.
     """
     return leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jnp.copy(leaf)
