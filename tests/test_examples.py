@@ -8,6 +8,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "examples"
 SAYS = {
     "fit_and_predict.py": "442 predictions of 'progression':",
+    "optax_network.py": "converged after",
     "scikit_learn.py": "converged after",
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",
 }
