@@ -17,10 +17,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cfgd.cli import app
+from cfgd.page.drawing import Panel
 from cfgd.reproduce.experiment import Record
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (

@@ -7,6 +7,8 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SAYS = {
+    "fit_and_predict.py": "442 predictions of 'progression':",
+    "optax_network.py": "converged after",
     "pytorch.py": "CFGD after 1000 steps: 2",
     "scikit_learn.py": "converged after",
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",

@@ -20,15 +20,16 @@ MOST_LINES = 350
 ROOMS = {
     "ground": {
         *("types", "status", "either", "algebra", "given", "_check", "_version"),
-        *("output", "stored", "precision", "structure", "theory"),
+        *("output", "stored", "extras", "precision", "structure", "theory"),
     },
     "calculus": {"calculus"},
     "objective": {"objective"},
     "method": {"method"},
     "solve": {"solve"},
     "surface": {"__init__"},  # what `import cfgd` gives
-    "shared": {"data"},  # by what stands around the library
-    "around": {"integrations", "reproduce", "bench"},
+    "shared": {"data", "page"},  # by what stands around the library
+    "adapters": {"integrations"},  # measured by the benchmarks
+    "around": {"reproduce", "bench", "fit"},
     "command": {"cli", "__main__"},
 }
 LAYER = {name: i for i, names in enumerate(ROOMS.values()) for name in names}
@@ -220,7 +221,7 @@ def test_everything_exported_has_a_docstring():
         assert (getattr(cfgd, name).__doc__ or "").strip(), name
 
 
-EXTRAS = ("matplotlib", "sklearn", "optax", "torch", "pandas", "mpmath", "pycaputo")
+EXTRAS = ("matplotlib", "sklearn", "optax", "torch", "pandas", "pyarrow", "mpmath", "pycaputo")
 
 
 def in_a_new_python(code):

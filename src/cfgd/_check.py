@@ -42,9 +42,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """A frame of cfgd, or of what wraps its functions."""
+    """A frame of cfgd, or of what wraps or calls its functions."""
     package = frame.f_globals.get("__name__", "").split(".")[0]
-    return package in ("cfgd", "equinox", "jaxtyping", "beartype")
+    return package in ("cfgd", "equinox", "jaxtyping", "beartype", "scipy")
 
 
 def traced(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The command line: `cfgd reproduce` and what comes after it, one function each."""
+"""The command line: one function for each command."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from cfgd.extras import MissingExtraError
 from cfgd.output import NotWrittenError, printable, reason
 
 app = typer.Typer(
@@ -40,11 +41,12 @@ def program(
 ) -> None:
     """Caputo fractional gradient descent: gradient descent with a memory.
 
-    cfgd is a Python library (import cfgd; cfgd.minimize(f, x0)). This command runs the paper's
-    experiments with it and shows what holds.
+    cfgd is a Python library (import cfgd; cfgd.minimize(f, x0)). This command fits linear models
+    to tables with it, runs the paper's experiments, and shows what holds.
 
     **Start here:**
 
+    - `cfgd fit data.csv --target y` fits a model to a table in a file;
     - `cfgd reproduce --list` shows what can be reproduced;
     - `cfgd reproduce fig1` makes one figure, in a few seconds;
     - `cfgd reproduce` makes all of them, in about two minutes;
@@ -63,7 +65,7 @@ def _one_sentence() -> Iterator[None]:
     """What is wrong with the input, or with the disk, is no traceback."""
     try:
         yield
-    except (ValueError, NotWrittenError) as error:
+    except (ValueError, NotWrittenError, MissingExtraError) as error:
         raise _fail(str(error)) from None
     except BrokenPipeError:  # `| head` has seen enough
         raise
@@ -151,7 +153,8 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Only these problems: nist, glm, networks, least-squares, smooth, cutest.",
+            help="Only these problems: nist, glm, estimators, networks, least-squares, smooth, "
+            "cutest.",
             show_default=False,
         ),
     ] = None,
@@ -172,10 +175,10 @@ def bench(
 ) -> None:
     """Where cfgd stands: Auto against SciPy, scikit-learn, optax, optimistix and the paper.
 
-    NIST's regressions, linear models, networks, least squares, standard test problems, and CUTEst
-    where sif2jax is installed. The tables have work and time to the same accuracy, for networks
-    the loss with equal work and in equal time, and every loss of cfgd. All of it takes about an
-    hour. Ctrl-C keeps what is finished; --resume goes on from there.
+    NIST's regressions, linear models, the estimators, networks, least squares, standard test
+    problems, and CUTEst where sif2jax is installed. The tables have work and time to the same
+    accuracy, for networks the loss with equal work and in equal time, and every loss of cfgd. All
+    of it takes about an hour. Ctrl-C keeps what is finished; --resume goes on from there.
     """
     from cfgd.bench.field.console import show
 
@@ -189,4 +192,119 @@ def bench(
             data=data,
             resume=resume,
         )
+    raise typer.Exit(code)
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A table: .csv, .csv.gz, .parquet, .feather or .npz (vectors are columns, a"
+            " matrix X is X_0, X_1, ...).",
+        ),
+    ],
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column that is to be predicted.")
+    ],
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="squared, huber, poisson, gamma, logistic or multinomial.",
+            show_default="logistic for two values, multinomial for texts, else squared",
+        ),
+    ] = None,
+    l2: Annotated[
+        float | None,
+        typer.Option(
+            help="The penalty l2/2 |w|^2 beside the sum of losses, w of standardised columns.",
+            show_default="0",
+        ),
+    ] = None,
+    cross_validate: Annotated[
+        bool, typer.Option("--cross-validate", help="Choose the penalty in five folds.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option(help="auto, adaptive_terminal or gradient_descent.")
+    ] = "auto",
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="What to do with a row in which a value is missing: refuse the file, drop the"
+            " row, or put in the mean of the column."
+        ),
+    ] = "refuse",
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave a column out.", show_default=False),
+    ] = None,
+    test: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of the rows, how many are held out.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Which rows are held out.")] = 0,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MB",
+            help="Rows that take more than this as numbers are read from the file for each"
+            " gradient.",
+            show_default="a quarter of what is free",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder of model.json and report.html.")
+    ] = Path("fit"),
+) -> None:
+    """Fit a linear model to a table: coefficients with standard errors, quality, a report.
+
+    Texts are categories, compared with the most frequent; columns are standardised for the fit, and
+    coefficients are in their own units. Writes DIR/model.json, for `cfgd predict`, and
+    DIR/report.html. Ends with code 1 where the fit did not converge.
+    """
+    with _one_sentence():
+        from cfgd.fit.console import show_fit
+        from cfgd.fit.run import Asked
+
+        asked = Asked(
+            data,
+            target,
+            loss=loss,
+            l2=l2,
+            cross_validate=cross_validate,
+            method=method,
+            missing=missing,
+            drop=tuple(drop or ()),
+            test=test,
+            seed=seed,
+            memory=None if memory is None else 1e6 * memory,
+        )
+        code = show_fit(Console(), asked, out)
+    raise typer.Exit(code)
+
+
+@app.command()
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model.json that `cfgd fit` has written.")
+    ],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A table with the columns of the model.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="OUT", help="The file: .csv, .csv.gz, .parquet or .feather."
+        ),
+    ],
+) -> None:
+    """Predict the target for every row of a table, with probabilities where it has labels.
+
+    OUT has the rows of DATA in their order. Of a model that was fitted with --missing drop, a row
+    in which a value is missing has no prediction; with --missing mean the mean is put in.
+    """
+    with _one_sentence():
+        from cfgd.fit.console import show_predict
+
+        code = show_predict(Console(), model, data, out)
     raise typer.Exit(code)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -67,13 +67,19 @@ def printable(text: str) -> str:
 
 def write(path: Path, content: str | bytes) -> None:
     """All or nothing: an interrupted or failed write leaves the file that was there."""
-    raw = content.encode() if isinstance(content, str) else content
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file that is at its place when all of it has been written."""
     part = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
         with os.fdopen(handle, "wb") as file:
-            file.write(raw)
+            yield file
         os.chmod(part, 0o644)
         os.replace(part, path)
     except BaseException as error:

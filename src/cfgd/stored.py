@@ -34,7 +34,15 @@ def stored(folder: Path, part: Check, say: Callable[[str], None]) -> dict[str, A
 
 
 def read(path: Path, part: Check) -> Any:
-    """The part in a file; a `ValueError` says what is wrong with it."""
+    """The part in a file that has its name; a `ValueError` says what is wrong with it."""
+    found = part(content(path), "")
+    if found.name != path.stem:
+        raise ValueError(f"name must be {path.stem!r} as in the file's name, got {found.name!r}")
+    return found
+
+
+def content(path: Path) -> Any:
+    """What is in a file of JSON."""
     if path.is_symlink() or not path.is_file():
         raise ValueError("it is no ordinary file")
     try:
@@ -45,15 +53,11 @@ def read(path: Path, part: Check) -> Any:
     if len(raw) > MEGABYTES * 1_000_000:
         raise ValueError(f"it is larger than {MEGABYTES} MB")
     try:
-        saved = json.loads(raw)
+        return json.loads(raw)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno} is not JSON ({error.msg})") from None
     except (ValueError, RecursionError):  # no text, too many digits, too many brackets
         raise ValueError("it is not JSON") from None
-    found = part(saved, "")
-    if found.name != path.stem:
-        raise ValueError(f"name must be {path.stem!r} as in the file's name, got {found.name!r}")
-    return found
 
 
 def wrong(place: str, wanted: str, value: Any) -> ValueError:
@@ -86,6 +90,12 @@ def number(value: Any, place: str) -> float:
     except OverflowError:
         pass
     raise wrong(place, "a number", value)
+
+
+def finite(value: Any, place: str) -> float:
+    if not math.isfinite(number(value, place)):
+        raise wrong(place, "a finite number", value)
+    return float(value)
 
 
 def whole(value: Any, place: str) -> int:

@@ -54,6 +54,10 @@ class Structure:
     def is_vector(self) -> bool:
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 
+    @property
+    def size(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes)
+
     def ravel(self, x: Any) -> Vector:
         """NumPy's where all of x is: to make an array of JAX takes as long as a small solve."""
         parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]

@@ -41,6 +41,7 @@ def test_quick_takes_some_of_what_there_is():
     assert count["nist"] == 54
     assert few["nist"] == 18
     assert (count["glm"], few["glm"]) == (8, 6)
+    assert (count["estimators"], few["estimators"]) == (8, 6)
     # at equal work and in equal time, both starts, two seeds
     assert (count["networks"], few["networks"]) == (24, 4)
     assert few["least-squares"] == count["least-squares"] == 8

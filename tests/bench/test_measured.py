@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import types
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.bench.field import cases, clock, clocked, cutest, glm, nist
+from cfgd.bench.field import cases, clock, clocked, cutest, estimators, glm, nist
 from cfgd.bench.field.projection import Projected
 from cfgd.bench.field.standing import ENDED, OURS
 from cfgd.data.network_functions import STARTS
@@ -89,6 +90,50 @@ def test_a_linear_model():
     assert runs["newton-cholesky"].solved
     assert runs[OURS].value == pytest.approx(runs["newton-cholesky"].value, rel=1e-9)
     assert runs[OURS].work == runs[OURS].seconds > 0
+
+
+# ---------------------------------------------------------------------- estimators
+
+
+@pytest.mark.parametrize(
+    ("name", "classes"), [("digits", 10), ("cancer, standardised", 1), ("diabetes", 1)]
+)
+def test_the_judge_of_fits_agrees_with_the_core(name, classes):
+    given = estimators.read(name)
+    W = 0.01 * np.random.default_rng(0).normal(size=(given.X.shape[1] + 1, classes))
+    f = cfgd.LinearModel(given.X, given.y, given.loss, estimators.L2, intercept=True)
+    x = W if classes > 1 else W[:, 0]
+    value, norm = estimators.seen(given, W)
+    assert value == pytest.approx(float(f.value(x)), rel=1e-9)
+    assert norm == pytest.approx(np.linalg.norm(f.gradient(x)), rel=1e-9)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_fits_beside_scikit_learn():
+    runs = {run.solver: run for run in estimators.beside_scikit_learn("diabetes", silent)}
+    assert runs[OURS].solved
+    assert runs["cholesky"].solved
+    assert runs[OURS].value == pytest.approx(runs["cholesky"].value, rel=1e-9)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("name", estimators.BY_HAND)
+def test_by_hand_is_what_an_estimator_does(monkeypatch, name):
+    monkeypatch.setattr(estimators, "ROWS", 300)
+    monkeypatch.setattr(estimators, "COLUMNS", 5)
+    ours, core = estimators.over_the_core(name, silent)
+    assert (ours.solver, core.solver) == (OURS, estimators.CORE)
+    assert ours.value == pytest.approx(core.value, rel=1e-8)
+
+
+def test_calls_are_timed_in_turns():
+    called = []
+    [(a, first), (b, second)] = clock.timed_together(
+        lambda: called.append("a") or time.sleep(0.02) or 1, lambda: called.append("b") or 2
+    )
+    assert (a, b) == (1, 2)
+    assert called[:4] == ["a", "b", "a", "b"]
+    assert first > 0.02 > second
 
 
 # ---------------------------------------------------------------------- networks

@@ -115,6 +115,22 @@ def test_linear_models_are_judged_against_the_best_solver():
     assert most.endswith("1.5 (wanted at most 2): holds")
 
 
+def test_estimators_are_judged_over_the_core_and_beside_the_best_solver():
+    runs = []
+    for name, seconds in (("CaputoRidge", 1.15), ("CaputoRegressor", 1.3)):
+        common = {"problem": name, "group": "estimators", "unit": "seconds"}
+        runs.append(of(OURS, 0, seconds, seconds=seconds, **common))
+        runs.append(of("the core, by hand", 0, 1.0, seconds=1.0, **common))
+    for name, ours in (("a", 1.0), ("b", 3.0)):
+        common = {"problem": f"fit: {name}", "group": "estimators", "unit": "seconds"}
+        for solver, seconds in ((OURS, ours), ("slow", 4.0), ("best", 2.0), ("lost", np.inf)):
+            runs.append(of(solver, 0, seconds, seconds=seconds, **common))
+    over, beside = verdicts(runs)
+    assert "(CaputoRidge 1.15, CaputoRegressor 1.3), the most: 1.3 (wanted at most 1.2): " in over
+    assert over.endswith("DOES NOT HOLD")
+    assert beside.endswith("best solver of scikit-learn: a 0.5, b 1.5; lost: b")
+
+
 def test_cutest_is_judged_apart_for_few_and_many_variables():
     runs = []
     for i, (ours, theirs, d) in enumerate(

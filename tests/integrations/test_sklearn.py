@@ -162,6 +162,24 @@ def test_a_network_learns_and_keeps_the_best_of_its_restarts():
     assert np.array_equal(again.predict(Z), ends[0].predict(Z))
 
 
+def test_a_network_is_fitted_to_its_own_rows_alone():
+    """Those that are added, so that folds share a program, change nothing."""
+    z = np.linspace(-1, 1, 61)[:, None]
+    y = np.sin(3 * z[:, 0])
+    given = {"width": 4, "max_iter": 30, "random_state": 1, "method": "adaptive_terminal"}
+    for activation in ("tanh", "sigmoid"):
+        ours = CaputoNetwork(activation=activation, gamma=1.0, alpha=0.7, **given).fit(z, y)
+        core = cfgd.minimize(
+            ours.network_,
+            ours._starts(ours.network_, 1)[0],
+            cfgd.AdaptiveTerminal(0.7, gamma=1.0),
+            max_iterations=30,
+            tolerance=1e-4,
+        )
+        assert len(ours.network_.y) == 61
+        np.testing.assert_allclose(ours.loss_curve_, core.history["value"], rtol=1e-8)
+
+
 def test_pipelines_searches_and_files():
     pipe = make_pipeline(StandardScaler(), CaputoClassifier())
     data, target = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -219,6 +237,9 @@ def test_folds_of_other_sizes_do_not_compile_again():
         (CaputoRegressor(), 0),
         (CaputoClassifier(), 0),
         (CaputoRegressor("poisson", method="adaptive_terminal", max_iter=50), None),
+        (CaputoRidge(), 0),
+        (CaputoNetwork(width=4, max_iter=5, restarts=2), 0),
+        (CaputoNetwork(width=4, max_iter=5, method="adaptive_terminal"), 0),
     ]
     for model, most in models:
         target = np.digitize(y, [0]) if isinstance(model, CaputoClassifier) else np.abs(y)

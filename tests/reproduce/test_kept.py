@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cfgd.page.drawing import Panel
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.kept import Kept
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel
 from cfgd.reproduce.runner import reproduce
 
 TINY = Setting("tiny")

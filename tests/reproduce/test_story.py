@@ -42,7 +42,7 @@ def test_what_holds_what_holds_for_some_what_does_not_and_what_is_not_given() ->
     assert story(parts) == [
         "3 of the 5 sentences that could be judged hold, all of them on: WHOLE.",
         "1 holds for some cases only: “It is so” (mixed, for h1).",
-        "1 does not hold: “It is so” (mixed).",
+        "1 fails: “It is so” (mixed).",
         "1 is not comparable; the paper does not give the start.",
         "It ended below.",
     ]
@@ -50,11 +50,11 @@ def test_what_holds_what_holds_for_some_what_does_not_and_what_is_not_given() ->
 
 def test_a_sentence_quotes_at_most_four() -> None:
     _, some, fails, open_, _ = story([part("bad", *[2.0] * 6)])
-    assert some == "None hold for some cases only."
-    assert fails.startswith("6 do not hold: “It is so” (bad); ")
+    assert some == "None holds for some cases only."
+    assert fails.startswith("6 fail: “It is so” (bad); ")
     assert fails.count("“") == 4
     assert fails.endswith("; and 2 more.")
-    assert open_ == "None are not comparable."
+    assert open_ == "None is not comparable."
 
 
 def test_without_a_story_of_its_own_the_fifth_is_about_rows_of_ours() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from cfgd.bench.speed import core, objectives
+from cfgd.bench.speed import core, networks, objectives
 
-SUITES = {"core": core.rows, "objectives": objectives.rows}
+SUITES = {"core": core.rows, "objectives": objectives.rows, "networks": networks.rows}
 
 
 def main(names: list[str]) -> int:

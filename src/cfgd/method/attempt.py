@@ -59,7 +59,7 @@ def tried(objective: Objective, state: TikhonovState, point: Point, model: Syste
     gamma = chosen(gain > TRUE, end.gamma / FALL, chosen(gain < WRONG, 2 * end.gamma, end.gamma))
     cost = model.cost + end.cost
     return chosen(
-        end.good,
+        end.good & (end.gamma < 1 / LEAST),  # beyond it a step is rounding
         goes(state, end.move, end.gamma, gamma, cost),
         stays(state, cost, stuck=~no),
     )

@@ -15,9 +15,9 @@ import numpy as np
 
 from cfgd.algebra import inner
 from cfgd.either import chosen, factored, on_host, raised, repeat, space
-from cfgd.objective.base import Objective, kept
+from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.objective.model import is_wide
+from cfgd.objective.model import is_wide, kept
 from cfgd.types import Count, Number, Scalar, Vector
 
 # of the gradient, what conjugate iterations leave at most, and how many there are at most

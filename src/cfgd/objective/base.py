@@ -15,16 +15,15 @@ import numpy as np
 from cfgd import _check
 from cfgd.either import Unbound, space
 from cfgd.objective.line import Line, Point, slope_along
-from cfgd.objective.model import Model, Normal, is_affordable, is_wide
+from cfgd.objective.model import Model, Normal, is_affordable, is_wide, kept
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import Structure, as_tree
-from cfgd.types import Column, Count, Flag, Matrix, Number, Scalar, Vector, Vectors
+from cfgd.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 
-# value, gradient and what else a point carries; None where nothing can be seen: see `error`
+# value, gradient (or a function that gives it) and what else a point carries; None where nothing
+# can be seen: see `error`
 Sight: TypeAlias = Callable[[Any], tuple[Any, Any, Any] | None]
 
-# times what it is that a diagonal is kept at
-KEPT = 1e6
 PUBLIC = frozenset(("value", "gradient", "coordinate_slope", "coordinate_curvature"))
 
 # numbers of one copy of x in a chunk of coordinate slopes: 16 MiB of float64
@@ -212,6 +211,11 @@ class Objective(eqx.Module):
         return jax.jvp(jax.grad(self.value), (point.x,), (v,))[1]
 
     @property
+    def has_hessian(self) -> bool:
+        """Whether `hessian_times` is more than differences of gradients."""
+        return True
+
+    @property
     def has_gauss_newton(self) -> bool:
         """Whether there is a model in the objective, and so `gauss_newton_diagonal`."""
         return False
@@ -311,27 +315,14 @@ class Objective(eqx.Module):
     def slopes_cost(self, s: int, d: int) -> float:
         return float(s * d)
 
+    def diagonal_cost(self, d: int) -> float:
+        """Of `diagonal_at`."""
+        return self.slopes_cost(1, d)
+
     @property
     def product_cost(self) -> float:
         """Of `hessian_times`."""
         return 2.0
-
-
-def kept(old: Vector, new: Vector) -> Vector:
-    """A diagonal that is kept from shrinking; one where nothing is known yet.
-
-    It must not jump back and forth with x, nor be that of a bad start for ever.
-    """
-    xp = space(new)
-    D = xp.maximum(new, xp.where(new > 0, xp.minimum(old, KEPT * new), old))
-    return xp.where(D > 0, D, 1)
-
-
-def normal_of(H: Matrix, old: Vector) -> Normal:
-    """The normal equations of a matrix without rows."""
-    D = kept(old, H.diagonal())
-    root = space(D).sqrt(D)
-    return Normal(D, H / root / root[:, None], None, None)
 
 
 @eqx.filter_jit

@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 from cfgd import _check
 from cfgd.algebra import inner, positive, size
 from cfgd.either import Unbound, on_host
-from cfgd.objective.base import Objective, normal_of
+from cfgd.objective.base import Objective
 from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Line, Point, slope_along
-from cfgd.objective.model import Model, Normal
+from cfgd.objective.model import Model, Normal, normal_of
 from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 from cfgd.objective.samples import penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out, to_numpy

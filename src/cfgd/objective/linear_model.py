@@ -13,12 +13,12 @@ import numpy as np
 from cfgd import _check
 from cfgd.algebra import inner
 from cfgd.either import Unbound, made, space
-from cfgd.objective.base import Objective, normal_of
+from cfgd.objective.base import Objective
 from cfgd.objective.design import design
 from cfgd.objective.intercept import WithIntercept
 from cfgd.objective.line import Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
-from cfgd.objective.model import Normal
+from cfgd.objective.model import Normal, normal_of
 from cfgd.objective.multinomial import Multinomial, matrix_of_classes, slopes_by_class
 from cfgd.objective.prediction_line import PredictionLine
 from cfgd.objective.samples import penalties, targets, weights

@@ -145,7 +145,7 @@ class Local(Objective):
     def slopes_cost(self, s: int, d: int) -> float:
         if self.curvature == "hutchinson":
             return 2.0 * self.probes
-        return 1.0 if self.curvature == "gauss_newton" else self.objective.slopes_cost(1, d)
+        return 1.0 if self.curvature == "gauss_newton" else self.objective.diagonal_cost(d)
 
     def in_residual_form(self) -> Objective:
         return eqx.tree_at(lambda f: f.objective, self, self.objective.in_residual_form())

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from cfgd.either import space
 from cfgd.types import Column, Data, Matrix, Rows, Vector
 
 # products of numbers that a matrix may take, about a tenth of a second: beyond it goes without
 AFFORDABLE = 2e9
+# times what it is that a diagonal is kept at
+KEPT = 1e6
 
 
 class Model(NamedTuple):
@@ -40,3 +43,20 @@ def is_affordable(shape: tuple[int, ...]) -> bool:
 def is_wide(shape: tuple[int, ...]) -> bool:
     """Whether there are fewer rows than columns."""
     return shape[0] < shape[1]
+
+
+def kept(old: Vector, new: Vector) -> Vector:
+    """A diagonal that is kept from shrinking; one where nothing is known yet.
+
+    It must not jump back and forth with x, nor be that of a bad start for ever.
+    """
+    xp = space(new)
+    D = xp.maximum(new, xp.where(new > 0, xp.minimum(old, KEPT * new), old))
+    return xp.where(D > 0, D, 1)
+
+
+def normal_of(H: Matrix, old: Vector) -> Normal:
+    """The normal equations of a matrix without rows."""
+    D = kept(old, H.diagonal())
+    root = space(D).sqrt(D)
+    return Normal(D, H / root / root[:, None], None, None)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd import _check
+from cfgd.either import space
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.objective.model import Model, is_affordable
@@ -119,7 +120,7 @@ class Residuals(Objective):
     def weight(self) -> Data:
         """One for each residual, or one for all."""
         leaves = jax.tree.leaves(self.weights)
-        return jnp.asarray(leaves[0]) if jnp.ndim(leaves[0]) == 0 else _joined(leaves)
+        return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
 
     def residuals(self, point: Point) -> Column | None:
         return point.carried if self.is_squared else None
@@ -131,28 +132,34 @@ class Residuals(Objective):
 
     def _value(self, r: Column) -> Any:
         rho = self.rho((r / self.scale) ** 2)
-        return self.scale**2 * jnp.sum(self.weight() * rho.value) / 2
+        return self.scale**2 * (self.weight() * rho.value).sum() / 2
 
     def at(self, x: Vector) -> Point:
         r, back = jax.vjp(self.vector, x)
-        slope = self.weight() * self.rho((r / self.scale) ** 2).slope
-        carried = jnp.sqrt(self.weight()) * r if self.is_squared else r
-        return Point(x, self._value(r), back(slope * r)[0], carried)
+        return Point(x, self._value(r), back(self._pull(r))[0], self._carried(r))
+
+    def _pull(self, r: Column) -> Column:
+        """What J' is applied to for the gradient."""
+        return self.weight() * self.rho((r / self.scale) ** 2).slope * r
+
+    def _carried(self, r: Column) -> Column:
+        return space(r).sqrt(self.weight()) * r if self.is_squared else r
 
     def _weighted(self, r: Column) -> tuple[Column, Column]:
         """Of each row the root of its weight in the matrix, and its residual for J'r = g.
 
         `r` is what a point carries: with the weight in it where the loss is squared.
         """
+        xp = space(r)
         if self.is_squared:
-            return jnp.broadcast_to(jnp.sqrt(self.weight()), r.shape), r
+            return xp.broadcast_to(xp.sqrt(self.weight()), r.shape), r
         rho = self.rho((r / self.scale) ** 2)
         slope = self.weight() * rho.slope
         weight = slope + 2 * self.weight() * rho.curvature * (r / self.scale) ** 2
-        least = LEAST * jnp.max(slope)
-        root = jnp.sqrt(jnp.maximum(weight, jnp.where(least > 0, least, 1)))
-        root = jnp.where(self.weight() > 0, root, 0)
-        return root, slope * r / jnp.where(root > 0, root, 1)
+        least = LEAST * xp.max(slope)
+        root = xp.sqrt(xp.maximum(weight, xp.where(least > 0, least, 1)))
+        root = xp.where(self.weight() > 0, root, 0)
+        return root, slope * r / xp.where(root > 0, root, 1)
 
     def jacobian(self, x: Vector) -> Rows:
         """The derivative of r, by the side that is shorter."""
@@ -169,7 +176,8 @@ class Residuals(Objective):
 
     def model(self, point: Point) -> Model:
         root, r = self._weighted(point.carried)
-        return Model(jnp.asarray(root)[:, None] * self.jacobian(point.x), r=r)
+        J: Any = root[:, None] * self.jacobian(point.x)
+        return Model(J, r=r)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
         root, _ = self._weighted(point.carried)
@@ -189,7 +197,7 @@ class Residuals(Objective):
     def gauss_newton_diagonal(self, point: Point) -> Vector:
         """Where J is too large to be written down, the mean of (J'z)^2 for some z of -1 and 1."""
         if is_affordable(self.model_shape(point)):
-            return jnp.sum(self.model(point).J ** 2, 0)
+            return (self.model(point).J ** 2).sum(0)
         root, _ = self._weighted(point.carried)
         _, back = jax.vjp(self.vector, point.x)
         keys = jax.random.split(jax.random.key(0), PROBES)

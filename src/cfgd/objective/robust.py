@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-import jax.numpy as jnp
-
 from cfgd import _check
+from cfgd.either import space
 from cfgd.types import Data
 
 
@@ -23,25 +22,26 @@ Rho: TypeAlias = Callable[[Data], Robust]
 
 
 def squared(z: Data) -> Robust:
-    return Robust(z, jnp.ones_like(z), jnp.zeros_like(z))
+    xp = space(z)
+    return Robust(z, xp.ones_like(z), xp.zeros_like(z))
 
 
 def soft_l1(z: Data) -> Robust:
     """2 (sqrt(1 + z) - 1), written so that small z keep their digits."""
-    root = jnp.sqrt(1 + z)
+    root = space(z).sqrt(1 + z)
     return Robust(2 * z / (1 + root), 1 / root, -1 / (2 * root**3))
 
 
 def huber(z: Data) -> Robust:
     """z up to 1, 2 sqrt(z) - 1 beyond."""
-    far = z > 1
-    root = jnp.sqrt(jnp.where(far, z, 1))
-    return Robust(jnp.where(far, 2 * root - 1, z), 1 / root, jnp.where(far, -1 / (2 * root**3), 0))
+    far, xp = z > 1, space(z)
+    root = xp.sqrt(xp.where(far, z, 1))
+    return Robust(xp.where(far, 2 * root - 1, z), 1 / root, xp.where(far, -1 / (2 * root**3), 0))
 
 
 def cauchy(z: Data) -> Robust:
     """log(1 + z)."""
-    return Robust(jnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
+    return Robust(space(z).log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
 
 
 LOSSES: dict[str, Rho] = {

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.objective.base import Objective, Sight
+from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.model import Model
 from cfgd.types import Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
@@ -154,16 +154,6 @@ class Scaled(Objective):
         return self.objective.is_plain
 
     @property
-    def sight(self) -> Sight | None:
-        inner, factor = self.objective.sight, np.asarray(self.factor)
-
-        def scaled(x: Any) -> tuple[Any, Any, None] | None:
-            seen = inner(x) if inner else None
-            return None if seen is None else (factor * seen[0], factor * seen[1], None)
-
-        return scaled if inner else None
-
-    @property
     def resolution(self) -> Any:
         return jnp.maximum(self.factor, 1) * self.objective.resolution
 
@@ -172,6 +162,9 @@ class Scaled(Objective):
 
     def slopes_cost(self, s: int, d: int) -> float:
         return self.objective.slopes_cost(s, d)
+
+    def diagonal_cost(self, d: int) -> float:
+        return self.objective.diagonal_cost(d)
 
     @property
     def product_cost(self) -> float:

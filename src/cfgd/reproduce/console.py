@@ -21,9 +21,10 @@ from rich.table import Table
 
 from cfgd.data import gas
 from cfgd.output import INTERRUPTED, printable
+from cfgd.page.document import duration
 from cfgd.reproduce.experiment import Experiment, Setting, Size
 from cfgd.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, Outcome
-from cfgd.reproduce.report.page import PLURAL, duration
+from cfgd.reproduce.report.page import PLURAL
 from cfgd.reproduce.report.part import Part
 from cfgd.reproduce.report.report import count
 from cfgd.reproduce.report.story import story

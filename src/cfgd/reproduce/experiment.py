@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from cfgd.data.gas import Gas
+from cfgd.page.drawing import Panels
 from cfgd.reproduce.kept import Kept
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panels
 
 Size = Literal["tiny", "quick", "full"]
 T = TypeVar("T")

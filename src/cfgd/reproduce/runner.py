@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from cfgd.output import NotWrittenError, check_writable, plain
+from cfgd.page.drawing import render
 from cfgd.reproduce.experiment import Experiment, Meter, Setting, Silent
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.kept import Kept
-from cfgd.reproduce.report.drawing import render
 from cfgd.reproduce.report.part import Part, files_of
 from cfgd.reproduce.report.report import PAGE, RESULTS, versions, write_report
 from cfgd.reproduce.report.saved import saved_parts

@@ -46,6 +46,18 @@ class Watched(Plain, Objective):
         return self.least
 
 
+class LatePoint(Point):
+    """A point whose gradient is computed where it is asked for: a step that fails needs none."""
+
+    later: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "gradient":
+            raise AttributeError(name)
+        self.__dict__["gradient"] = self.later()
+        return self.__dict__["gradient"]
+
+
 def normal_equations(objective: Objective, point: Point, old: Vector) -> Any:
     return objective.normal(point, old)
 
@@ -96,6 +108,8 @@ def _of_model(
     else:
         names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times", "line")
         own = {name: getattr(host, name) for name in names}
+        if not objective.has_hessian:
+            own["hessian_times"] = times_hessian
     own["normal"] = _remembered(own["normal"])
     return own | {
         "model_shape": shape_at,
@@ -202,12 +216,23 @@ class Outside:
         if seen is None:
             raise UnseenError
         self.looks += 1
-        value, gradient = np.asarray(seen[0])[()], np.asarray(seen[1])
-        carried = seen[2]
+        value, carried = np.asarray(seen[0])[()], seen[2]
         if not (carried is None or on_host(carried)):
             carried = jax.tree.map(np.asarray, carried)
-        self.last = made(Point, x=x, value=value, gradient=gradient, carried=carried)
+        if callable(seen[1]):
+            later = partial(self._later, seen[1])
+            self.last = made(LatePoint, x=x, value=value, carried=carried, later=later)
+        else:
+            gradient = np.asarray(seen[1])
+            self.last = made(Point, x=x, value=value, gradient=gradient, carried=carried)
         return self.last
+
+    def _later(self, gradient: Callable[[], Any]) -> np.ndarray:
+        with np.errstate(**self.errors):
+            found = gradient()
+        if found is None:
+            raise UnseenError
+        return found
 
     def _quiet(self) -> np.errstate:
         """Only the step's own warnings are silenced, not the user's."""

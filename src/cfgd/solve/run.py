@@ -248,7 +248,8 @@ class Run:
 
     def _information(self, status: Status, point: Point) -> Information | None:
         x, one = np.asarray(point.x), self.problem.rows is None
-        ended = status is not Status.running and self.problem.method.seeks_minimiser
+        ended = status not in (Status.running, Status.nonfinite)
+        ended = ended and self.problem.method.seeks_minimiser
         return self.walk.information(x) if one and ended and np.all(np.isfinite(x)) else None
 
     def _statuses(self, tally: Any, status: Status, value: Any, norm: Any) -> list[Status]:

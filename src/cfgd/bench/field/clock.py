@@ -24,6 +24,18 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return found, min(times)
 
 
+def timed_together(*calls: Callable[[], Any]) -> list[tuple[Any, float]]:
+    """The same of several calls in turns, so that what else is going on hits all alike."""
+    found = [call() for call in calls]
+    times: list[list[float]] = [[] for _ in calls]
+    while len(times[0]) < REPEATS and sum(map(sum, times)) < len(calls) * TOGETHER:
+        for j, call in enumerate(calls):
+            began = time.perf_counter()
+            found[j] = call()
+            times[j].append(time.perf_counter() - began)
+    return list(zip(found, map(min, times), strict=True))
+
+
 class TimeOverError(Exception):
     """Ends a solver that has no clock of its own."""
 

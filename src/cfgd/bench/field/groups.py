@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cfgd.bench.field import clocked, cutest, glm, nist, target
+from cfgd.bench.field import clocked, cutest, estimators, glm, nist, target
 from cfgd.bench.field.cases import least_squares_makers, network_makers, smooth_makers
 from cfgd.bench.field.instance import Instance
 from cfgd.data import gas
@@ -42,6 +42,7 @@ def _networks(of: Choice) -> Iterator[Instance]:
 GROUPS: dict[str, Callable[[Choice], Iterator[Instance]]] = {
     "nist": lambda of: nist.instances(of.quick),
     "glm": lambda of: glm.instances(of.quick),
+    "estimators": lambda of: estimators.instances(of.quick),
     "networks": _networks,
     "least-squares": _least_squares,
     "smooth": _smooth,
@@ -49,6 +50,7 @@ GROUPS: dict[str, Callable[[Choice], Iterator[Instance]]] = {
 }
 NEEDED = {
     "glm": ("sklearn",),
+    "estimators": ("sklearn",),
     "networks": ("optax", "optimistix"),
     "least-squares": ("optax", "optimistix"),
     "smooth": ("optax", "optimistix"),
@@ -56,6 +58,7 @@ NEEDED = {
 QUICK = {
     "nist": "two of three regressions of nist",
     "glm": "the digits of glm",
+    "estimators": "the digits and the million rows of estimators",
     "networks": "h2, h3 and equal work of networks",
     "least-squares": "what is large of least-squares",
     "smooth": "most of smooth",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cfgd.bench.field.standing import OURS, Run, Standing, table
+from cfgd.bench.field.verdicts_estimators import estimators
 from cfgd.bench.field.verdicts_fits import cutest, glm, nist
 from cfgd.bench.field.verdicts_networks import equal_time, equal_work
 from cfgd.bench.field.words import at_most, holds
@@ -18,6 +19,7 @@ def verdicts(runs: list[Run]) -> list[str]:
     return [
         *nist(runs),
         *glm(standings),
+        *estimators(standings),
         *equal_time(standings),
         *equal_work(standings),
         *_least_squares(standings),

@@ -45,15 +45,24 @@ def solved(
     max_iter: int,
     tol: float,
     verbose: int,
+) -> Solution:
+    """The solution, with scikit-learn's warning where it did not converge."""
+    return told(owner, minimised(objective, x0, method, max_iter, tol, verbose))
+
+
+def minimised(
+    objective: Objective,
+    x0: Any,
+    method: Method,
+    max_iter: int,
+    tol: float,
+    verbose: int,
     enough: float | None = None,
 ) -> Solution:
-    """The solution, with scikit-learn's warning where it did not converge.
-
-    A value of at most `enough` ends the run, too.
-    """
+    """A value of at most `enough` ends the run, too."""
     if is_auto(method) and objective.is_quadratic and objective.has_model:
         method = Auto("tikhonov")  # from Python: other sizes of folds compile nothing
-    ends = minimize(
+    return minimize(
         objective,
         x0,
         method,
@@ -62,6 +71,9 @@ def solved(
         progress=bool(verbose),
         callback=None if enough is None else lambda so_far: so_far.value <= enough,
     )
+
+
+def told(owner: str, ends: Solution) -> Solution:
     if not ends.success and ends.status is not Status.callback:
         message = ends.message.replace("`max_iterations`", "`max_iter`")
         message = message.replace("`tolerance`", "`tol`")
@@ -69,14 +81,17 @@ def solved(
     return ends
 
 
+def rows_to_add(m: int) -> int:
+    """So that the number of rows is one of a few."""
+    return -m % max(1, 2 ** int(np.log2(m)) // SIZES)
+
+
 def padded(X: Any, y: np.ndarray, weight: np.ndarray, compiles: bool) -> tuple[Any, Any, Any]:
     """With rows of weight zero, so that folds of nearly the same size share a compiled program.
 
     Where nothing compiles they stay as they are, as does a sparse X, whose sizes are its entries.
     """
-    m = len(y)
-    unit = max(1, 2 ** int(np.log2(m)) // SIZES)
-    more = -m % unit
+    more = rows_to_add(len(y))
     if not compiles or not isinstance(X, np.ndarray) or more == 0:
         return X, y, weight
     return (

@@ -82,15 +82,17 @@ class CaputoRidge(RegressorMixin, BaseEstimator):
         """The normal equations in coordinates in which D is one, their scale, and the means."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
-        weight = weight / weight.sum()
+        total = weight.sum()
         means = np.zeros(X.shape[1], X.dtype), X.dtype.type(0)
         if self.fit_intercept:
-            means = weight @ X, weight @ y
-        X, y = X - means[0], y.astype(X.dtype) - means[1]
-        size = np.sqrt(weight @ X**2)
-        scale = np.where(size > 0, size, 1).astype(X.dtype)
-        rows = np.sqrt(weight)[:, None] * (X / scale)
-        return Quadratic(rows.T @ rows, -(rows.T @ (np.sqrt(weight) * y))), scale, means
+            means = weight @ X / total, weight @ y / total
+        rows, y = X - means[0], y.astype(X.dtype) - means[1]
+        if sample_weight is not None:
+            rows, y = rows * np.sqrt(weight)[:, None], y * np.sqrt(weight)
+        A = rows.T @ rows / total  # what is scaled is this, not its many rows
+        size = np.sqrt(A.diagonal())
+        scale = np.where(size > 0, size, 1)
+        return Quadratic(A / scale / scale[:, None], -(y @ rows) / total / scale), scale, means
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
+from cfgd.page.drawing import Panel, contours, decades, line
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, whole
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel, contours, decades, line
 
 X0 = np.array([1.0, -10.0])
 PASTS = {

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cfgd.data.network_functions import FORMULAS, FUNCTIONS
+from cfgd.page.drawing import Panel, Panels, colour, decades, line
 from cfgd.reproduce.experiments.network_choice import EARLY, PAPER, median_loss
 from cfgd.reproduce.experiments.network_claims import CAUSES, medians
 from cfgd.reproduce.experiments.network_rivals import AUTO
 from cfgd.reproduce.experiments.network_runs import GAMMA, GAMMAS, LOSSES, READINGS, Curve
-from cfgd.reproduce.report.drawing import Panel, Panels, colour, decades, line
 
 Data = Mapping[str, Any]
 Draw = Callable[[Any, Data], None]

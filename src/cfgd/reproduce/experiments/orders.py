@@ -9,10 +9,10 @@ import numpy as np
 
 import cfgd
 from cfgd import theory
+from cfgd.page.drawing import Panel, decades, line, ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, whole
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
 
 DIMENSION, SAMPLES = 20, 100
 GAMMAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0)

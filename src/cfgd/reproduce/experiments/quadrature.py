@@ -7,6 +7,7 @@ from typing import Any
 
 from cfgd.data.network_functions import ALPHAS, FORMULAS, FUNCTIONS, SAMPLES, WIDTH
 from cfgd.data.network_starts import FAMILY
+from cfgd.page.drawing import Panel, ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.network_choice import RECORDED
 from cfgd.reproduce.experiments.network_panels import losses, name_losses
@@ -20,7 +21,6 @@ from cfgd.reproduce.experiments.network_runs import (
     work_of,
 )
 from cfgd.reproduce.report.claim import OURS, Claim
-from cfgd.reproduce.report.drawing import Panel, ramp
 
 GAMMAS = {"h1": 70.0, "h2": 10.0, "h3": -150.0}
 # the start and the readings that the four numbers of figure 7 choose

@@ -10,11 +10,11 @@ import numpy as np
 
 import cfgd
 from cfgd.data.random_least_squares import RandomLeastSquares, random_least_squares, smallest
+from cfgd.page.drawing import Panel, decades, line
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.conditional import ANY, drawn
 from cfgd.reproduce.experiments.solving import point, side_by_side, watched
 from cfgd.reproduce.report.claim import OURS, Claim
-from cfgd.reproduce.report.drawing import Panel, decades, line
 
 DIMENSION = 20
 GAMMAS = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)

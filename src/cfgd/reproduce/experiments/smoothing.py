@@ -12,9 +12,9 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 import cfgd
+from cfgd.page.drawing import Panel, line
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel, line
 
 ALPHA, BETA, TERMINAL = 0.66, 1.0, -1.0
 POINTS = (-2.7, 0.7)

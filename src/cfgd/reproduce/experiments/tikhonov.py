@@ -9,11 +9,11 @@ import numpy as np
 
 import cfgd
 from cfgd import theory
+from cfgd.page.drawing import Panel, decades, line, ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.conditional import ANY, drawn
 from cfgd.reproduce.experiments.solving import held, point, whole
 from cfgd.reproduce.report.claim import Claim
-from cfgd.reproduce.report.drawing import Panel, decades, line, ramp
 
 DIMENSION = 100
 GAMMAS = (0.0, 0.15, 0.25, 0.5, 0.75, 1.0, 10.0)

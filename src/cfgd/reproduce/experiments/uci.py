@@ -9,10 +9,10 @@ import numpy as np
 
 import cfgd
 from cfgd.data import gas
+from cfgd.page.drawing import Panel, colour, decades, line, ramp
 from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.solving import point, watched
 from cfgd.reproduce.report.claim import Claim, number
-from cfgd.reproduce.report.drawing import Panel, colour, decades, line, ramp
 
 CONDITION = 70_980
 REACHED = (1e-5, 2e-5, 5e-5, 1e-4)  # how near: the paper's number, and what a reader may allow

@@ -25,7 +25,7 @@ def story(parts: Sequence[Part]) -> list[str]:
     return [
         f"{len(holds)} of the {judged} sentences that could be judged hold{all_of}.",
         f"{several(some)} for some cases only{quoted(some)}.",
-        f"{several(fails, 'does not hold', 'do not hold')}{quoted(fails)}.",
+        f"{several(fails, 'fails', 'fail')}{quoted(fails)}.",
         f"{several(open_, 'is not comparable', 'are not comparable')}"
         + (f"; the paper does not give {'; '.join(missing)}." if missing else "."),
         " ".join(stories) or about_ours(parts),
@@ -47,7 +47,7 @@ def all_hold(part: Part) -> bool:
 
 
 def several(of: Found, one: str = "holds", more: str = "hold") -> str:
-    return f"{len(of) or 'None'} {one if len(of) == 1 else more}"
+    return f"{len(of) or 'None'} {one if len(of) <= 1 else more}"
 
 
 def quoted(of: Found) -> str:

@@ -114,18 +114,29 @@ def contours(
 
 def render(name: str, panels: Panels, data: Mapping[str, Any]) -> tuple[list[list[str]], bytes]:
     """The panels as rows of SVG texts, and all of them in one PNG."""
+    plt = _pyplot()
+    with plt.rc_context(STYLE):
+        png = _png(plt, panels, data)
+    return svgs(name, panels, data), png
+
+
+def svgs(name: str, panels: Panels, data: Mapping[str, Any]) -> list[list[str]]:
+    """The panels as rows of SVG texts."""
+    plt = _pyplot()
+    with plt.rc_context(STYLE):
+        return [
+            [_svg(plt, f"{name}-{i}-{j}", panel, data) for j, panel in enumerate(row)]
+            for i, row in enumerate(panels)
+        ]
+
+
+def _pyplot() -> Any:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    with plt.rc_context(STYLE):
-        png = _png(plt, panels, data)
-        rows = [
-            [_svg(plt, f"{name}-{i}-{j}", panel, data) for j, panel in enumerate(row)]
-            for i, row in enumerate(panels)
-        ]
-    return rows, png
+    return plt
 
 
 def _png(plt: Any, panels: Panels, data: Mapping[str, Any]) -> bytes:

@@ -1,0 +1,61 @@
+"""The fractional direction as transformations of optax: what composes with Adam composes with it.
+
+`scale_by_caputo` puts g + gamma D (x - c), c = x_{k - lag}, in place of the gradient g. `cfgd` is
+descent along it, `cfadam` Adam, `cfadamw` Adam with decoupled weight decay.
+
+>>> import jax, jax.numpy as jnp, optax
+>>> from cfgd.integrations.optax import cfadam
+>>> loss = lambda p: jnp.sum((p["a"] - 3.0) ** 2) + (p["b"] + 1.0) ** 2
+>>> params = {"a": jnp.zeros(2), "b": jnp.zeros(())}
+>>> optimizer = cfadam(0.1)
+>>> @jax.jit
+... def step(params, state):
+...     grads = jax.grad(loss)(params)
+...     updates, state = optimizer.update(grads, state, params, value_fn=loss)
+...     return optax.apply_updates(params, updates), state
+>>> state = optimizer.init(params)
+>>> for _ in range(300):
+...     params, state = step(params, state)
+>>> print(params["a"].round(3), params["b"].round(3))
+[3. 3.] -1.0
+
+With minibatches `value_fn` is the loss of the batch that the gradient is of, so that g and the
+curvature are of one function. The terminal does not know of batches: the memory is of parameters
+and not of gradients, so x - c is exact, whatever was drawn in between, and d is the fractional
+direction of the present batch's loss between two points that the run has visited. D alone is a
+mean over the batches at which it was refreshed.
+"""
+
+from cfgd.integrations.extras import needed
+
+needed("optax", "optax")
+
+from cfgd.integrations.optax.aliases import (  # noqa: E402
+    cfadam as cfadam,
+    cfadamw as cfadamw,
+    cfgd as cfgd,
+)
+from cfgd.integrations.optax.curvature import (  # noqa: E402
+    Exact as Exact,
+    GaussNewton as GaussNewton,
+    Given as Given,
+    Hutchinson as Hutchinson,
+    Quadrature as Quadrature,
+)
+from cfgd.integrations.optax.transform import (  # noqa: E402
+    CaputoState as CaputoState,
+    scale_by_caputo as scale_by_caputo,
+)
+
+__all__ = [
+    "CaputoState",
+    "Exact",
+    "GaussNewton",
+    "Given",
+    "Hutchinson",
+    "Quadrature",
+    "cfadam",
+    "cfadamw",
+    "cfgd",
+    "scale_by_caputo",
+]

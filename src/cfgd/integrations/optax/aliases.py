@@ -1,0 +1,105 @@
+"""Optimizers on the fractional direction, with the arguments of optax's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optax
+
+from cfgd.integrations.optax.transform import GAMMA, ONE, caputo
+
+
+def cfgd(
+    learning_rate: Any,
+    gamma: Any = GAMMA,
+    lag: int | np.integer = ONE,
+    *,
+    curvature: Any = "hutchinson",
+) -> optax.GradientTransformationExtraArgs:
+    """x_{k+1} = x_k - eta_k d_k with d_k of `scale_by_caputo`: `cfgd.AdaptiveTerminal`, on batches.
+
+    The state holds lag + 1 copies of the parameters.
+
+    >>> import jax, jax.numpy as jnp, optax
+    >>> from cfgd.integrations.optax import cfgd
+    >>> f = lambda x: 10 * x[0] ** 2 + x[1] ** 2
+    >>> optimizer = cfgd(0.06, gamma=-0.2, curvature=jnp.array([20.0, 2.0]))
+    >>> x = jnp.array([1.0, -10.0])
+    >>> state = optimizer.init(x)
+    >>> for _ in range(100):
+    ...     updates, state = optimizer.update(jax.grad(f)(x), state, x)
+    ...     x = optax.apply_updates(x, updates)
+    >>> print(f(x) < 1e-6)
+    True
+    """
+    return optax.chain(
+        caputo("cfgd", gamma, lag, curvature), optax.scale_by_learning_rate(learning_rate)
+    )
+
+
+def cfadam(
+    learning_rate: Any,
+    b1: Any = 0.9,
+    b2: Any = 0.999,
+    eps: Any = 1e-8,
+    gamma: Any = GAMMA,
+    lag: int | np.integer = ONE,
+    *,
+    curvature: Any = "hutchinson",
+    eps_root: Any = 0.0,
+    mu_dtype: Any = None,
+    nesterov: bool = False,
+) -> optax.GradientTransformationExtraArgs:
+    """CfAdam: Adam whose gradient is the fractional direction d of `scale_by_caputo`.
+
+    m = b1 m + (1 - b1) d and v = b2 v + (1 - b2) d^2, corrected for their start; x moves by
+    -eta m / (sqrt v + eps). The state holds lag + 3 copies of the parameters. The arguments that
+    `scale_by_caputo` does not have are those of `optax.adam`; gamma = 0 is `optax.adam`.
+
+    >>> import jax.numpy as jnp
+    >>> from cfgd.integrations.optax import Hutchinson, cfadam
+    >>> optimizer = cfadam(1e-3, gamma=-0.5, lag=2, curvature=Hutchinson(every=5))
+    >>> state = optimizer.init({"w": jnp.ones(3)})
+    >>> print(len(state[0].past))
+    2
+    """
+    return optax.chain(
+        caputo("cfadam", gamma, lag, curvature),
+        optax.scale_by_adam(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+
+def cfadamw(
+    learning_rate: Any,
+    b1: Any = 0.9,
+    b2: Any = 0.999,
+    eps: Any = 1e-8,
+    gamma: Any = GAMMA,
+    lag: int | np.integer = ONE,
+    *,
+    curvature: Any = "hutchinson",
+    weight_decay: Any = 1e-4,
+    mask: Any = None,
+    eps_root: Any = 0.0,
+    mu_dtype: Any = None,
+    nesterov: bool = False,
+) -> optax.GradientTransformationExtraArgs:
+    """`cfadam` with decoupled weight decay: eta weight_decay x is subtracted too, outside of d.
+
+    `mask` says which parameters decay, as in `optax.adamw`. lag + 3 copies of the parameters.
+
+    >>> import jax.numpy as jnp
+    >>> from cfgd.integrations.optax import cfadamw
+    >>> optimizer, x = cfadamw(0.1, curvature=1.0, weight_decay=0.5), jnp.ones(2)
+    >>> updates, state = optimizer.update(jnp.zeros(2), optimizer.init(x), x)
+    >>> print(updates)
+    [-0.05 -0.05]
+    """
+    return optax.chain(
+        caputo("cfadamw", gamma, lag, curvature),
+        optax.scale_by_adam(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov),
+        optax.add_decayed_weights(weight_decay, mask),
+        optax.scale_by_learning_rate(learning_rate),
+    )

@@ -1,0 +1,18 @@
+"""cfgd as a method of `scipy.optimize.minimize`, and a `least_squares` in SciPy's manner.
+
+>>> import scipy.optimize
+>>> from cfgd.integrations.scipy import auto
+>>> from scipy.optimize import rosen, rosen_der
+>>> found = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto)
+>>> print(found.x.round(6), found.success)
+[1. 1.] True
+"""
+
+from cfgd.integrations.scipy.methods import (
+    adaptive_order as adaptive_order,
+    adaptive_terminal as adaptive_terminal,
+    auto as auto,
+)
+from cfgd.integrations.scipy.residuals import least_squares as least_squares
+
+__all__ = ["adaptive_order", "adaptive_terminal", "auto", "least_squares"]

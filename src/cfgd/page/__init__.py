@@ -1,0 +1,1 @@
+"""How a report looks: one self-contained HTML file, light and dark, and its figures."""

@@ -1,0 +1,60 @@
+"""A lopsided table, and the same in every format."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv, feather
+
+
+def lopsided(rows=240, seed=0):
+    """Skewed columns of very different sizes, and a text with an uneven share of values."""
+    random = np.random.default_rng(seed)
+    small, large = random.exponential(1e-3, rows), random.normal(500, 80, rows)
+    # neither the first in the alphabet nor the first in the file is the most frequent
+    kind = random.choice(["b", "a", "c & d"], rows, p=[0.6, 0.25, 0.15])
+    eta = -2.2 + 300 * small + 4e-3 * large + 0.9 * (kind == "a") - 0.5 * (kind == "c & d")
+    return random, {"small": small, "kind": kind, "large": large}, eta
+
+
+def design(columns):
+    """Of the table above: b, the most frequent, is what others are compared with."""
+    kind = columns["kind"]
+    parts = [columns["small"], kind == "a", kind == "c & d", columns["large"]]
+    return np.column_stack([*parts, np.ones(len(kind))]).astype(float)
+
+
+def targets(loss, random, eta):
+    n = len(eta)
+    if loss == "squared":
+        return 40 + 7 * (eta + random.gumbel(size=n))
+    if loss == "huber":
+        return 40 + 7 * (eta + random.standard_t(1.5, size=n))
+    if loss == "poisson":
+        return random.poisson(np.exp(eta)).astype(float)
+    if loss == "gamma":
+        return random.gamma(1.5, np.exp(eta) / 1.5)
+    chance = 1 / (1 + np.exp(-2 * eta))
+    if loss == "logistic":
+        return np.where(random.random(n) < chance, "yes", "no")
+    third = np.where(random.random(n) < 0.3, "red", "green")
+    return np.where(random.random(n) < chance, "blue", third)
+
+
+def write(path, columns):
+    """By the ending of the name."""
+    if path.name.endswith(".npz"):
+        np.savez_compressed(path, **columns)
+        return path
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    if path.name.endswith(".parquet"):
+        pq.write_table(table, path, row_group_size=100)
+    elif path.name.endswith(".feather"):
+        feather.write_feather(table, path, chunksize=70)
+    elif path.name.endswith(".gz"):
+        with gzip.open(path, "wb") as file:
+            csv.write_csv(table, file)
+    else:
+        csv.write_csv(table, path)
+    return path
