@@ -27,6 +27,9 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+# no module of examples: src has a conftest, too, and a module of that name is there only once
+collect_ignore = ["conftest.py"]
+
 MOST_MEMORY = 1.5e9  # bytes of a worker; all programs of all tests are 3 GB
 
 
