@@ -84,11 +84,11 @@ def _secant_diagonal(D: Vector, pair: Pair) -> Vector:
     size = inner(pair.step, weighted)
 
     def updated() -> Vector:
-        new, less = change / pair.along, weighted / size
-        new *= change
+        less, more = weighted / size, change / pair.along
         less *= weighted
-        new -= less
-        new += D
+        more *= change
+        new = D - less
+        new += more
         return chosen(new.min() > 0, new, D)
 
     finite = pair.squares / chosen(pair.grew, pair.along, 1 + 0 * size) < np.inf

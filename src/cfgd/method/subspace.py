@@ -153,10 +153,8 @@ def best_direction(memory: Memory, g: Vector, P: Vector, step: Vector) -> Direct
     a = triangular_solved(R, (S @ g)[there])
     y, known = Y[memory.last], memory.along > 0
     eta = chosen(known, memory.along / chosen(known, inner(y, y / P), one), one)
-    p = a[back] @ Y  # on the host in place from here on: a run holds forty vectors, and no more
-    p -= g
-    p *= -eta
-    p /= P
+    p = g - a[back] @ Y
+    p *= eta / P  # on the host in place: it has as many vectors as it needs already
     b = triangular_solved(R, R.diagonal() * a - (Y @ p)[there], transposed=True)
     p += b[back] @ S
     p = branch(memory.flat, lambda: _lengthened(p, P, step), lambda: p)
