@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import shutil
 import struct
 import subprocess
 import sys
@@ -16,23 +15,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from browser import command
 from cfgd.cli import app
 from cfgd.page.drawing import Panel
 from cfgd.reproduce.experiment import Record
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.report.claim import Claim
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 def cfgd(*arguments: str) -> tuple[int, str]:
@@ -189,10 +177,7 @@ def test_the_core_does_not_import_the_extras() -> None:
 
 @pytest.fixture
 def browse(tmp_path: Path, report: Path) -> list[str]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium; `apt-get install chromium` brings it")
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    return [CHROMIUM, *FLAGS, profile, (report / "index.html").as_uri()]
+    return command(report / "index.html", tmp_path)
 
 
 def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) -> None:

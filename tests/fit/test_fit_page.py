@@ -1,29 +1,17 @@
 """The report, in a browser: figures and tables, light and dark, and on a phone."""
 
 import re
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
 from fit_tables import lopsided, targets, write
 
+from browser import command
 from cfgd.fit.console import show
 from cfgd.fit.page import page
 from cfgd.fit.run import Asked, Meter, fit
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--allow-file-access-from-files",  # for the page that looks at the report
-)
 # what an attacker, or a sloppy spreadsheet, may call a column, a label or a target
 NASTY = '$x^{$ <script>document.title="caught"</script> & "q" \x1b[2J _ ü 漢'
 LONG = "a_name_without_any_space_in_it_" * 6
@@ -64,12 +52,10 @@ def folder(done, tmp_path_factory):
 
 
 def browse(folder, file, *flags):
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium; `apt-get install chromium` brings it")
-    profile = f"--user-data-dir={folder / 'profile'}"
-    uri = (folder / file).as_uri()
-    command = [CHROMIUM, *FLAGS, profile, *flags, "--dump-dom", uri]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    # the page that looks at the report reads it
+    flags = ("--allow-file-access-from-files", *flags, "--dump-dom")
+    opened = [*command(folder / file, folder), *flags]
+    return subprocess.run(opened, capture_output=True, text=True, timeout=60).stdout
 
 
 def test_the_page_shows_its_figures_and_tables_in_a_browser(folder, done):
