@@ -600,8 +600,8 @@ def no_work(monkeypatch):
     def chunk(*args):
         raise AssertionError("work was done")
 
-    def guarded(fn, *parts):
-        return chunk if fn.__name__ == "chunk" else bind(fn, *parts)
+    def guarded(fn, *parts, **kind):
+        return chunk if fn.__name__ == "chunk" else bind(fn, *parts, **kind)
 
     monkeypatch.setattr("cfgd.solve.inside.bind", guarded)
     monkeypatch.setattr("cfgd.solve.outside.Outside.__call__", chunk)

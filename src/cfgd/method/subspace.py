@@ -35,7 +35,7 @@ def is_small(d: int) -> bool:
 
 
 # of the newest row of a ring: the rows oldest first, and the place of each row in that order
-ROWS = np.arange(TERMINALS)
+ROWS = np.arange(TERMINALS, dtype=np.int32)  # in either precision
 OLDEST_FIRST = (ROWS[:, None] + 1 + ROWS) % TERMINALS
 PLACES = (ROWS - 1 - ROWS[:, None]) % TERMINALS
 

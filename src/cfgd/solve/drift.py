@@ -43,10 +43,12 @@ def refreshed(
     due = ((k % REFRESH < loop.block) & (k >= loop.block)) | jnp.any(reached)
     look = loop.over_runs(partial(_look_again, objective, tolerance))
 
-    def as_it_is(method: Method, state: State, reached: Flags) -> tuple[State, Reals]:
-        return state, jnp.full(reached.shape, jnp.inf, state.point.x.dtype)
-
-    state, norm2 = jax.lax.cond(due, look, as_it_is, method, state, reached)
+    # a loop of one turn or none: a condition has no place in a native function
+    state, norm2, _ = jax.lax.while_loop(
+        lambda at: at[2],
+        lambda at: (*look(method, at[0], reached), jnp.zeros((), bool)),
+        (state, jnp.full(reached.shape, jnp.inf, state.point.x.dtype), due),
+    )
     return state, due, norm2
 
 

@@ -18,7 +18,7 @@ from cfgd.types import Points
 class Inside:
     def __init__(self, loop: Loop, objective: Objective, method: Method) -> None:
         self.loop, self.objective, self.method = loop, objective, method
-        self.chunk = bind(chunk, loop, objective, method)
+        self.chunk = bind(chunk, loop, objective, method, loops=True)
 
     def begin(self, start: Points, goal: Goal) -> tuple[Carry, Rows]:
         """The carry and the row of iteration 0."""

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 
 from cfgd.precision import is_array
+from cfgd.solve.native import native
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,16 +22,17 @@ OPTIONS = {"xla_cpu_use_fusion_emitters": False}
 _programs: dict[Any, Any] = {}
 
 
-def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
+def bind(fn: Callable[..., R], *parts: Any, loops: bool = False) -> Callable[..., R]:
     """fn(*parts, ...), compiled once for all parts that differ in the numbers of their arrays only.
 
     Functions among the parts are not kept alive: a lambda that captures data may go, and its
-    program goes with it.
+    program goes with it. What `loops`, and has its data on one device, may become native.
     """
     leaves, treedef = jax.tree.flatten(parts)
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
-    key = fn, treedef, fixed
+    loops = loops and not any(map(_is_spread, arrays))
+    key = fn, treedef, fixed, loops
     if key not in _programs:
 
         def run(arrays: list[Any], *args: Any) -> R:
@@ -39,15 +41,16 @@ def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
             return fn(*jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        _programs[key] = _Program(run)
+        _programs[key] = _Program(run, loops)
     return partial(_programs[key], arrays)
 
 
 class _Program:
     """A jitted function; its options are for a program that stands alone."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.alone, self.inside = jax.jit(fn, compiler_options=OPTIONS), jax.jit(fn)
+    def __init__(self, fn: Callable[..., Any], loops: bool) -> None:
+        self.fn, self.inside, self.loops = fn, jax.jit(fn), loops
+        self.alone = jax.jit(native(fn) if loops else fn, compiler_options=OPTIONS)
 
     def __call__(self, *args: Any) -> Any:
         try:
@@ -55,7 +58,21 @@ class _Program:
         except ValueError as error:
             if "compiler_options" not in str(error):
                 raise
-        return self.inside(*args)
+            return self.inside(*args)
+        except jax.errors.JaxRuntimeError:
+            # this version of XLA has a function of the user's no place for in a native loop
+            if not self.loops:
+                raise
+        self.__init__(self.fn, loops=False)  # type: ignore[misc]
+        return self(*args)
+
+
+def _is_spread(array: Any) -> bool:
+    return (
+        isinstance(array, jax.Array)
+        and not isinstance(array, jax.core.Tracer)
+        and len(array.sharding.device_set) > 1
+    )
 
 
 class _Strong:
