@@ -11,7 +11,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 # Nothing of another environment leaks in.
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
