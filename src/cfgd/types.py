@@ -30,6 +30,7 @@ Number: TypeAlias = Scalar | float  # what may be known before tracing
 Etas: TypeAlias = Float[Computed, " n *d"]  # candidates, numbers or one for each coordinate
 Heights: TypeAlias = Float[Computed, " n"]  # the values at them
 Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
+Offset: TypeAlias = Float[Computed, " offset"]  # to be added to a vector: one like it, or a zero
 DType: TypeAlias = np.dtype[Any]  # of an array
 Column: TypeAlias = Float[Array | np.ndarray, " n"]
 Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # a number for each sample

@@ -251,6 +251,42 @@ def test_a_start_at_a_saddle_is_left():
     assert np.linalg.eigvalsh(hessian)[0] > 0
 
 
+T = np.linspace(0, 4, 30)
+TARGET = 2 * np.exp(-0.5 * T) - np.exp(-2.0 * T)
+
+
+def two_exponentials(b):
+    return jnp.sum((b[0] * jnp.exp(-b[2] * T) + b[1] * jnp.exp(-b[3] * T) - TARGET) ** 2)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.5])
+def test_a_flat_valley_is_looked_along(part):
+    """Two terms that have become one: a minimum here, and a saddle further along the valley."""
+    one = cfgd.minimize(lambda b: jnp.sum((b[0] * jnp.exp(-b[1] * T) - TARGET) ** 2), [1.0, 0.3])
+    height, rate = one.x
+    merged = np.array([part * height, (1 - part) * height, rate, rate])
+    with jax.enable_x64(True):
+        curvatures = np.linalg.eigvalsh(jax.hessian(two_exponentials)(merged))
+    assert abs(curvatures[0]) < 1e-6 < 1e-3 < curvatures[1]
+    # of two ways to leave, one leads to the minimum, the other to a valley without end
+    alone = cfgd.minimize(two_exponentials, merged, max_iterations=500)
+    assert alone.value < one.value / 2
+    compiled = cfgd.sweep(two_exponentials, merged, [cfgd.Auto()] * 2, max_iterations=500)
+    assert max(compiled.value) < one.value / 2
+
+
+def test_a_valley_that_is_flat_all_along_is_a_minimum():
+    """The point is that of before the look: nothing was gained."""
+
+    def valley(x):
+        return (x[0] + x[1] - 1) ** 2 + (x[2] - 2) ** 2 + (x[0] + x[1]) ** 2 * x[2] ** 2
+
+    ends = cfgd.minimize(valley, [3.0, 1.0, 1.0], record={"x": lambda x: x})
+    assert ends.status.name == "converged"
+    np.testing.assert_array_equal(ends.x, ends.history["x"][-1])
+    assert abs(ends.x[0] - ends.x[1] - 2) < 1e-6  # as at the start: no step moves along the valley
+
+
 class Mixed(eqx.Module):
     """Five kinds of smooth functions of s * x, convex and not, bounded below."""
 

@@ -11,12 +11,15 @@ from cfgd.either import branch, chosen, smaller, space
 from cfgd.method.probe import noise
 from cfgd.method.scaling import first_step, furthest
 from cfgd.method.subspace import best_direction, looked_direction
-from cfgd.method.trial import AWAY, Around, Trial
+from cfgd.method.trial import AWAY, Around, Trial, no_offset
 from cfgd.objective.base import Objective
-from cfgd.types import Flag, Number, Scalar, Vector
+from cfgd.types import Flag, Number, Offset, Scalar, Vector
 
 # a valley along which x has grown by this factor is taken to lead to infinity
 FAR = 1e2
+# how far to look along a valley that is flat, as a part of the size of x: a minimum here may be a
+# saddle there, as where two terms of a sum have become one and the same
+ASIDE = 2.0
 
 
 class Plan(NamedTuple):
@@ -25,6 +28,7 @@ class Plan(NamedTuple):
     trial: Trial
     quiet: Flag  # it promises no more than the tolerance
     endless: Flag  # it leads to infinity
+    flat: Vector  # a direction without curvature to look along, or zero
 
 
 def plan_of_steps(
@@ -51,22 +55,35 @@ def plan_of_steps(
         lambda: is_quiet(around, p, slope / 2, size_of(p, P), tolerance),
         lambda: near,
     )
-    return Plan(trial, quiet, near & ~near)
+    return Plan(trial, quiet, near & ~near, 0 * p)
 
 
-def plan_of_probes(around: Around, near: Flag, tolerance: Number) -> Plan:
-    """Newton's step of the curvature around the point, and whether it promises anything."""
+def plan_of_probes(
+    around: Around, near: Flag, tolerance: Number, aside: Offset | None = None
+) -> Plan:
+    """Newton's step of the curvature around the point, or `aside`, and whether it promises much."""
     memory, point, start, P = around
     g, x, xp, size = point.gradient, point.x, space(point.x), around.size()
     far = abs(x) > FAR * (abs(start.x) + xp.sqrt((start.x**2).mean()))
     far = far & (start.x != 0).any()
     found = looked_direction(memory, g, P, size, noise(g), far)
     leaves, one = near & (found.least < 0), 0 * size + 1
-    p = chosen(leaves, chosen(size > 0, size, one) * found.downwards, found.p)
+    size = chosen(size > 0, size, one)
+    p = chosen(leaves, size * found.downwards, found.p)
     p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
     trial = _trial(around, p, inner(g, p), one, one, 0 * one, leaves)
+    if aside is not None:
+        trial = trial._replace(aside=chosen(leaves, aside, 0 * aside))
     quiet = is_quiet(around, p, found.decrease, found.length, tolerance)
-    return Plan(trial, quiet, ~(found.length < np.inf))
+    return Plan(trial, quiet, ~(found.length < np.inf), _aside(around, size * found.flat))
+
+
+def _aside(around: Around, flat: Vector) -> Vector:
+    """As far along a flat valley as its scaled size says, and as x is large."""
+    x, x0, xp = around.point.x, around.start.x, space(flat)
+    sizes = abs(x) + xp.sqrt(xp.maximum(inner(x, x), inner(x0, x0)) / x.size)
+    furthest = (abs(flat) / xp.where(sizes > 0, sizes, 1)).max()
+    return ASIDE * flat / xp.maximum(furthest, 1) * (sizes > 0).all()
 
 
 def _trial(
@@ -81,7 +98,7 @@ def _trial(
     none = 0 * around.memory.newest
     part = smaller(furthest(around.point.x, around.start.x, p), reach)
     t = chosen(leaves, reach, part)  # at a saddle the size of x may say nothing
-    return Trial(p, slope, t, none, eta, gamma, none - 1, leaves)
+    return Trial(p, slope, t, none, eta, gamma, none - 1, leaves, no_offset(p))
 
 
 def is_quiet(

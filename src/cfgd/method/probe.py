@@ -9,10 +9,10 @@ import numpy as np
 from cfgd.algebra import eps_of, inner, size as size_of
 from cfgd.either import branch, chosen, made, on_host, put, repeat, smaller, space
 from cfgd.method.subspace import TERMINALS, Memory, is_small
-from cfgd.method.trial import Around, Start, Trial
+from cfgd.method.trial import Around, Start, Trial, no_offset
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.types import Count, Flag, Vector
+from cfgd.types import Count, Flag, Offset, Vector
 
 
 def probes(d: int) -> int:
@@ -36,10 +36,16 @@ def probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memor
     return memory.plus(row, sign * step, sign * change)
 
 
-def next_probe(around: Around, first: Flag, last: Count) -> tuple[Memory, Trial]:
-    """The memory, empty before the `first` probe, and the probe after the `last` one."""
+def next_probe(
+    around: Around, first: Flag, last: Count, aside: Offset | None = None
+) -> tuple[Memory, Trial]:
+    """The memory, empty before the `first` probe, and the probe after the `last` one.
+
+    Of two along a coordinate, what both have `aside` of x does not count.
+    """
     memory = branch(first, around.memory.emptied, lambda: around.memory)
-    return memory, _probe(memory, around, chosen(first, 0 * last, last + 1))
+    trial = _probe(memory, around, chosen(first, 0 * last, last + 1))
+    return memory, trial if aside is None else trial._replace(aside=aside)
 
 
 def _probe(memory: Memory, around: Around, number: Count) -> Trial:
@@ -58,7 +64,8 @@ def _probe(memory: Memory, around: Around, number: Count) -> Trial:
         p = put(xp.zeros_like(x), j, chosen(number % 2 == 0, -ahead, ahead))
     else:
         p = -(eps**0.5) * typical * _krylov(memory, around, number)
-    return Trial(p, 0 * one, one, 0 * number, one * np.nan, one * np.nan, number, size < 0)
+    none, unknown = 0 * number, one * np.nan
+    return Trial(p, 0 * one, one, none, unknown, unknown, number, size < 0, no_offset(p))
 
 
 def _krylov(memory: Memory, around: Around, number: Count) -> Vector:

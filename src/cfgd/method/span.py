@@ -19,7 +19,7 @@ from cfgd.method.plan import plan_of_probes, plan_of_steps
 from cfgd.method.probe import next_probe, probed, probes
 from cfgd.method.scaling import new_scaling, probed_scaling
 from cfgd.method.subspace import TERMINALS, Memory, Pair, is_small
-from cfgd.method.trial import Around, Start, Trial, judged, shorter
+from cfgd.method.trial import Around, Start, Trial, judged, no_offset, shorter
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Count, Flag, Number, Scalar, Vector
@@ -47,6 +47,7 @@ class SpanState(State):
     looked: Flag  # the memory is of probes around the point
     stuck: Flag  # no step helps: the probes have the last word
     asked: Scalar  # |g|^2 where probes last showed that there is more to gain
+    sides: Count  # of a flat valley that were looked at
     idle: Count  # iterations without progress
     blind: Count  # iterations since the curvature was looked at
     least: Scalar  # |g|^2 so far
@@ -84,7 +85,9 @@ class Span(Method):
             return xp.full(shape, value, dtype)[()]
 
         d, none, no = x0.size, of(0, dtype=np.int32), of(False, dtype=bool)
-        trial = Trial(of(0, d), of(0), of(0), none, of(np.nan), of(np.nan), none - 1, no)
+        trial = Trial(
+            of(0, d), of(0), of(0), none, of(np.nan), of(np.nan), none - 1, no, no_offset(x0)
+        )
         return made(
             SpanState,
             k=none - 1,
@@ -100,6 +103,7 @@ class Span(Method):
             looked=no,
             stuck=no,
             asked=of(np.inf),
+            sides=none,
             idle=none,
             blind=none,
             least=of(np.inf),
@@ -127,7 +131,8 @@ def _told(
 ) -> tuple[SpanState, Info]:
     """The state after a look at where the trial leads."""
     trial, old = state.trial, state.point
-    at = objective.at(old.x - trial.t * trial.p)
+    x = old.x - trial.t * trial.p
+    at = objective.at(x + trial.aside if is_small(x.size) else x)
     norm2 = inner(at.gradient, at.gradient)
     finite = (abs(at.value) < np.inf) & (norm2 < np.inf)
     first, stepping = state.k < 0, trial.probe < 0
@@ -204,6 +209,7 @@ def _accepted(
         looked=idle < 0,
         stuck=stuck,
         asked=state.asked,
+        sides=0 * state.sides,
         idle=idle,
         blind=blind,
         least=smaller(norm2, state.least),
@@ -247,15 +253,18 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
 
     def again() -> tuple[SpanState, Count]:
         around = Around(memory, point, start, state.scaling)
-        rest, next_trial = next_probe(around, ~seen_all & seen_all, trial.probe)
+        rest, next_trial = next_probe(around, ~seen_all & seen_all, trial.probe, trial.aside)
         return replaced(state, memory=rest, trial=next_trial), ending()
 
     def all_seen() -> tuple[SpanState, Count]:
         scaling = probed_scaling(objective, state.scaling, memory)
         around = Around(memory, point, start, scaling)
-        near = norm2 <= look.floor
-        plan = plan_of_probes(around, near, look.tolerance)
-        end = state.idle >= TOO_IDLE
+        home = state.sides == 0
+        near = (norm2 <= look.floor) | ~home
+        plan = plan_of_probes(around, near, look.tolerance, trial.aside)
+        idle = chosen(plan.trial.leaves & ~home, 0 * state.idle, state.idle)  # a way out is new
+        end = idle >= TOO_IDLE
+        done = ~plan.trial.leaves & ((plan.quiet & (near | state.stuck)) | ~home)
         after = replaced(
             state,
             memory=memory.settled(),
@@ -264,14 +273,22 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
             trial=plan.trial,
             looked=end | ~end,
             asked=norm2,
+            idle=idle,
             blind=0 * state.blind,
         )
         steep = _steep(norm2, start) & (point.value < start.value)
-        return after, ending(
-            unbounded=end & steep,
-            converged=plan.quiet & ~plan.trial.leaves & (near | state.stuck),
-            stalled=end,
-        )
+        ends = ending(unbounded=end & steep, converged=done, stalled=end)
+        if not is_small(at.x.size):
+            return after, ends
+        aside = chosen(home, plan.flat, -trial.aside)
+        more = done & (state.sides < 2) & (aside != 0).any()
+
+        def look_aside() -> tuple[SpanState, Count]:
+            rest, next_trial = next_probe(around, more, trial.probe, aside)
+            sides = state.sides + 1
+            return replaced(state, memory=rest, trial=next_trial, sides=sides), ending()
+
+        return branch(more, look_aside, lambda: (after, ends))
 
     after, ends = branch(seen_all, all_seen, again)
     return after, _info(after, ends, state.k < 0)

@@ -181,6 +181,7 @@ class Looked(NamedTuple):
     length: Scalar  # of the step that it promises, in the norm of P
     least: Scalar  # curvature, as a part of the largest one; negative at a saddle
     downwards: Vector  # the direction of the least curvature, of length one in the norm of P
+    flat: Vector  # one without any curvature, or zero
 
 
 def looked_direction(
@@ -220,4 +221,6 @@ def looked_direction(
     endless = (~known & (xp.where(far, P * ways**2, 0).sum(1) > 0.1)).any()
     length = chosen(endless, 0 * largest + np.inf, xp.sqrt(inner(most, most)))
     decrease = chosen(length < np.inf, inner(slopes, most) / 2, 0 * largest + np.inf)
-    return Looked(p, decrease, length, least, downwards)
+    unknown = ~known & ((P * ways**2).sum(1) > 0.5)
+    flat = unknown.any() * ways[unknown.argmax()]
+    return Looked(p, decrease, length, least, downwards, flat)

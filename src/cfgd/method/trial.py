@@ -8,16 +8,16 @@ import numpy as np
 
 from cfgd.algebra import eps_of, inner, size as size_of
 from cfgd.either import branch, chosen, smaller, space
-from cfgd.method.subspace import Memory
+from cfgd.method.subspace import Memory, is_small
 from cfgd.objective.line import Point
-from cfgd.types import Count, Flag, Number, Scalar, Vector
+from cfgd.types import Count, Flag, Number, Offset, Scalar, Vector
 
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
 
 
 class Trial(NamedTuple):
-    """The next point to look at, x - t p, and why."""
+    """The next point to look at, x + aside - t p, and why."""
 
     p: Vector
     slope: Scalar  # <g, p>
@@ -27,6 +27,12 @@ class Trial(NamedTuple):
     gamma: Scalar
     probe: Count  # its number, or -1 for a step
     leaves: Flag  # it follows negative curvature away from a saddle
+    aside: Offset  # zero, unless a flat valley is looked along
+
+
+def no_offset(x: Vector) -> Offset:
+    """Nothing beside x; in few dimensions, where there may be something, a vector."""
+    return space(x).zeros(x.size if is_small(x.size) else 1, x.dtype)
 
 
 class Start(NamedTuple):
