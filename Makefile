@@ -9,6 +9,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TORCH := .venv/.torch
 
 # Nothing of another environment leaks in.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -17,7 +18,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 .PHONY: test lint slow demo bench clean
 
-test: lint
+test: lint $(TORCH)
 	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
@@ -25,7 +26,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 
-slow: $(READY)
+slow: $(READY) $(TORCH)
 	$(BIN)/python -m pytest -n 2 -m slow
 
 demo: $(READY)
@@ -37,6 +38,12 @@ bench: $(READY)
 
 $(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# the tests of the PyTorch integration are skipped without it
+$(TORCH): pyproject.toml | $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-torch]' || \
+		echo 'PyTorch could not be installed: its tests will be skipped' >&2
 	@touch $@
 
 $(BIN)/python:

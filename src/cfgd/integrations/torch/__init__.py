@@ -26,9 +26,12 @@ batches before one step, each observed, have their curvatures added up as their 
 *A negative gamma*, as the default, goes on in the direction of the last steps, the more so the
 larger the curvature: momentum lr |gamma| D, which on a separable quadratic must stay below 1.
 
-JAX is not imported. With several processes give `curvature`: each would measure its own. A model
-that torch has compiled has no second derivatives, as torch says itself: give `curvature`, or
-compile later. A step is never compiled.
+*All of the data at once*: `minimize(model, loss, data)` hands a model to the core's `Auto`, which
+is the one thing here that imports JAX.
+
+JAX is not imported otherwise. With several processes give `curvature`: each would measure its own.
+A model that torch has compiled has no second derivatives, as torch says itself: give `curvature`,
+or compile later. A step is never compiled.
 """
 
 from cfgd.integrations.extras import needed
@@ -37,5 +40,6 @@ needed("torch", "torch")
 
 from cfgd.integrations.torch.adam import CFAdam as CFAdam, CFAdamW as CFAdamW  # noqa: E402
 from cfgd.integrations.torch.descent import CFGD as CFGD  # noqa: E402
+from cfgd.integrations.torch.full_batch import minimize as minimize  # noqa: E402
 
-__all__ = ["CFGD", "CFAdam", "CFAdamW"]
+__all__ = ["CFGD", "CFAdam", "CFAdamW", "minimize"]

@@ -1,0 +1,162 @@
+"""A torch model on all of its data at once, by the core."""
+
+import re
+
+import numpy as np
+import pytest
+
+import cfgd
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'cfgd[torch]'")
+
+from cfgd.integrations.torch import full_batch, minimize  # noqa: E402
+
+random = np.random.default_rng(5)
+X = random.normal(size=(30, 3)) * [1.0, 5.0, 0.2]
+Y = X @ [[2.0, -1.0], [0.5, 0.0], [-3.0, 4.0]] + [0.3, -0.7] + 0.1 * random.normal(size=(30, 2))
+DATA = torch.tensor(X), torch.tensor(Y)
+
+
+def line():
+    torch.manual_seed(3)
+    return torch.nn.Linear(3, 2).double()
+
+
+def network(width=6, dtype=torch.float64):
+    torch.manual_seed(1)
+    layers = torch.nn.Linear(1, width), torch.nn.Tanh(), torch.nn.Linear(width, 1)
+    return torch.nn.Sequential(*layers).to(dtype)
+
+
+def absolute(outputs, targets):
+    return torch.sqrt((outputs - targets) ** 2 + 1e-3).mean()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [torch.nn.MSELoss(), torch.nn.functional.mse_loss, torch.nn.MSELoss(reduction="sum")],
+    ids=["module", "function", "sum"],
+)
+def test_a_linear_model_is_least_squares(loss):
+    model = line()
+    solution = minimize(model, loss, DATA)
+    assert solution.success
+    exact = np.linalg.lstsq(np.c_[X, np.ones(30)], Y, rcond=None)[0]
+    np.testing.assert_allclose(model.weight.detach().T, exact[:3], rtol=1e-7)
+    np.testing.assert_allclose(model.bias.detach(), exact[3], rtol=1e-7)
+    assert solution.value == pytest.approx(loss(model(DATA[0]), DATA[1]).item(), rel=1e-12)
+    assert "Tikhonov" in repr(solution)
+
+
+def test_another_loss_is_that_of_the_same_function_in_jax():
+    import jax.numpy as jnp
+
+    model = line()
+    x0 = torch.nn.utils.parameters_to_vector(model.parameters()).detach().numpy().copy()
+
+    def f(v):
+        outputs = jnp.asarray(X) @ v[:6].reshape(2, 3).T + v[6:]
+        return jnp.mean(jnp.sqrt((outputs - Y) ** 2 + 1e-3))
+
+    ours, core = minimize(model, absolute, DATA), cfgd.minimize(f, x0)
+    assert ours.success
+    assert core.success
+    assert ours.value == pytest.approx(core.value, rel=1e-9)
+    np.testing.assert_allclose(ours.x, core.x, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(
+        torch.nn.utils.parameters_to_vector(model.parameters()).detach().numpy(), ours.x
+    )
+
+
+def test_a_large_jacobian_is_not_made(monkeypatch):
+    monkeypatch.setattr(full_batch, "MOST_ENTRIES", 10)
+    solution = minimize(line(), torch.nn.MSELoss(), DATA)
+    assert solution.success
+    assert "span" in repr(solution)
+
+
+def test_frozen_parameters_buffers_and_precision_stay():
+    model = network(dtype=torch.float32)
+    model[0].bias.requires_grad_(False)
+    before = model[0].bias.clone()
+    z = torch.linspace(-1, 1, 25)[:, None]
+    solution = minimize(model, torch.nn.MSELoss(), (z, torch.sin(2 * z)), max_iterations=40)
+    assert solution.x.size == 6 + 6 + 1
+    torch.testing.assert_close(model[0].bias, before, rtol=0, atol=0)
+    assert model[0].weight.dtype == torch.float32
+    assert all(p.grad is None for p in model.parameters())
+    assert float(((model(z) - torch.sin(2 * z)) ** 2).mean()) < 1e-3
+
+
+def test_several_inputs_and_options():
+    class Product(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+
+        def forward(self, a, b):
+            return self.w[0] * a + self.w[1] * a * b
+
+    a, b = torch.tensor(X[:, 0]), torch.tensor(X[:, 1])
+    model, seen = Product(), []
+    solution = minimize(
+        model, torch.nn.MSELoss(), ((a, b), 3 * a - 0.5 * a * b), callback=lambda _: seen.append(1)
+    )
+    assert solution.success
+    assert seen
+    np.testing.assert_allclose(solution.x, [3, -0.5], rtol=1e-7)
+
+
+class Penalised:
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, outputs, targets):
+        return ((outputs - targets) ** 2).mean() + self.model.weight.square().sum()
+
+
+def frozen():
+    return line().requires_grad_(False)
+
+
+def mixed():
+    model = network()
+    model[0].float()
+    return model
+
+
+def noisy():
+    return torch.nn.Sequential(line(), torch.nn.Dropout(0.5))
+
+
+MSE = torch.nn.MSELoss()
+MODEL = line()
+BAD = {
+    "no model": (np.sin, MSE, DATA, "`minimize(model=...)` must be a torch.nn.Module, got ufunc."),
+    "no loss": (MODEL, 3, DATA, "(loss=...)` must be a function of outputs and targets, got 3."),
+    "one tensor": (MODEL, MSE, DATA[0], "must be `(inputs, targets)`, the inputs a tensor or a "),
+    "three parts": (MODEL, MSE, (*DATA, 1), "or a tuple of tensors, got 3 parts."),
+    "frozen": (frozen(), MSE, DATA, "have parameters that require a gradient, got none."),
+    "mixed": (mixed(), MSE, DATA, "must have its parameters in one precision and place, got ["),
+    "noise": (noisy(), absolute, DATA, "must give the same numbers every time: `model.eval()`"),
+    "many numbers": (
+        MODEL, torch.nn.MSELoss(reduction="none"), DATA,
+        "`minimize(loss=...)` must return a tensor of one number, got (30, 2).",
+    ),
+    "a number": (MODEL, lambda o, t: 1.0, DATA, "return a tensor of one number, got float."),
+    "a penalty": (MODEL, Penalised(MODEL), DATA, "through the outputs of the model alone"),
+    "shapes": (MODEL, MSE, (DATA[0], DATA[1][:, :1]), "the shape of the model's output, (30, 2)"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_one_sentence_before_any_work(case):
+    model, loss, data, says = BAD[case]
+    with pytest.raises(ValueError, match=re.escape(says)):
+        minimize(model, loss, data)
+
+
+def test_what_is_wrong_inside_of_the_model_comes_out_as_it_is():
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        minimize(line(), MSE, (DATA[0][:, :2], DATA[1]))
