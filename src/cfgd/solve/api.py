@@ -31,6 +31,8 @@ def minimize(
     every: int = 1,
     callback: Callable[[Solution], Any] | None = None,
     progress: bool = False,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
     throw: bool = False,
 ) -> Solution:
     """Minimise an objective or any JAX function from x0, a number, an array or a pytree.
@@ -49,6 +51,11 @@ def minimize(
     "gamma" of the numbers that the method chose for its last step (NaN at iteration 0).
     `progress=True` shows a live line. float64 data is solved in float64, whatever JAX is
     configured to.
+
+    `checkpoint` names a file that is written every `checkpoint_every` seconds and at the end: the
+    same call goes on from it bit for bit, however the run was stopped, and where it has ended, from
+    there if `max_iterations` or `time_limit` leave room. A file of another problem, method or
+    version is refused; the one before it is kept beside it and used where the last is damaged.
 
     Data in `args` is passed to the function, f(x, *args): other data of the same shapes does not
     compile again.
@@ -76,6 +83,8 @@ def minimize(
             every=every,
             callback=callback,
             progress=progress,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
         method = Auto() if method is None else method
         posed = problem(options, as_objective("minimize", objective, args), x0, method, swept=False)
@@ -99,6 +108,8 @@ def sweep(
     every: int = 1,
     callback: Callable[[Solution], Any] | None = None,
     progress: bool = False,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Many settings of one method from x0, as one batched computation.
 
@@ -107,7 +118,7 @@ def sweep(
     for each coordinate). For an objective of d coordinates x0 may be (settings, d): one start for
     each setting, and with one setting of a method, such as `Auto()`, as many runs as starts. Every
     field of the returned `Solution` has a leading axis of settings, the history's entries too,
-    except `iteration`.
+    except `iteration`. The keywords are those of `minimize`, `checkpoint` among them.
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
@@ -129,6 +140,8 @@ def sweep(
             every=every,
             callback=callback,
             progress=progress,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
         )
         posed = problem(options, as_objective("sweep", objective, args), x0, methods, swept=True)
         return Run(options, posed, interrupt, began).go()

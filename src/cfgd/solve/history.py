@@ -73,6 +73,20 @@ class History:
         self.labels = [np.zeros(1, int)]
         self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
 
+    @classmethod
+    def of(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
+        """What `kept` gave."""
+        history = cls({})
+        history.labels, history.parts = [labels], [rows]
+        return history
+
+    def kept(self) -> tuple[np.ndarray, dict[str, Any]]:
+        """The iterations, and the entries over them."""
+        rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
+        # a callback asks often: what is joined stays joined
+        self.parts, self.labels = [rows], [np.concatenate(self.labels)]
+        return self.labels[0], rows
+
     def add(self, rows: dict[str, Any], labels: np.ndarray) -> None:
         if not len(labels):
             return
@@ -83,9 +97,7 @@ class History:
 
     def joined(self, batched: bool) -> dict[str, np.ndarray]:
         """The entries over iterations; for a sweep, settings first."""
-        rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
-        # a callback asks often: what is joined stays joined
-        self.parts, self.labels = [rows], [np.concatenate(self.labels)]
+        labels, rows = self.kept()
         if batched:
             rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
-        return {"iteration": self.labels[0], **rows}
+        return {"iteration": labels, **rows}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from cfgd import _check
@@ -29,6 +31,8 @@ class Options:
     every: int
     callback: Callable[[Solution], Any] | None
     progress: bool
+    checkpoint: Any = None
+    checkpoint_every: Any = 60.0
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)  # the checked ones, in place of the given
@@ -41,10 +45,10 @@ class Options:
                 self._at_least_0("gradient_tolerance", self.gradient_tolerance),
             )
         if self.time_limit is not None:
-            limit = _check.positive(self.owner, "time_limit", self.time_limit)
-            if limit.ndim != 0:
-                _check.fail(self.owner, "time_limit", "be one number", f"shape {limit.shape}")
-            put("time_limit", float(limit))
+            put("time_limit", self._seconds("time_limit", self.time_limit))
+        put("checkpoint_every", self._at_least_0("checkpoint_every", self.checkpoint_every))
+        if self.checkpoint is not None:
+            put("checkpoint", _file(self.owner, self.checkpoint))
         if not isinstance(self.record, Mapping):
             _check.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
@@ -60,12 +64,30 @@ class Options:
             _check.function(self.owner, "callback", self.callback, "be a function")
             put("callback", partial(_answer, self.owner, self.callback))
 
+    def _seconds(self, name: str, value: Any) -> float:
+        seconds = _check.positive(self.owner, name, value)
+        if seconds.ndim != 0:
+            _check.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
+        return float(seconds)
+
     def _at_least_0(self, name: str, value: Any) -> float:
         wanted = "be a number of at least 0"
         number = _check.number(self.owner, name, value, wanted, lambda v: v >= 0)
         if number.ndim != 0:
             _check.fail(self.owner, name, "be one number", f"shape {number.shape}")
         return float(number)
+
+
+def _file(owner: str, given: Any) -> Path:
+    """A name for a file that can be written, found out before any work."""
+    wanted = "be the name of a file in a folder that is there and can be written into"
+    if not isinstance(given, str | os.PathLike):
+        _check.fail(owner, "checkpoint", wanted, repr(given))
+    path = Path(given)
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        _check.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+    return path
 
 
 def _answer(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:

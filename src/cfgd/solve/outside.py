@@ -143,13 +143,24 @@ class Outside:
     """`begin`, then calls, give what those of `Inside` give."""
 
     def __init__(
-        self, loop: Loop, objective: Objective, host: Unbound | None, method: Method, see: Sight
+        self,
+        loop: Loop,
+        objective: Objective,
+        host: Unbound | None,
+        method: Method,
+        see: Sight,
+        most: float,
     ) -> None:
-        """`host` is the objective in NumPy, where that can be had."""
-        self.loop, self.method, self.see, self.host = loop, method, see, host
+        """`host` is the objective in NumPy, where that can be had; `most` are looks."""
+        self.loop, self.method, self.see, self.host, self.most = loop, method, see, host, most
         self.whole = objective
         self.step = partial(type(method).step, method)  # bound once, as above
         self.record = bind(recorded, loop) if loop.records else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run is not so long that it is worth a loop of its own."""
+        return self.looks < self.most
 
     def begin(self, start: Vector, goal: Goal) -> tuple[Carry, Rows]:
         """The carry and the row of iteration 0."""
@@ -185,7 +196,7 @@ class Outside:
         rows: list[Rows] = []
         info, norm2, tolerance = None, carry.tally.norm2, goal.tolerance[()]
         end, capacity = min(base + length, int(last)), self.loop.capacity
-        while code == RUNNING and self.iterations < end and len(rows) < capacity:
+        while code == RUNNING and self.iterations < end and len(rows) < capacity and self.goes_on:
             info = self._step(tolerance)
             if info is None:
                 break
@@ -203,7 +214,7 @@ class Outside:
 
     def information(self, x: Any) -> Information | None:
         """What is known of x; where the run ended, the matrix is there already."""
-        if not self.whole.has_model or self.last is None:
+        if not self.whole.has_model or self.looks == 0:
             return None
         return information(self.whole, self._look(x), self.objective.normal)
 
@@ -283,6 +294,27 @@ class Outside:
         state = made(State, **{name: getattr(self.state, name) for name in names})
         # every step is a decrease: the last point is the best one
         return made(Carry, state=state, tally=tally, best=Best.of(self.state.point))
+
+    def kept(self, carry: Carry) -> dict[str, Any]:
+        """All that it needs to go on from here."""
+        point = self.state.point
+        if isinstance(point, LatePoint):
+            names = ("x", "value", "gradient", "carried")
+            point = made(Point, **{name: getattr(point, name) for name in names})
+        tally = carry.tally
+        return {
+            "state": replaced(self.state, point=point),
+            "numbers": [self.iterations, self.looks, self.cost],
+            "tally": [self.floor, tally.norm2, tally.code],
+        }
+
+    def resumed(self, kept: dict[str, Any]) -> Carry:
+        """The carry from which it goes on."""
+        self.state = kept["state"]
+        self.iterations, self.looks, self.cost = kept["numbers"]
+        self.floor, norm2, code = kept["tally"]
+        self.last = None  # looked at again where that is asked for
+        return self._carry(norm2, int(code))
 
     def handed_over(self, carry: Carry) -> Carry:
         """The whole of it, for a loop that goes on from there."""

@@ -16,6 +16,7 @@ from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
 from cfgd.precision import fetched, in_precision
+from cfgd.solve.checkpoint import Checkpoint, Kept
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
@@ -72,15 +73,24 @@ class Run:
         self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
         length, status = problem.loop.block, None
+        block = 1 if isinstance(self.walk, Outside) else problem.loop.block
+        whole = self.last - self.last % block
+        checkpoint = None if options.checkpoint is None else Checkpoint(options, problem, carry)
+        kept = None if checkpoint is None else checkpoint.found()
+        if kept is not None:
+            carry, history = self._resumed(kept), History.of(kept.labels, kept.rows)
+            tally = fetched(carry.tally)
+            status = self._status(tally)
         try:
             while status is None:
                 if self.interrupt.asked:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
-                if isinstance(self.walk, Outside) and self.walk.looks >= LONG and self.hops:
+                if isinstance(self.walk, Outside) and not self.walk.goes_on:
                     carry = self.walk.handed_over(carry)
                     self.walk = Inside(problem.loop, objective, problem.method)
-                wanted = self._whole(length), np.int32(self.last)
+                last = self.last if checkpoint is None or done >= whole else whole
+                wanted = self._whole(length), np.int32(last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
                 seen, best = fetched((after.tally, after.best.value))
                 history.add(rows, labels)
@@ -95,8 +105,14 @@ class Run:
                 meter.update(*self._seen(tally, best))
                 if options.callback is not None and status is None:
                     status = self._called_back(carry, tally, history)
+                at_whole = last == whole == int(np.max(tally.iterations))
+                if checkpoint is not None and status is None and (at_whole or checkpoint.is_due()):
+                    self._keep(checkpoint, carry, history)
         except KeyboardInterrupt:
             status = Status.interrupted
+        # what waits for the end of its block has lost its memory: the file has what was before
+        if checkpoint is not None and not np.any(tally.is_open & (tally.iterations % block != 0)):
+            self._keep(checkpoint, carry, history)
         ended = status in (Status.max_iterations, Status.stages_done)
         if ended and not problem.method.judges:
             carry = bind(settle, problem.loop, objective, problem.method)(carry, goal)
@@ -105,6 +121,20 @@ class Run:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, tally, status, history)
+
+    def _keep(self, checkpoint: Checkpoint, carry: Carry, history: History) -> None:
+        if isinstance(self.walk, Outside):
+            checkpoint.write(None, self.walk.kept(carry), history)
+        else:
+            checkpoint.write(carry, None, history)
+
+    def _resumed(self, kept: Kept) -> Carry:
+        """The carry from which the run goes on, where it was."""
+        if kept.walk is not None and isinstance(self.walk, Outside):
+            return self.walk.resumed(kept.walk)
+        assert kept.carry is not None
+        self.walk = Inside(self.problem.loop, self.objective, self.problem.method)
+        return kept.carry
 
     def _begin(self) -> tuple[Carry, Any, Goal]:
         """Iteration 0, its row and the goal, of f or, where squares of its gradient are lost, c f.
@@ -139,8 +169,9 @@ class Run:
             host = objective.in_numpy()
             see = host.at if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
-            self.hops = host is None and objective.sight is None
-            self.walk = Outside(problem.loop, objective, host, problem.method, sight)
+            hops = host is None and objective.sight is None
+            most = LONG if hops else math.inf
+            self.walk = Outside(problem.loop, objective, host, problem.method, sight, most)
         else:
             self.walk = Inside(problem.loop, objective, problem.method)
         return self.walk.begin(problem.start, goal)

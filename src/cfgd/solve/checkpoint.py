@@ -1,0 +1,129 @@
+"""Checkpoints: a run that was stopped, however it was, goes on as if it had not been.
+
+What is kept is the whole carry of the loop, the history and who walks; what it is checked against
+is the run that is about to start: its start, the value and gradient there, method and options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from cfgd import _check
+from cfgd._version import __version__
+from cfgd.solve.chunk import Carry
+from cfgd.solve.history import History
+from cfgd.solve.options import Options
+from cfgd.solve.problem import Problem
+from cfgd.solve.stored import DamagedError, before, classes_of, pack, read, unpack, write
+
+FORMAT = "cfgd checkpoint 1"
+# times that a checkpoint takes, for each of which the run goes on for as long: under one percent
+SHARE = 100
+
+
+class Kept(NamedTuple):
+    """All that a run needs to go on."""
+
+    carry: Carry | None  # of a compiled loop
+    walk: dict[str, Any] | None  # of a run from outside
+    labels: np.ndarray
+    rows: dict[str, Any]
+
+
+class Checkpoint:
+    """A file, and when to write it."""
+
+    def __init__(self, options: Options, problem: Problem, carry: Carry) -> None:
+        assert options.checkpoint is not None
+        self.path, self.every = options.checkpoint, options.checkpoint_every
+        self.owner, self.written = options.owner, time.perf_counter()
+        self.cost = 0.0  # seconds that the last one took
+        self.of = _identity(options, problem, carry)
+        self.classes = classes_of(carry)  # those of a user's own rules among them
+
+    def found(self) -> Kept | None:
+        """What was kept of this run, if anything was; a clear error of another run's file."""
+        there = [path for path in (self.path, before(self.path)) if path.exists()]
+        damages = []
+        for path in there:
+            try:
+                meta, arrays = read(path)
+                self._check(path, meta)
+                kept: Kept = unpack(meta["tree"], arrays, self.classes)
+            except (DamagedError, KeyError, TypeError, IndexError) as damage:
+                damages.append(f"The checkpoint {path} is damaged: {damage}.")
+                continue
+            if damages:
+                _check.warn(f"{damages[0]} The run goes on from the one before, {path}.")
+            return kept
+        if damages:
+            wanted = "be a file that this run wrote, or a new one"
+            _check.fail(self.owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
+        return None
+
+    def is_due(self) -> bool:
+        """Whether it is time; a file that takes long is written less often."""
+        return time.perf_counter() - self.written >= max(self.every, SHARE * self.cost)
+
+    def write(self, carry: Carry | None, walk: dict[str, Any] | None, history: History) -> None:
+        began = time.perf_counter()
+        labels, rows = history.kept()
+        arrays: list[np.ndarray] = []
+        tree = pack(Kept(carry, walk, labels, rows), arrays)
+        try:
+            write(self.path, {"format": FORMAT, "of": self.of, "tree": tree}, arrays)
+        except OSError as error:
+            # the run is worth more than its checkpoint
+            _check.warn(f"The checkpoint {self.path} could not be written: {error}.")
+        self.written = time.perf_counter()
+        self.cost = self.written - began
+
+    def _check(self, path: Path, meta: dict[str, Any]) -> None:
+        if meta.get("format") != FORMAT:
+            raise DamagedError(f"its format is {meta.get('format')!r} and not {FORMAT!r}")
+        for name, mine in self.of.items():
+            if meta["of"].get(name) != mine:
+                theirs = meta["of"].get(name)
+                got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(mine)}"
+                _check.fail(
+                    self.owner, "checkpoint", "be a file of this very run, or a new one", got
+                )
+
+
+def _identity(options: Options, problem: Problem, carry: Carry) -> dict[str, str]:
+    """What must be the same for a run to go on; a function is known by what it gives at x0."""
+    point = carry.state.point
+    addresses = re.compile(r" at 0x[0-9a-f]+")
+    leaves, structure = jax.tree.flatten(problem.method)
+    words = type(problem.method).__qualname__, addresses.sub("", str(structure))
+    goals = options.tolerance, options.gradient_tolerance, options.every, sorted(options.record)
+    return {
+        "version": __version__,
+        "call": f"{options.owner} in {problem.how}",
+        "precision": problem.dtype.name,
+        "shape": str(np.shape(problem.start)),
+        "start": _digest(problem.start),
+        "objective": _digest(point.value, point.gradient),
+        "method": _digest(*leaves, words=str(words)),
+        "tolerances and records": str(goals),
+    }
+
+
+def _digest(*leaves: Any, words: str = "") -> str:
+    found = hashlib.sha256(words.encode())
+    for leaf in leaves:
+        array = np.ascontiguousarray(leaf) if hasattr(leaf, "dtype") else None
+        found.update(repr(leaf).encode() if array is None else array.tobytes())
+    return found.hexdigest()
+
+
+def _short(said: Any) -> str:
+    text = str(said)
+    return text[:12] if re.fullmatch("[0-9a-f]{64}", text) else text

@@ -1,0 +1,311 @@
+"""A run that was stopped goes on as if it had not been, or says in a sentence why it cannot."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cfgd
+from cfgd.solve import run, stored
+from problems import quick
+
+random = np.random.default_rng(11)
+B = random.normal(size=(12, 12))
+QUADRATIC = cfgd.Quadratic(
+    B @ B.T / 12 + np.diag(np.geomspace(1e-4, 1, 12)), random.normal(size=12)
+)
+X = random.normal(size=(60, 5)) * np.geomspace(1, 30, 5)
+LABELS = (X @ [1, -0.3, 0.02, 0.1, 0] + random.normal(size=60) > 0).astype(float)
+LOGISTIC = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-3)
+T = np.linspace(0, 3, 20)
+CURVE = cfgd.Residuals(lambda b: b[0] * jnp.exp(-b[1] * T) + b[2] - 1 / (1 + T))
+
+
+def valley(x):
+    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def bowl(x):
+    r = x - np.arange(6.0)
+    return 0.5 * r @ (np.geomspace(1, 1e3, 6) * r), np.geomspace(1, 1e3, 6) * r
+
+
+MEMORY = cfgd.AdaptiveTerminal(gamma=-0.2, lag=3)
+PROBED = cfgd.AdaptiveTerminal(gamma=-0.1)
+STAGES = [cfgd.Stage(30, gamma=1.0), cfgd.Stage(60, gamma=0.0)]
+CASES = {
+    "a function": (valley, np.zeros(6), None),
+    "a function in a loop": (valley, np.zeros(6), cfgd.AdaptiveTerminal(gamma=-0.1, nodes=3)),
+    "a quadratic": (QUADRATIC, np.ones(12), MEMORY),
+    "a quadratic, conjugate": (QUADRATIC, np.ones(12), None),
+    "stages": (QUADRATIC, np.ones(12), cfgd.AdaptiveOrder(STAGES, np.zeros(12))),
+    "a linear model": (LOGISTIC, np.zeros(5), None),
+    "a linear model, the span": (LOGISTIC, np.zeros(5), cfgd.Auto(model="span")),
+    "a fit": (CURVE, np.array([3.0, 0.1, 0.3]), None),
+    "from outside": (cfgd.External(bowl), np.zeros(6), None),
+    "random probes": (cfgd.Local(valley, "hutchinson", key=3), np.zeros(6), PROBED),
+}  # fmt: skip
+FEW = ["a function", "a quadratic", "a linear model", "a fit", "from outside", "random probes"]
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.x, b.x)
+    assert (a.value, a.iterations, a.evaluations, a.status) == (
+        b.value, b.iterations, b.evaluations, b.status,
+    )  # fmt: skip
+    assert a.message == b.message
+    assert sorted(a.history) == sorted(b.history)
+    for name in a.history:
+        np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("objective", "x0", "method"), quick(CASES, FEW))
+def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
+    options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
+    whole = cfgd.minimize(objective, x0, method, **options)
+    file = tmp_path / "run.npz"
+    for stop in (1, 3, 8, 90):
+        part = cfgd.minimize(
+            objective, x0, method, checkpoint=file, **options | {"max_iterations": stop}
+        )
+        assert part.iterations == min(stop, whole.iterations)
+    same(part, whole)
+    again = cfgd.minimize(objective, x0, method, checkpoint=file, **options)
+    same(again, whole)
+
+
+def test_so_does_a_sweep(tmp_path):
+    methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.0])
+    options = {"max_iterations": 200, "record": {"first": lambda x: x[0]}}
+    whole = cfgd.sweep(QUADRATIC, np.ones(12), methods, **options)
+    file = tmp_path / "sweep.npz"
+    for stop in (8, 40, 200):
+        part = cfgd.sweep(
+            QUADRATIC, np.ones(12), methods, checkpoint=file, **options | {"max_iterations": stop}
+        )
+    for one, other in zip(part, whole, strict=True):
+        same(one, other)
+
+
+def test_a_run_that_went_into_a_loop_of_its_own_goes_on_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "LONG", 20)
+    whole = cfgd.minimize(valley, np.zeros(6), max_iterations=70)
+    for stop in (5, 30, 70):
+        part = cfgd.minimize(
+            valley, np.zeros(6), max_iterations=stop, checkpoint=tmp_path / "run.npz"
+        )
+    same(part, whole)
+
+
+def test_it_is_written_as_often_as_asked_for(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr("cfgd.solve.checkpoint.write", lambda *args: written.append(args))
+    options = {"max_iterations": 20, "callback": lambda _: time.sleep(0.01), "tolerance": 0}
+    cfgd.minimize(valley, np.zeros(6), checkpoint=tmp_path / "a", checkpoint_every=3600, **options)
+    assert len(written) == 1
+    cfgd.minimize(valley, np.zeros(6), checkpoint=tmp_path / "a", checkpoint_every=0, **options)
+    assert 3 <= len(written) - 1 <= 21
+
+
+def test_an_interrupt_is_no_loss(tmp_path):
+    def stop(solution):
+        if solution.iterations >= 7:
+            raise StopIteration
+
+    file = tmp_path / "run.npz"
+    part = cfgd.minimize(valley, np.zeros(6), callback=stop, checkpoint=file)
+    assert part.status.name == "callback"
+    same(cfgd.minimize(valley, np.zeros(6), checkpoint=file), cfgd.minimize(valley, np.zeros(6)))
+
+
+# ------------------------------------------------------------------- files that are not of this run
+
+
+@pytest.fixture
+def kept(tmp_path):
+    file = tmp_path / "run.npz"
+    for most in (16, 24):
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=most, checkpoint=file)
+    return file
+
+
+OTHERS = {
+    "objective": lambda f: cfgd.minimize(QUADRATIC.times(2.0), np.ones(12), MEMORY, checkpoint=f),
+    "start": lambda f: cfgd.minimize(QUADRATIC, np.full(12, 2.0), MEMORY, checkpoint=f),
+    "method": lambda f: cfgd.minimize(
+        QUADRATIC, np.ones(12), cfgd.AdaptiveTerminal(gamma=-0.3, lag=3), checkpoint=f
+    ),
+    "call": lambda f: cfgd.minimize(QUADRATIC, np.ones(12), cfgd.GradientDescent(), checkpoint=f),
+    "tolerances and records": lambda f: cfgd.minimize(
+        QUADRATIC, np.ones(12), MEMORY, tolerance=1e-3, checkpoint=f
+    ),
+    "precision": lambda f: cfgd.minimize(
+        cfgd.Quadratic(np.float32(QUADRATIC.A), np.float32(QUADRATIC.b)), np.ones(12, np.float32),
+        MEMORY, checkpoint=f,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_run_is_refused(what, kept):
+    says = f"of another one: its {what} is"
+    with pytest.raises(ValueError, match=re.escape(says)) as error:
+        OTHERS[what](kept)
+    assert str(error.value).startswith("`minimize(checkpoint=...)` must be a file of this very run")
+
+
+def test_another_version_is_refused(kept, monkeypatch):
+    monkeypatch.setattr("cfgd.solve.checkpoint.__version__", "99.0")
+    with pytest.raises(ValueError, match=r"its version is .*, here 99\.0"):
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flip(path):
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 4
+    path.write_bytes(raw)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def rewritten(path):
+    """A valid file whose numbers are others than those of its checksum."""
+    meta, arrays = stored.read(path)
+    said = json.dumps(meta | {"checksum": "0" * 64}).encode()
+    with path.open("wb") as file:
+        entries = {f"a{i}": array for i, array in enumerate(arrays)}
+        np.savez(file, tree=np.frombuffer(said, np.uint8), **entries)
+
+
+def foreign(path):
+    """A class that is none of cfgd's is not made."""
+    meta, arrays = stored.read(path)
+    meta["tree"]["kind"] = "subprocess.Popen"
+    stored.write(path, meta, arrays)
+    stored.before(path).unlink()
+
+
+def no_archive(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("hello.txt", "hello")
+
+
+DAMAGES = [cut, flip, empty, rewritten, no_archive]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_from_a_damaged_file_it_goes_on_from_the_one_before(damage, kept):
+    whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
+    damage(kept)
+    with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
+        same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, foreign])
+def test_without_one_before_it_is_refused(damage, kept):
+    damage(kept)
+    stored.before(kept).unlink(missing_ok=True)
+    with pytest.raises(ValueError, match=r"The checkpoint .* is damaged: "):
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+
+
+def test_a_crash_between_two_names_loses_nothing(kept):
+    kept.unlink()
+    whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
+    same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+
+
+@pytest.mark.parametrize("name", [3, "", "no/such/folder/run.npz"])
+def test_a_bad_name_is_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"checkpoint=\.\.\.\)` must be the name of a file in a fol"
+    ):
+        cfgd.minimize(valley, np.zeros(3), checkpoint=name)
+
+
+def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored.np, "savez", full)
+    with pytest.warns(UserWarning, match="could not be written: .*No space left"):
+        assert cfgd.minimize(valley, np.zeros(3), checkpoint=tmp_path / "run.npz").success
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------- kill -9
+
+SCRIPT = """
+import sys, numpy as np, cfgd
+random = np.random.default_rng(5)
+B = random.normal(size=(40, 40))
+f = cfgd.Quadratic(B @ B.T / 40 + 1e-5 * np.eye(40), random.normal(size=40))
+options = dict(max_iterations=400_000, tolerance=0, every=1000)
+options |= dict(checkpoint=sys.argv[2], checkpoint_every=0)
+if sys.argv[1] == "run":
+    end = cfgd.minimize(f, np.ones(40), cfgd.AdaptiveTerminal(gamma=-0.2), **options)
+else:
+    end = cfgd.sweep(f, np.ones(40), cfgd.AdaptiveTerminal(gamma=[-0.2, 0.0]), **options)
+np.savez(sys.argv[3], x=end.x, end=end.value, **end.history)
+"""
+
+
+def killed_until_done(kind, folder, moments):
+    """Results, and how often it was killed before it was done."""
+    script = [sys.executable, "-c", SCRIPT, kind, str(folder / "run.npz"), str(folder / "end.npz")]
+    kills = 0
+    for moment in moments:
+        process = subprocess.Popen(script)
+        try:
+            process.wait(moment)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+    else:
+        subprocess.run(script, check=True, timeout=300)
+    with np.load(folder / "end.npz") as end:
+        return dict(end), kills
+
+
+def check_kills(kind, number, tmp_path):
+    (tmp_path / "whole").mkdir()
+    began = time.perf_counter()
+    whole, _ = killed_until_done(kind, tmp_path / "whole", [])
+    takes = time.perf_counter() - began
+    moments, killed = np.random.default_rng(2), 0
+    while killed < number:
+        shutil.rmtree(tmp_path / "part", ignore_errors=True)
+        (tmp_path / "part").mkdir()
+        each = moments.uniform(0.3, 1.1, size=min(5, number - killed)) * takes
+        found, kills = killed_until_done(kind, tmp_path / "part", each)
+        killed += max(kills, 1)
+        assert sorted(found) == sorted(whole)
+        for name, entry in whole.items():
+            np.testing.assert_array_equal(found[name], entry, err_msg=name)
+
+
+def test_killed_at_a_random_moment(tmp_path):
+    check_kills("run", 1, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["run", "sweep"])
+def test_killed_at_thirty_random_moments(kind, tmp_path):
+    check_kills(kind, 30, tmp_path)
