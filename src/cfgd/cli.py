@@ -252,6 +252,14 @@ def fit(
             show_default="a quarter of what is free",
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Written every minute: the same command goes on from it.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder of model.json and report.html.")
     ] = Path("fit"),
@@ -278,6 +286,7 @@ def fit(
             test=test,
             seed=seed,
             memory=None if memory is None else 1e6 * memory,
+            checkpoint=checkpoint,
         )
         code = show_fit(Console(), asked, out)
     raise typer.Exit(code)

@@ -59,6 +59,21 @@ def test_everything_is_printed_and_written(data, tmp_path):
     assert f"{saved['terms'][0]['standard error'][0]:.5g}" in said
 
 
+def test_it_goes_on_from_a_checkpoint(data, tmp_path):
+    path, file = data("logistic"), tmp_path / "run.npz"
+    call = ("fit", path, "--target", "y", "--checkpoint", file, "--out")
+    assert cfgd(*call, tmp_path / "first")[0] == 0
+    assert file.exists()
+    assert cfgd(*call, tmp_path / "second")[0] == 0
+    one, two = (
+        json.loads((tmp_path / name / "model.json").read_text()) for name in ("first", "second")
+    )
+    assert one["terms"] == two["terms"]
+    code, said = cfgd(*call, tmp_path / "third", "--l2", "3")
+    assert code != 0
+    assert "of another one" in said
+
+
 def test_it_says_that_figures_are_of_some_rows(data, tmp_path, monkeypatch):
     for place in ("quality", "words"):
         monkeypatch.setattr(f"cfgd.fit.{place}.SAMPLE", 20)

@@ -137,6 +137,17 @@ def kept(tmp_path):
     return file
 
 
+PENALISED = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-2)
+
+
+@pytest.mark.parametrize("walk", [cfgd.Auto(), MEMORY], ids=["outside", "inside"])
+def test_another_penalty_does_not_show_at_zero_and_is_refused(walk, tmp_path):
+    file = tmp_path / "run.npz"
+    cfgd.minimize(LOGISTIC, np.zeros(5), walk, max_iterations=8, checkpoint=file)
+    with pytest.raises(ValueError, match="of another one: its objective is"):
+        cfgd.minimize(PENALISED, np.zeros(5), walk, checkpoint=file)
+
+
 OTHERS = {
     "objective": lambda f: cfgd.minimize(QUADRATIC.times(2.0), np.ones(12), MEMORY, checkpoint=f),
     "start": lambda f: cfgd.minimize(QUADRATIC, np.full(12, 2.0), MEMORY, checkpoint=f),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Setting:
     watch: Watch
     labels: bool
     tolerance: float = TOLERANCE
+    checkpoint: Path | None = None
 
 
 def is_certain(so_far: Solution) -> bool:
@@ -137,4 +139,5 @@ def _solved(objective: Any, x0: np.ndarray, method: Method, setting: Setting) ->
         tolerance=setting.tolerance,
         callback=seen,
         every=1 if isinstance(method, Auto) else 25,
+        checkpoint=setting.checkpoint,
     )

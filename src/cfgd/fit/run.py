@@ -45,6 +45,7 @@ class Asked:
     test: float = 0.2
     seed: int = 0
     memory: float | None = None  # bytes
+    checkpoint: Path | None = None  # of the fit itself, after any cross-validation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +146,7 @@ def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) ->
         found = validated(rows, matrix, meter.at)
         l2 = found.best
     meter.stage("fitting")
-    setting = Setting(l2, asked.method, meter.at, bool(target.labels))
+    setting = Setting(l2, asked.method, meter.at, bool(target.labels), checkpoint=asked.checkpoint)
     w, solution = fitted(rows, train, setting, start(rows), matrix)
     meter.stage("standard errors", survey.rows)
     C = covariance(rows, w, l2)
@@ -212,6 +213,8 @@ def _check(asked: Asked) -> None:
         raise ValueError(f"--test must be a share from 0 to 0.9, got {asked.test:g}.")
     if asked.memory is not None and not 0 < asked.memory < np.inf:
         raise ValueError(f"--memory must be positive, got {asked.memory / 1e6:g}.")
+    if asked.checkpoint is not None and not asked.checkpoint.parent.is_dir():
+        raise ValueError(f"--checkpoint must be in a folder that is there, got {asked.checkpoint}.")
     for option, value, known in (
         ("--method", asked.method, tuple(METHODS)),
         ("--loss", asked.loss, (None, *NAMES)),

@@ -40,12 +40,15 @@ class Kept(NamedTuple):
 class Checkpoint:
     """A file, and when to write it."""
 
-    def __init__(self, options: Options, problem: Problem, carry: Carry) -> None:
+    def __init__(
+        self, options: Options, problem: Problem, carry: Carry, seen: tuple[Any, ...]
+    ) -> None:
+        """`seen` is what the objective gives `beside` the start."""
         assert options.checkpoint is not None
         self.path, self.every = options.checkpoint, options.checkpoint_every
         self.owner, self.written = options.owner, time.perf_counter()
         self.cost = 0.0  # seconds that the last one took
-        self.of = _identity(options, problem, carry)
+        self.of = _identity(options, problem, carry, seen)
         self.classes = classes_of(carry)  # those of a user's own rules among them
 
     def found(self) -> Kept | None:
@@ -97,8 +100,16 @@ class Checkpoint:
                 )
 
 
-def _identity(options: Options, problem: Problem, carry: Carry) -> dict[str, str]:
-    """What must be the same for a run to go on; a function is known by what it gives at x0."""
+def beside(x0: Any) -> np.ndarray:
+    """A point that is none of the user's: at 0, say, no penalty shows."""
+    x = np.asarray(x0)
+    return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
+
+
+def _identity(
+    options: Options, problem: Problem, carry: Carry, seen: tuple[Any, ...]
+) -> dict[str, str]:
+    """What must be the same for a run to go on; a function is known by what it gives."""
     point = carry.state.point
     addresses = re.compile(r" at 0x[0-9a-f]+")
     leaves, structure = jax.tree.flatten(problem.method)
@@ -110,7 +121,7 @@ def _identity(options: Options, problem: Problem, carry: Carry) -> dict[str, str
         "precision": problem.dtype.name,
         "shape": str(np.shape(problem.start)),
         "start": _digest(problem.start),
-        "objective": _digest(point.value, point.gradient),
+        "objective": _digest(point.value, point.gradient, *seen),
         "method": _digest(*leaves, words=str(words)),
         "tolerances and records": str(goals),
     }

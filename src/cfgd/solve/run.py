@@ -16,7 +16,7 @@ from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
 from cfgd.precision import fetched, in_precision
-from cfgd.solve.checkpoint import Checkpoint, Kept
+from cfgd.solve.checkpoint import Checkpoint, Kept, beside
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
@@ -75,7 +75,9 @@ class Run:
         length, status = problem.loop.block, None
         block = 1 if isinstance(self.walk, Outside) else problem.loop.block
         whole = self.last - self.last % block
-        checkpoint = None if options.checkpoint is None else Checkpoint(options, problem, carry)
+        checkpoint = None
+        if options.checkpoint is not None:
+            checkpoint = Checkpoint(options, problem, carry, self._seen_at(beside(problem.start)))
         kept = None if checkpoint is None else checkpoint.found()
         if kept is not None:
             carry, history = self._resumed(kept), History.of(kept.labels, kept.rows)
@@ -121,6 +123,17 @@ class Run:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, tally, status, history)
+
+    def _seen_at(self, x: np.ndarray) -> tuple[Any, ...]:
+        """Value and gradient; nothing where they cannot be had."""
+        if isinstance(self.walk, Outside):
+            with np.errstate(all="ignore"):
+                seen = self.walk.see(x)
+            self.objective.error()  # no business of the run
+            gradient = None if seen is None else seen[1]
+            return () if seen is None else (seen[0], gradient() if callable(gradient) else gradient)
+        point = bind(look, self.problem.loop, self.objective)(x)
+        return point.value, point.gradient
 
     def _keep(self, checkpoint: Checkpoint, carry: Carry, history: History) -> None:
         if isinstance(self.walk, Outside):
