@@ -33,6 +33,7 @@ if (
         terminal as terminal,
     )
     from cfgd.objective import (
+        Blocks as Blocks,
         External as External,
         LeastSquares as LeastSquares,
         LinearModel as LinearModel,
@@ -58,6 +59,7 @@ __all__ = [
     "AdaptiveTerminal",
     "ArmijoStep",
     "Auto",
+    "Blocks",
     "Chosen",
     "ConvergenceError",
     "ExactStep",

@@ -1,4 +1,5 @@
 from cfgd.objective.base import Objective as Objective
+from cfgd.objective.blocks import Blocks as Blocks
 from cfgd.objective.external import External as External
 from cfgd.objective.least_squares import LeastSquares as LeastSquares
 from cfgd.objective.line import Line as Line, Point as Point
