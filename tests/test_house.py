@@ -157,6 +157,7 @@ PUBLIC = {
         "Residuals",
         "ShallowNetwork",
         "Smooth",
+        "Blocks",
         "External",
         "Local",
     },

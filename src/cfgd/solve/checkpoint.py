@@ -17,10 +17,13 @@ import numpy as np
 
 from cfgd import _check
 from cfgd._version import __version__
-from cfgd.solve.chunk import Carry
+from cfgd.solve.chunk import Carry, look
 from cfgd.solve.history import History
+from cfgd.solve.inside import Inside
 from cfgd.solve.options import Options
+from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
+from cfgd.solve.program import bind
 from cfgd.solve.stored import DamagedError, before, classes_of, pack, read, unpack, write
 
 FORMAT = "cfgd checkpoint 1"
@@ -41,14 +44,13 @@ class Checkpoint:
     """A file, and when to write it."""
 
     def __init__(
-        self, options: Options, problem: Problem, carry: Carry, seen: tuple[Any, ...]
+        self, options: Options, problem: Problem, carry: Carry, walk: Inside | Outside
     ) -> None:
-        """`seen` is what the objective gives `beside` the start."""
         assert options.checkpoint is not None
         self.path, self.every = options.checkpoint, options.checkpoint_every
         self.owner, self.written = options.owner, time.perf_counter()
         self.cost = 0.0  # seconds that the last one took
-        self.of = _identity(options, problem, carry, seen)
+        self.of = _identity(options, problem, carry, _seen(walk, problem, _beside(problem.start)))
         self.classes = classes_of(carry)  # those of a user's own rules among them
 
     def found(self) -> Kept | None:
@@ -75,11 +77,13 @@ class Checkpoint:
         """Whether it is time; a file that takes long is written less often."""
         return time.perf_counter() - self.written >= max(self.every, SHARE * self.cost)
 
-    def write(self, carry: Carry | None, walk: dict[str, Any] | None, history: History) -> None:
+    def keep(self, walk: Inside | Outside, carry: Carry, history: History) -> None:
         began = time.perf_counter()
-        labels, rows = history.kept()
         arrays: list[np.ndarray] = []
-        tree = pack(Kept(carry, walk, labels, rows), arrays)
+        if isinstance(walk, Outside):
+            tree = pack(Kept(None, walk.kept(carry), *history.kept()), arrays)
+        else:
+            tree = pack(Kept(carry, None, *history.kept()), arrays)
         try:
             write(self.path, {"format": FORMAT, "of": self.of, "tree": tree}, arrays)
         except OSError as error:
@@ -100,7 +104,20 @@ class Checkpoint:
                 )
 
 
-def beside(x0: Any) -> np.ndarray:
+def _seen(walk: Inside | Outside, problem: Problem, x: np.ndarray) -> tuple[Any, ...]:
+    """Value and gradient of what is walked on; nothing where they cannot be had."""
+    if isinstance(walk, Inside):
+        point = bind(look, problem.loop, walk.objective)(x)
+        return point.value, point.gradient
+    with np.errstate(all="ignore"):
+        seen = walk.see(x)
+    walk.whole.error()  # no business of the run
+    if seen is None:
+        return ()
+    return seen[0], seen[1]() if callable(seen[1]) else seen[1]
+
+
+def _beside(x0: Any) -> np.ndarray:
     """A point that is none of the user's: at 0, say, no penalty shows."""
     x = np.asarray(x0)
     return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)

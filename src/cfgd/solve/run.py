@@ -16,7 +16,7 @@ from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
 from cfgd.precision import fetched, in_precision
-from cfgd.solve.checkpoint import Checkpoint, Kept, beside
+from cfgd.solve.checkpoint import Checkpoint, Kept
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
@@ -77,7 +77,7 @@ class Run:
         whole = self.last - self.last % block
         checkpoint = None
         if options.checkpoint is not None:
-            checkpoint = Checkpoint(options, problem, carry, self._seen_at(beside(problem.start)))
+            checkpoint = Checkpoint(options, problem, carry, self.walk)
         kept = None if checkpoint is None else checkpoint.found()
         if kept is not None:
             carry, history = self._resumed(kept), History.of(kept.labels, kept.rows)
@@ -109,12 +109,12 @@ class Run:
                     status = self._called_back(carry, tally, history)
                 at_whole = last == whole == int(np.max(tally.iterations))
                 if checkpoint is not None and status is None and (at_whole or checkpoint.is_due()):
-                    self._keep(checkpoint, carry, history)
+                    checkpoint.keep(self.walk, carry, history)
         except KeyboardInterrupt:
             status = Status.interrupted
         # what waits for the end of its block has lost its memory: the file has what was before
         if checkpoint is not None and not np.any(tally.is_open & (tally.iterations % block != 0)):
-            self._keep(checkpoint, carry, history)
+            checkpoint.keep(self.walk, carry, history)
         ended = status in (Status.max_iterations, Status.stages_done)
         if ended and not problem.method.judges:
             carry = bind(settle, problem.loop, objective, problem.method)(carry, goal)
@@ -123,23 +123,6 @@ class Run:
                 status = Status.converged
         meter.close(*self._seen(tally, np.asarray(carry.best.value)))
         return self._solution(carry, tally, status, history)
-
-    def _seen_at(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Value and gradient; nothing where they cannot be had."""
-        if isinstance(self.walk, Outside):
-            with np.errstate(all="ignore"):
-                seen = self.walk.see(x)
-            self.objective.error()  # no business of the run
-            gradient = None if seen is None else seen[1]
-            return () if seen is None else (seen[0], gradient() if callable(gradient) else gradient)
-        point = bind(look, self.problem.loop, self.objective)(x)
-        return point.value, point.gradient
-
-    def _keep(self, checkpoint: Checkpoint, carry: Carry, history: History) -> None:
-        if isinstance(self.walk, Outside):
-            checkpoint.write(None, self.walk.kept(carry), history)
-        else:
-            checkpoint.write(carry, None, history)
 
     def _resumed(self, kept: Kept) -> Carry:
         """The carry from which the run goes on, where it was."""
