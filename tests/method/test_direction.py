@@ -17,6 +17,7 @@ from mpmath import mp
 from scipy.special import roots_jacobi
 
 import cfgd
+from problems import few, quick
 
 # Nothing is symmetric: entries differ, A is full, c is not zero and x - c has both signs.
 A = np.array(
@@ -91,7 +92,8 @@ CASES = {
 QUADRATICS = ["quadratic", "tall least squares", "wide least squares"]
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 quadratics = pytest.mark.parametrize("name", QUADRATICS)
-settings = pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.2), (0.9, -1.5)])
+SETTINGS = [(0.3, 0.2), (0.9, -1.5)]
+settings = pytest.mark.parametrize(("alpha", "beta"), SETTINGS)
 
 
 def matrix_of(objective):
@@ -152,8 +154,15 @@ def test_the_point_is_on_both_sides_of_the_terminal():
 # By definition.
 
 
-@settings
-@cases
+DEFINED = {  # the first setting with every case, the second with one
+    f"{name}-{alpha}": (case, alpha, beta)
+    for name, case in CASES.items()
+    for alpha, beta in SETTINGS
+}
+QUICK = [*(f"{name}-0.3" for name in CASES), "smooth-0.9"]
+
+
+@pytest.mark.parametrize(("case", "alpha", "beta"), quick(DEFINED, QUICK))
 def test_definition(case, alpha, beta):
     got = cfgd.fractional_gradient(case.objective, POINT, TERMINAL, alpha, beta, NODES)
     expected = by_definition(case.f, POINT, TERMINAL, alpha, beta)
@@ -461,8 +470,9 @@ def test_numpy_gets_float64_although_jax_is_at_float32(name):
     assert not jax.config.jax_enable_x64
 
 
-@pytest.mark.parametrize("x64", [False, True], ids=["x64 off", "x64 on"])
-@pytest.mark.parametrize("kind", [np, jnp], ids=["numpy", "jax"])
+@pytest.mark.parametrize(
+    ("kind", "x64"), few([(np, True), (jnp, False), (np, False), (jnp, True)], 2)
+)
 @pytest.mark.parametrize("terminal", [TERMINAL, 0.25], ids=["vector", "number"])
 def test_float32_stays_float32(kind, x64, terminal):
     """alpha, beta and a terminal that is one number have no precision of their own."""

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as arrays_of
 import cfgd
 from cfgd import AdaptiveOrder, AdaptiveTerminal, GradientDescent, LeastSquares, LinearModel
 from cfgd.structure import as_tree
+from problems import quick
 
 # what users pass who have no type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -124,7 +125,10 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize(("x0", "data", "kind", "dtype"), STARTS.values(), ids=STARTS)
+MADE = ["a list of NumPy numbers", "bfloat16", "bfloat16 of JAX", "longdouble", "big-endian"]
+
+
+@pytest.mark.parametrize(("x0", "data", "kind", "dtype"), quick(STARTS, MADE))
 def test_x_becomes(x0, data, kind, dtype):
     f = cfgd.Quadratic(A.astype(data), B.astype(data))
     x = cfgd.minimize(f, x0, tolerance=1e-5, callback=no_answer).x
@@ -516,8 +520,20 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("solve", HARMLESS.values(), ids=HARMLESS)
+UNDER = {  # each setting and each problem
+    f"{problem}-{setting}": (HARMLESS[problem], SETTINGS[setting])
+    for problem in HARMLESS
+    for setting in SETTINGS
+}
+QUICK = [
+    "AdaptiveTerminal-debug NaNs",
+    "GradientDescent on JAX arrays-strict types",
+    "Auto on labels-strict ranks",
+    "NonAdaptive on a function-strict types",
+]
+
+
+@pytest.mark.parametrize(("solve", "setting"), quick(UNDER, QUICK))
 def test_harmless_problems_are_solved(solve, setting):
     expected = solve()
     with setting():
