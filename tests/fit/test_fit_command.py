@@ -39,22 +39,21 @@ def table_of(loss, folder):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Of a loss: the data, the folder that the fit has written, and what it said. Once for each."""
+    """Of a loss: the data, the folder that the fit has written, its code and what it said. Once."""
 
     @functools.cache
     def run(loss):
         path = table_of(loss, tmp_path_factory.mktemp("data"))
         out = path.parent / "out"
         options = () if loss in ("squared", "logistic") else ("--loss", loss)  # those are guessed
-        code, said = cfgd("fit", path, "--target", "y", *options, "--out", out)
-        assert code == 0
-        return path, out, said
+        return path, out, *cfgd("fit", path, "--target", "y", *options, "--out", out)
 
     return run
 
 
 def test_everything_is_printed_and_written(fitted):
-    _, out, said = fitted("logistic")
+    _, out, code, said = fitted("logistic")
+    assert code == 0
     for words in (
         "Loss logistic (that 'y' is 'yes' and not 'no') since the target has two values, fitted to",
         "rows of data.csv,",
@@ -109,7 +108,7 @@ READ = {
 
 @pytest.mark.parametrize("loss", ["poisson", "logistic", "multinomial"])
 def test_predictions_are_those_of_the_coefficients(fitted, tmp_path, loss):
-    path, folder, _ = fitted(loss)
+    path, folder, *_ = fitted(loss)
     saved = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     table = csv.read_csv(path)
     X = design({name: table[name].to_numpy() for name in ("small", "kind", "large")})

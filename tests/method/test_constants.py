@@ -86,7 +86,7 @@ def test_the_promised_rate_is_not_too_small():
 def test_in_float32_an_eigenvalue_may_look_like_zero():
     d = 150
     Q = np.linalg.qr(np.random.default_rng(7).normal(size=(d, d)))[0]
-    A = (Q * np.append(3e-4, np.linspace(0.1, 1.0, d - 1))) @ Q.T
+    A = (Q * np.append(1e-4, np.linspace(0.1, 1.0, d - 1))) @ Q.T
     f = cfgd.Quadratic(((A + A.T) / 2).astype(np.float32), np.ones(d, np.float32))
     end = begun(f, np.zeros(d, np.float32))
     assert end.rate is None
