@@ -63,7 +63,7 @@ RUN_IN = {
 
 @pytest.mark.parametrize("make", quick(RUN_IN, ["local"]))
 def test_a_run_in_float32_stays_in_float32(make):
-    """test_fits.py has the runs in float64."""
+    """test_products.py has the runs in float64."""
     f = make(X.astype(np.float32), LABELS.astype(np.float32))
     method = cfgd.AdaptiveTerminal(gamma=-0.1, nodes=4)
     end = cfgd.minimize(f, W0.astype(np.float32), method, max_iterations=12)

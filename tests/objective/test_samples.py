@@ -123,7 +123,7 @@ ZEROS = ["poisson, dense", "logistic 0/1, csr", "least squares, dense", "least s
 
 @pytest.mark.parametrize("objective", quick(ZERO_ROWS, ZEROS))
 def test_an_all_zero_column_has_no_slope_and_no_curvature(objective):
-    """So its coordinate keeps the gradient step; test_fits.py has the runs."""
+    """So its coordinate keeps the gradient step; test_products.py has the runs."""
     seen = in_float64(jitted_walk, objective, *arguments(Case(objective, None, W0)))
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(seen))
     for quantity in ("slopes", "curvatures", "diagonal_at"):
