@@ -145,7 +145,7 @@ def test_gas_data():
     minimiser = np.linalg.lstsq(X, y, rcond=None)[0]
     x0 = np.random.default_rng(0).uniform(-1, 1, 128)
     ends = cfgd.minimize(
-        cfgd.LeastSquares(X, y), x0, tolerance=0.0, max_iterations=4000, record={"x": identity}
+        cfgd.LeastSquares(X, y), x0, tolerance=0.0, max_iterations=3000, record={"x": identity}
     )
     errors = np.linalg.norm(ends.history["x"] - minimiser, axis=1)
     assert np.flatnonzero(errors <= 1e-5)[0] <= 2500
