@@ -26,6 +26,7 @@ LABELS = (RNG.random(11) < 0.4).astype(float)
 SIGNS = 2 * LABELS - 1
 COUNTS = RNG.poisson(1.7, 11).astype(float)
 WEIGHTS = RNG.uniform(0.2, 3, 11)
+TIMES = np.array([2, 0, 1, 3, 1, 0, 1, 2, 1, 0, 0])  # 11 in all: shapes stay, and so do traces
 L2 = 0.37
 W0 = np.array([0.7, -0.4, 1.2, -0.9])
 FORMATS = {
@@ -280,6 +281,14 @@ def walk_of(objective, x, t, d, etas, each):
         "at": (point.x, point.value, point.gradient),
         "carried": (moved.carried, again.carried),
     }
+
+
+def chunked_of(objective, x, t, d, etas, each):
+    """What is computed by chunks."""
+    point = objective.at(x)
+    slopes, curvatures = objective.slopes(point, t)
+    values = objective.line(point, d).values(etas)
+    return {"slopes": slopes, "curvatures": curvatures, "values": values}
 
 
 def reference_of(fn, model, x, t, d, etas, each):

@@ -41,6 +41,13 @@ def quick(table, chosen):
     ]
 
 
+def few(rows, count=1):
+    """Rows for `parametrize`: those after the first `count` are for `make slow`."""
+    rows = [row if isinstance(row, tuple) else (row,) for row in rows]
+    marks = [()] * count + [pytest.mark.slow] * len(rows)
+    return [pytest.param(*row, marks=mark) for row, mark in zip(rows, marks, strict=False)]
+
+
 # the paper's data is not ours to hand out
 GAS = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
 
@@ -56,6 +63,12 @@ def needs_gas(test):
         test(*args, **kwargs)
 
     return checked
+
+
+@functools.cache
+def gas_table():
+    """What GAS holds; not to be written into."""
+    return np.loadtxt(GAS, delimiter=",")
 
 
 class Problem(NamedTuple):

@@ -21,6 +21,7 @@ from cfgd.page.drawing import Panel
 from cfgd.reproduce.experiment import Record
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.report.claim import Claim
+from problems import few
 
 
 def cfgd(*arguments: str) -> tuple[int, str]:
@@ -191,7 +192,7 @@ def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) ->
         assert f'<section id="{name}">' in dom
 
 
-@pytest.mark.parametrize("width", [390, 1100])
+@pytest.mark.parametrize("width", few([390, 1100]))
 def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> None:
     picture = tmp_path / "page.png"
     size = f"--window-size={width},2000"

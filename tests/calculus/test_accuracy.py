@@ -13,6 +13,7 @@ from definition import in_digits
 from mpmath import mp, workdps
 
 import cfgd
+from problems import few, quick
 
 # Enough nodes, by themselves.
 
@@ -41,7 +42,7 @@ def test_fresnel():
         assert mp.almosteq(60 / mp.sqrt(mp.pi) * integral, of_sine(30, 3), rel_eps=1e-15)
 
 
-@pytest.mark.parametrize(("rate", "rtol"), [(30, 1e-11), (200, 1e-11), (900, 1e-9)])
+@pytest.mark.parametrize(("rate", "rtol"), few([(900, 1e-9), (30, 1e-11), (200, 1e-11)], 2))
 def test_oscillations_are_resolved(rate, rtol):
     """900 and [0, 3]: 430 periods, for which 256 nodes are not enough and 1024 are."""
     got = cfgd.caputo(Sine(np.array(rate, float)), 0.5, 0.0)(3.0)
@@ -148,8 +149,15 @@ SMOOTH = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("times", SMOOTH.values(), ids=SMOOTH)
+EACH = {
+    f"{name}-{dtype.__name__}": (times, dtype)
+    for name, times in SMOOTH.items()
+    for dtype in (np.float32, np.float64)
+}
+QUICK = ["sine-float32", "sine-float64", "bell-float32", "large constant-float32", "step-float64"]
+
+
+@pytest.mark.parametrize(("times", "dtype"), quick(EACH, QUICK))
 def test_no_false_alarm(times, dtype):
     """Also next to the terminal, at zeros of f', next to an integer order, and in float32."""
     f = Sum(np.array(times, np.float32))

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - a sentence stands in one line, as it is said
 """`cfgd fit` and `cfgd predict`: what they print and write, and one sentence for each mistake."""
 
+import functools
 import gzip
 import json
 import sys
@@ -28,15 +29,30 @@ def cfgd(*arguments):
 
 @pytest.fixture
 def data(tmp_path):
+    return lambda loss: table_of(loss, tmp_path)
+
+
+def table_of(loss, folder):
     random, columns, eta = lopsided()
-    return lambda loss, name="data.csv": write(
-        tmp_path / name, columns | {"y": targets(loss, random, eta)}
-    )
+    return write(folder / "data.csv", columns | {"y": targets(loss, random, eta)})
 
 
-def test_everything_is_printed_and_written(data, tmp_path):
-    path, out = data("logistic"), tmp_path / "out"
-    code, said = cfgd("fit", path, "--target", "y", "--out", out)
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Of a loss: the data, the folder that the fit has written, its code and what it said. Once."""
+
+    @functools.cache
+    def run(loss):
+        path = table_of(loss, tmp_path_factory.mktemp("data"))
+        out = path.parent / "out"
+        options = () if loss in ("squared", "logistic") else ("--loss", loss)  # those are guessed
+        return path, out, *cfgd("fit", path, "--target", "y", *options, "--out", out)
+
+    return run
+
+
+def test_everything_is_printed_and_written(fitted):
+    _, out, code, said = fitted("logistic")
     assert code == 0
     for words in (
         "Loss logistic (that 'y' is 'yes' and not 'no') since the target has two values, fitted to",
@@ -106,17 +122,16 @@ READ = {
 
 
 @pytest.mark.parametrize("loss", ["poisson", "logistic", "multinomial"])
-def test_predictions_are_those_of_the_coefficients(data, tmp_path, loss):
-    path = data(loss)
-    cfgd("fit", path, "--target", "y", "--loss", loss, "--out", tmp_path)
-    saved = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+def test_predictions_are_those_of_the_coefficients(fitted, tmp_path, loss):
+    path, folder, *_ = fitted(loss)
+    saved = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     table = csv.read_csv(path)
     X = design({name: table[name].to_numpy() for name in ("small", "kind", "large")})
     p = X @ np.array([term["coefficient"] for term in saved["terms"]])
     chances = softmax(np.column_stack([0 * p, p]) if loss == "logistic" else p, axis=1)
     for ending, read in READ.items():
         out = tmp_path / f"out{ending}"
-        code, said = cfgd("predict", tmp_path / "model.json", path, "-o", out)
+        code, said = cfgd("predict", folder / "model.json", path, "-o", out)
         assert (code, said.splitlines()[0]) == (0, "240 predictions of 'y':")
         found = read(out)
         if loss == "poisson":
@@ -261,9 +276,8 @@ def test_names_that_are_the_same_twice_in_npz(tmp_path):
 
 
 @pytest.fixture
-def model(data, tmp_path):
-    cfgd("fit", data("squared"), "--target", "y", "--out", tmp_path)
-    return tmp_path / "model.json"
+def model(fitted):
+    return fitted("squared")[1] / "model.json"
 
 
 UNPREDICTED = {

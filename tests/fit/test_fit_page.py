@@ -11,6 +11,7 @@ from browser import command
 from cfgd.fit.console import show
 from cfgd.fit.page import page
 from cfgd.fit.run import Asked, Meter, fit
+from problems import few
 
 # what an attacker, or a sloppy spreadsheet, may call a column, a label or a target
 NASTY = '$x^{$ <script>document.title="caught"</script> & "q" \x1b[2J _ ü 漢'
@@ -78,7 +79,7 @@ def test_nothing_of_the_data_is_markup(folder):
     assert "https:" not in outside
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", few(["dark", "light"]))
 def test_it_fits_a_phone_in_light_and_in_dark(folder, theme):
     flags = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")
     seen = browse(folder, "look.html", *(flags if theme == "dark" else ()))
@@ -89,7 +90,7 @@ def test_it_fits_a_phone_in_light_and_in_dark(folder, theme):
     assert f"paper {paper};" in seen
 
 
-@pytest.mark.parametrize("loss", ["squared", "poisson"])
+@pytest.mark.parametrize("loss", few(["poisson", "squared"]))
 def test_numbers_have_residuals(tmp_path, loss):
     random, columns, eta = lopsided()
     path = write(tmp_path / "a.csv", columns | {"y": targets(loss, random, eta)})

@@ -132,8 +132,8 @@ def long(path, groups, width):
 
 
 def test_a_pass_has_a_block_in_memory(tmp_path):
-    """Of a matrix of 19.2 MB; and a page of a megabyte for each column of a Parquet file."""
-    table, split, arrow = open_table(long(tmp_path / "long.parquet", 4, 12)), Split(0.2, 0), []
+    """Of a matrix of 9.6 MB; and a page of a megabyte for each column of a Parquet file."""
+    table, split, arrow = open_table(long(tmp_path / "long.parquet", 2, 12)), Split(0.2, 0), []
 
     def seen(rows):
         arrow.append(pa.total_allocated_bytes())

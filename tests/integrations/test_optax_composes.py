@@ -12,6 +12,7 @@ import pytest
 
 import cfgd as core
 from cfgd.integrations.optax import Hutchinson, cfadam, cfadamw, cfgd, scale_by_caputo
+from problems import few
 
 PARAMS = {
     "w": np.array([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]], np.float32),
@@ -100,7 +101,7 @@ def bias_held(p):
     return loss({"w": p["w"], "b": PARAMS["b"]})
 
 
-@pytest.mark.parametrize("curvature", ["exact", "quadrature", "hutchinson", "given"])
+@pytest.mark.parametrize("curvature", few(["hutchinson", "given", "exact", "quadrature"], 2))
 def test_masked_is_a_loss_of_the_others(curvature):
     """What is masked is not probed: the same signs, and the same diagonal, as without it."""
     given = curvature == "given"
@@ -141,11 +142,10 @@ def test_injected_numbers_change_without_a_trace():
     schedule = cfadam(0.02, gamma=optax.linear_schedule(-0.5, 0.0, 6), lag=2)
     equal(params, trained(schedule)[0], 1e-5)
     assert traces == 1
+    unchanged, _, _ = trained(optimizer, state=state)
     state.hyperparams["b1"] = jnp.float32(0.5)
     changed, _, _ = trained(optimizer, state=state)
-    assert (
-        np.abs(changed["w"] - trained(optimizer, 12, state=trained(optimizer)[1])[0]["w"]).max() > 0
-    )
+    assert np.abs(changed["w"] - unchanged["w"]).max() > 0
     # lag, at its default, is no number that varies
     equal(trained(optax.inject_hyperparams(cfadam)(0.02))[0], trained(cfadam(0.02))[0], 1e-5)
 
@@ -194,7 +194,7 @@ def saved_as_json(state, like, path):
     return treedef.unflatten([np.asarray(a, b.dtype) for a, b in zip(read, leaves, strict=True)])
 
 
-@pytest.mark.parametrize("through", [saved_by_flax, saved_by_equinox, saved_as_json])
+@pytest.mark.parametrize("through", few([saved_by_flax, saved_as_json, saved_by_equinox], 2))
 def test_a_saved_state_goes_on_bit_for_bit(through, tmp_path):
     optimizer = cfadam(0.02, lag=3, curvature=CURVATURE)
     params, state, _ = trained(optimizer, 6)  # in the middle of a period of the curvature
@@ -221,7 +221,7 @@ def test_whoever_donates_parameters_and_state():
     both(params, state)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", few(["bfloat16", "float64", "float16", "float32"], 2))
 def test_dtypes_stay(dtype):
     with jax.enable_x64(dtype == "float64"):
         params = jax.tree.map(lambda p: jnp.asarray(p, dtype), {**PARAMS, "s": np.float32(0.5)})
@@ -269,7 +269,7 @@ class Layers(eqx.Module):
         return self.last(self.activation(self.first(x)))
 
 
-@pytest.mark.parametrize("curvature", ["hutchinson", "exact", "quadrature"])
+@pytest.mark.parametrize("curvature", few(["hutchinson", "exact", "quadrature"]))
 def test_an_equinox_model(curvature):
     model, y = Layers(jax.random.key(0)), DATA[:, 0] * DATA[:, 1]
 

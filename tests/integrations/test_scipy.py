@@ -12,6 +12,7 @@ from scipy.optimize import OptimizeResult, rosen, rosen_der, rosen_hess, rosen_h
 
 import cfgd
 from cfgd.integrations.scipy import adaptive_order, adaptive_terminal, auto, least_squares
+from problems import quick
 
 
 class MaximumEntropy:
@@ -244,8 +245,15 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("fun", "jac"), FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy"])
+SQUARES = {
+    f"{loss}-{form}": (loss, *FORMS[form])
+    for loss in ("linear", "soft_l1", "huber", "cauchy")
+    for form in FORMS
+}
+QUICK = [name for name in SQUARES if name.startswith("linear") or name.endswith("a function")]
+
+
+@pytest.mark.parametrize(("loss", "fun", "jac"), quick(SQUARES, [*QUICK, "cauchy-JAX"]))
 def test_least_squares_is_scipys(loss, fun, jac):
     ours = least_squares(fun, [1.0, 1.0], jac, loss=loss, f_scale=0.1, args=(T,))
     theirs = scipy.optimize.least_squares(

@@ -31,6 +31,7 @@ from cfgd.integrations.sklearn import (
     CaputoRegressor,
     CaputoRidge,
 )
+from problems import few
 
 # scikit-learn's classes have no types, and its checks pass whatever users may pass
 pytestmark = [
@@ -40,14 +41,15 @@ pytestmark = [
 
 
 @parametrize_with_checks(
-    [
-        CaputoRegressor(),
-        CaputoClassifier(),
-        CaputoRidge(gamma=0.1),
-        CaputoNetwork(width=5, max_iter=20),
-    ]
+    [CaputoRegressor(), CaputoClassifier(), CaputoNetwork(width=5, max_iter=20)]
 )
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CaputoRidge(gamma=0.1)])
+def test_scikit_learns_own_checks_of_ridge(estimator, check):
     check(estimator)
 
 
@@ -102,8 +104,10 @@ def test_hubers_regression_agrees_and_goes_further():
     assert value(ours) <= value(theirs) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("weight", [None, "balanced"])
+@pytest.mark.parametrize(
+    ("sparse", "weight"),
+    few([(False, "balanced"), (True, None), (False, None), (True, "balanced")], 2),
+)
 def test_classifications_agree(sparse, weight):
     for X, y in (load_breast_cancer(return_X_y=True), load_iris(return_X_y=True)):
         Z = StandardScaler().fit_transform(X)
@@ -162,28 +166,29 @@ def test_a_network_learns_and_keeps_the_best_of_its_restarts():
     assert np.array_equal(again.predict(Z), ends[0].predict(Z))
 
 
-def test_a_network_is_fitted_to_its_own_rows_alone():
+@pytest.mark.parametrize("activation", few(["sigmoid", "tanh"]))
+def test_a_network_is_fitted_to_its_own_rows_alone(activation):
     """Those that are added, so that folds share a program, change nothing."""
     z = np.linspace(-1, 1, 61)[:, None]
     y = np.sin(3 * z[:, 0])
     given = {"width": 4, "max_iter": 30, "random_state": 1, "method": "adaptive_terminal"}
-    for activation in ("tanh", "sigmoid"):
-        ours = CaputoNetwork(activation=activation, gamma=1.0, alpha=0.7, **given).fit(z, y)
-        core = cfgd.minimize(
-            ours.network_,
-            ours._starts(ours.network_, 1)[0],
-            cfgd.AdaptiveTerminal(0.7, gamma=1.0),
-            max_iterations=30,
-            tolerance=1e-4,
-        )
-        assert len(ours.network_.y) == 61
-        np.testing.assert_allclose(ours.loss_curve_, core.history["value"], rtol=1e-8)
+    ours = CaputoNetwork(activation=activation, gamma=1.0, alpha=0.7, **given).fit(z, y)
+    core = cfgd.minimize(
+        ours.network_,
+        ours._starts(ours.network_, 1)[0],
+        cfgd.AdaptiveTerminal(0.7, gamma=1.0),
+        max_iterations=30,
+        tolerance=1e-4,
+    )
+    assert len(ours.network_.y) == 61
+    np.testing.assert_allclose(ours.loss_curve_, core.history["value"], rtol=1e-8)
 
 
-def test_pipelines_searches_and_files():
+@pytest.mark.parametrize("processes", few([1, 2]))
+def test_pipelines_searches_and_files(processes):
     pipe = make_pipeline(StandardScaler(), CaputoClassifier())
     data, target = load_breast_cancer(return_X_y=True, as_frame=True)
-    search = GridSearchCV(pipe, {"caputoclassifier__l2": [0.1, 10.0]}, n_jobs=2, cv=3)
+    search = GridSearchCV(pipe, {"caputoclassifier__l2": [0.1, 10.0]}, n_jobs=processes, cv=3)
     search.fit(data, target)
     assert search.best_score_ > 0.95
     assert list(search.best_estimator_[0].feature_names_in_) == list(data.columns)

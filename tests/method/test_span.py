@@ -10,7 +10,7 @@ import scipy.optimize
 import cfgd
 from cfgd.bench.field.cases import smooth
 from cfgd.data.standard_problems import PROBLEMS
-from problems import identity, wave
+from problems import few, identity, wave
 
 RECORD = {"x": identity, "eta": "eta", "gamma": "gamma"}
 EPS = np.finfo(float).eps
@@ -156,7 +156,7 @@ def test_small_problems_decrease_and_are_solved(name):
     assert ends.value <= theirs.fun + 1e-8 * max(1, abs(theirs.fun))
 
 
-@pytest.mark.parametrize(("name", "seed"), [("Beale", 1), ("Beale", 6), ("Biggs", 4)])
+@pytest.mark.parametrize(("name", "seed"), few([("Beale", 1), ("Biggs", 4), ("Beale", 6)], 2))
 def test_an_indefinite_start_does_not_run_off_along_a_valley(name, seed):
     case = smooth(name, seed)
     assert np.linalg.eigvalsh(jax.hessian(case.fn)(case.x0))[0] < 0
@@ -324,11 +324,8 @@ def promised(fn, x, g):
     return np.sum((axes.T @ g) ** 2 / np.abs(curvatures)) / 2
 
 
-# twenty have each kind in each dimension
-SEVERAL = [*range(20), *(pytest.param(number, marks=pytest.mark.slow) for number in range(20, 200))]
-
-
-@pytest.mark.parametrize("number", SEVERAL)
+# five have each kind and each dimension, twenty have each kind in each dimension
+@pytest.mark.parametrize("number", few(range(200), 5))
 def test_random_problems_end_with_a_true_message(number, unchecked):
     fn, x0 = mixed(number)
     most = 3000 if number >= 20 else 300  # walked on from Python, with annotations executed

@@ -25,6 +25,7 @@ from objectives import (
     network,
     reference,
 )
+from problems import few, quick
 
 C, ALPHA, BETA = np.array([-1.5, 0.5, 2.5]), 0.3, 0.2
 GAMMA = BETA - (1 - ALPHA) / (2 - ALPHA)
@@ -40,7 +41,7 @@ QUADRATICS = {  # the objective, its A
 WEIGHTED_A = X3.T @ (WEIGHTS[:, None] * X3) + L2 * np.eye(3)
 
 
-@pytest.mark.parametrize(("f", "H"), QUADRATICS.values(), ids=QUADRATICS)
+@pytest.mark.parametrize(("f", "H"), quick(QUADRATICS, ["function", "least squares, csr"]))
 def test_the_direction_of_a_local_model_of_a_quadratic_is_the_closed_form(f, H):
     H = WEIGHTED_A if H is None else H
     x = np.array([1.0, -2.0, 1.5])
@@ -68,7 +69,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", quick(MODELS, ["smooth", "network"]))
 def test_a_local_model_has_the_slopes_of_the_quadratic_model(name):
     case = CASES[name]
     x, t, *_ = arguments(case)
@@ -94,7 +95,7 @@ def diagonals(f, x):
     ]
 
 
-@pytest.mark.parametrize("p", [1, 3])
+@pytest.mark.parametrize("p", few([3, 1]))
 def test_gauss_newton_is_exact_where_the_residual_vanishes(p):
     f, x = residual_free("tanh", p)
     exact, gauss_newton = in_float64(diagonals, f, x)
@@ -138,7 +139,7 @@ def hessian():
     return in_float64(jax.jit(jax.hessian(PROBED.fn)), PROBED.x)
 
 
-@pytest.mark.parametrize("probes", [1, 5])
+@pytest.mark.parametrize("probes", few([5, 1]))
 def test_the_mean_of_hutchinsons_diagonal_is_the_exact_one(probes):
     """Within four standard errors in every coordinate; with a fixed seed there is no luck."""
     draws = probed(probes)
@@ -147,7 +148,7 @@ def test_the_mean_of_hutchinsons_diagonal_is_the_exact_one(probes):
     assert np.all(np.abs(np.mean(draws, 0) - np.diag(hessian())) < error)
 
 
-@pytest.mark.parametrize("probes", [1, 5])
+@pytest.mark.parametrize("probes", few([5, 1]))
 def test_the_variance_of_hutchinsons_diagonal_is_the_known_one(probes):
     """sum_{k != j} H_jk^2 / probes."""
     H = hessian()

@@ -19,6 +19,7 @@ from cfgd.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.reproduce.report.claim import NOT_COMPARABLE, Claim
 from cfgd.reproduce.runner import key_of, reproduce
+from problems import few
 
 TINY = Setting("tiny")
 
@@ -96,7 +97,7 @@ def test_resume_runs_again_what_somebody_put_a_script_into(tmp_path: Path) -> No
     assert "<script" not in page
 
 
-@pytest.mark.parametrize("left", [None, b"", b"\x89PNG cut short"])
+@pytest.mark.parametrize("left", few([b"\x89PNG cut short", None, b""], 2))
 def test_resume_draws_again_what_is_missing_without_a_run(
     tmp_path: Path, left: bytes | None
 ) -> None:
@@ -185,7 +186,7 @@ def test_what_is_in_the_way_of_another_part_is_found_too(tmp_path: Path) -> None
 # an experiment leaves four files, in this order
 @pytest.mark.parametrize(
     ("which", "file"),
-    [(5, "parts/two.json"), (6, "two.png"), (7, "results.json"), (8, "index.html")],
+    few([(5, "parts/two.json"), (7, "results.json"), (6, "two.png"), (8, "index.html")], 2),
 )
 def test_a_full_disk_loses_no_finished_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int, file: str

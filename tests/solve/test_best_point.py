@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import cfgd
+from problems import few, identity
 
 NOISE, LOOKS = np.random.default_rng(0), []
 
@@ -23,7 +24,7 @@ def noisy(x):
     return 10 * x[0] ** 2 + jax.pure_callback(look, shape, jax.lax.stop_gradient(x))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4)))
 def test_a_second_look_that_is_worse_does_not_move_it(seed):
     """The noise is as large as the fall of the value."""
     random = np.random.default_rng(seed)
@@ -41,7 +42,7 @@ def test_a_second_look_that_is_worse_does_not_move_it(seed):
     assert end.x[0] == end.history["x"][np.argmin(end.history["value"])]
 
 
-@pytest.mark.parametrize("iterations", [7, 23])
+@pytest.mark.parametrize("iterations", few([23, 7]))
 def test_the_best_point_is_one_that_was_seen(iterations):
     """Unstable at first, so that the best one is in the middle: x_k+1 = x_k - eta 20 x_k."""
     LOOKS.clear()
@@ -69,7 +70,7 @@ def test_the_best_of_a_block_is_in_its_middle():
             method,
             max_iterations=iterations,
             tolerance=0.0,
-            record={"x": lambda x: x},
+            record={"x": identity},
         )
         best = np.argmin(end.history["value"])
         seen[iterations] = best

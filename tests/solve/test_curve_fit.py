@@ -6,6 +6,7 @@ import pytest
 import scipy.optimize
 
 import cfgd
+from problems import few
 
 T = np.array([0.0, 0.3, 0.9, 1.4, 2.2, 3.1, 3.3, 4.6])
 Y = np.array([2.94, 2.41, 1.62, 1.30, 0.97, 0.83, 0.71, 0.55])
@@ -95,8 +96,19 @@ def test_maximum_likelihood():
     )
 
 
-@pytest.mark.parametrize("method", [None, cfgd.Auto("tikhonov"), cfgd.AdaptiveTerminal(gamma=-0.2)])
-@pytest.mark.parametrize("of", [cfgd.LeastSquares, lambda X, y: cfgd.LinearModel(X, y, "squared")])
+def linear_model(X, y):
+    return cfgd.LinearModel(X, y, "squared")
+
+
+COVERED = [
+    *((cfgd.LeastSquares, None), (linear_model, cfgd.Auto("tikhonov"))),
+    (linear_model, cfgd.AdaptiveTerminal(gamma=-0.2)),
+    *((cfgd.LeastSquares, cfgd.Auto("tikhonov")), (linear_model, None)),
+    (cfgd.LeastSquares, cfgd.AdaptiveTerminal(gamma=-0.2)),
+]
+
+
+@pytest.mark.parametrize(("of", "method"), few(COVERED, 3))
 def test_least_squares(of, method):
     X = np.stack([np.ones(8), T, np.cos(T)], 1)
     ends = cfgd.minimize(of(X, Y), np.zeros(3), method, max_iterations=5000)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from problems import BOWL, X0, A, B, identity
+from problems import BOWL, X0, A, B, few, identity, quick
 
 MINIMISER = -np.linalg.solve(A, B)
 
@@ -33,8 +33,8 @@ ENDING = {
 }
 
 
-@pytest.mark.parametrize(("f", "method"), ENDING.values(), ids=ENDING)
-@pytest.mark.parametrize("every", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("f", "method"), quick(ENDING, ["hutchinson", "own, auto"]))
+@pytest.mark.parametrize("every", few([1, 5]))
 def test_a_quadratic_that_does_not_drift_ends(f, method, every):
     """In the middle of a block it used to wait for a look that never came."""
     end = cfgd.minimize(f, X0, method, every=every, time_limit=60.0)
@@ -48,7 +48,7 @@ def test_sweeps_of_what_does_not_drift_end():
     assert len(set(ends.iterations)) > 1
 
 
-@pytest.mark.parametrize("key", range(4))
+@pytest.mark.parametrize("key", few(range(4)))
 def test_conjugate_directions_keep_their_diagonal(key):
     """With another random diagonal at every point they would not be conjugate to each other."""
     random = np.random.default_rng(key)

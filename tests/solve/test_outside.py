@@ -7,7 +7,7 @@ import pytest
 import cfgd
 from cfgd.solve.inside import Inside
 from cfgd.solve.outside import Outside
-from problems import identity
+from problems import few, identity
 
 
 def valley(x):
@@ -18,7 +18,7 @@ X0 = np.array([-0.7, 0.4, 1.3, -0.2])
 RECORD = {"x": identity, "eta": "eta", "gamma": "gamma"}
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", few([np.float64, np.float32]))
 def test_it_is_the_run_of_the_compiled_loop(dtype):
     """A sweep is compiled, a run is not: the same formulas in JAX and in NumPy."""
     most = 12 if dtype == np.float64 else 8  # rounding grows from step to step
@@ -52,7 +52,7 @@ def test_a_long_run_goes_on_in_a_compiled_loop(monkeypatch):
     np.testing.assert_allclose(long.history["x"][:10], short.history["x"][:10], rtol=1e-12)
 
 
-@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("every", few([4, 1]))
 def test_rows_of_the_history(every):
     ends = cfgd.minimize(valley, X0, record=RECORD, every=every)
     labels = ends.history["iteration"]
@@ -62,7 +62,7 @@ def test_rows_of_the_history(every):
     assert np.isnan(ends.history["eta"][0])
 
 
-@pytest.mark.parametrize("c", [1.0, 1e120])
+@pytest.mark.parametrize("c", few([1e120, 1.0]))
 def test_an_absolute_tolerance_is_in_the_units_of_f(c):
     """Beyond 1e60 the objective is scaled inside."""
     ends = cfgd.minimize(lambda x: c * valley(x), X0, tolerance=0, gradient_tolerance=1e-3 * c)

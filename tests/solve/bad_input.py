@@ -1,0 +1,63 @@
+"""Bad input: one clear sentence, before any work. Tables hold the whole messages."""
+
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cfgd
+from cfgd import AdaptiveTerminal, GradientDescent, Quadratic, Stage
+from cfgd.solve.program import bind
+
+A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]])
+F = Quadratic(A, np.array([1.0, -2.0, 0.5]))
+X0 = np.array([1.0, -2.0, 3.0])
+TREE = {"a": np.array([1.0, 2.0]), "b": np.array(0.5)}
+GD = GradientDescent()
+STAGE = Stage(3, gamma=0.1)
+STEPS = "ExactStep(), FixedStep(eta), GridStep(), ArmijoStep(), NetworkStep()"
+
+
+def tree_function(p):
+    return jnp.sum(p["a"] ** 2) + p["b"] ** 2
+
+
+def run(f=F, x0=X0, method=GD, **options):
+    """A call of minimize, to be made later."""
+    return lambda: cfgd.minimize(f, x0, method, **options)
+
+
+def sweep(methods, f=F, x0=X0, **options):
+    return lambda: cfgd.sweep(f, x0, methods, **options)
+
+
+def lagged(*args, **numbers):
+    return lambda: AdaptiveTerminal(*args, **numbers)
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch):
+    """An iteration made before the complaint is an error of its own."""
+
+    def chunk(*args):
+        raise AssertionError("work was done")
+
+    def guarded(fn, *parts, **kind):
+        return chunk if fn.__name__ == "chunk" else bind(fn, *parts, **kind)
+
+    monkeypatch.setattr("cfgd.solve.inside.bind", guarded)
+    monkeypatch.setattr("cfgd.solve.outside.Outside.__call__", chunk)
+
+
+def of_parts(**parts):
+    """Rows of several tables, named by their table."""
+    return {f"{part}: {name}": row for part, rows in parts.items() for name, row in rows.items()}
+
+
+def refused(make, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$") as raised:
+        make()
+    assert type(raised.value) is ValueError
+    assert message.count(". ") == 0  # one sentence
+    assert "\n" not in message
