@@ -1,5 +1,6 @@
 """Converged means converged: what the solver says of the point that it returns."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
