@@ -170,7 +170,7 @@ def bench(
         typer.Option(
             min=1,
             help="How many seeds (0, 1, ...).",
-            show_default="5; with --quick 1, of --training 2",
+            show_default="5, with --quick 1 or 2",
         ),
     ] = None,
     out: Annotated[

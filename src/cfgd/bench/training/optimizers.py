@@ -15,7 +15,8 @@ from cfgd.integrations.optax.diagonal import hessian, probed
 
 # from 1e-4 to 1 by factors of the root of ten, the same for all
 RATES = tuple(10 ** (k / 2) for k in range(-8, 1))
-GAMMAS = (-1.0, -0.25, 0.25, 1.0)  # -0.25 is the default of `cfgd.integrations.optax`
+# -0.25 is the default of `cfgd.integrations.optax`
+GAMMAS = (-4.0, -1.0, -0.25, 1.0)
 LAGS = (1, 5)
 PRODUCT = 2  # gradients that a product with the Hessian counts as: one forwards over one
 CURVATURE = Hutchinson()

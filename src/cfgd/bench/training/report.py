@@ -9,7 +9,7 @@ from rich.table import Table
 
 from cfgd.bench.training.optimizers import MOMENTUM, PRODUCT, RATES, Optimizer
 from cfgd.bench.training.problem import Problem
-from cfgd.bench.training.table import GRADIENTS, SECONDS, Spread, Standing
+from cfgd.bench.training.table import GRADIENTS, SECONDS, STEPS, Spread, Standing
 from cfgd.bench.training.verdicts import Pair, pairs, verdicts
 
 HEAD = (
@@ -97,12 +97,13 @@ def _pairs(every: list[Pair]) -> list[str]:
     if not some:
         return []
     problems = list(some[0].ratios)
-    timed = {(one.kind, one.gamma, one.lag): one.mean for one in every if one.measure == SECONDS}
-    head = ("loss over gamma = 0", *problems, "mean", "mean in equal time")
+    means = {(one.kind, one.gamma, one.lag, one.measure): one.mean for one in every}
+    head = ("loss over gamma = 0", *problems, "mean", "in equal time", "with equal steps")
     lines = []
     for one in some:
         name = f"{one.kind} ({one.gamma:g}, {one.lag})"
-        numbers = [*one.ratios.values(), one.mean, timed[one.kind, one.gamma, one.lag]]
+        other = [means[one.kind, one.gamma, one.lag, measure] for measure in (SECONDS, STEPS)]
+        numbers = [*one.ratios.values(), one.mean, *other]
         lines.append((name, *(f"{number:.2f}" for number in numbers)))
     return _lines(head, lines)
 

@@ -17,6 +17,7 @@ from cfgd.bench.training.optimizers import Optimizer
 from cfgd.bench.training.training import PLACES, Curves
 
 GRADIENTS, SECONDS = "gradients", "seconds"
+STEPS = "steps"  # with what a product costs left out: what the direction alone is worth
 MEASURES = {GRADIENTS: "with equal gradients", SECONDS: "in equal time"}
 Spread = tuple[float, float, float]  # median, lower and upper quartile
 
@@ -40,17 +41,18 @@ def standings(curves: Sequence[Curves]) -> list[Standing]:
     found = []
     for problem in dict.fromkeys(one.problem for one in curves):
         some = [one for one in curves if one.problem == problem]
-        for measure in MEASURES:
+        for measure in (*MEASURES, STEPS):
             found += [_standing(one, measure, place(one, measure, some)) for one in some]
     return found
 
 
 def place(one: Curves, measure: str, of: Sequence[Curves]) -> int:
     """How many of the places are within the budget; at least one."""
-    if measure == GRADIENTS:
-        share = 1 / one.optimizer.cost
-    else:
-        share = min(other.seconds for other in of) / one.seconds
+    share = {
+        GRADIENTS: 1 / one.optimizer.cost,
+        SECONDS: min(other.seconds for other in of) / one.seconds,
+        STEPS: 1.0,
+    }[measure]
     return max(1, int(PLACES * share + 1e-9))
 
 
