@@ -30,7 +30,8 @@ class Plan(NamedTuple):
     seeds: int
     quick: bool
 
-    def __len__(self) -> int:
+    @property
+    def runs(self) -> int:
         return len(self.problems) * len(self.optimizers)
 
 
@@ -79,8 +80,7 @@ def run(
                     finished(what, reused)
         except KeyboardInterrupt:
             interrupted = True
-        found = standings(curves)
-        _write(out, plan, found)
+        _write(out, plan, standings(curves))
     except NotWrittenError as error:
         unwritten = error
     return Report(standings(curves), interrupted, unwritten)
