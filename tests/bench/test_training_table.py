@@ -11,7 +11,7 @@ from cfgd.bench.training.table import GRADIENTS, SECONDS, STEPS, place, spread, 
 from cfgd.bench.training.training import PLACES, Curves
 from cfgd.bench.training.verdicts import compared, pairs, verdicts
 
-FALL = np.linspace(3.0, 0.1, PLACES)  # 3.0 at the first place, 0.1 at the last
+FALL = np.linspace(3.0, 0.1, PLACES)  # a loss is that of the last but one
 
 
 def curves(optimizer, seconds, *factors, problem="p", rates=None, seeds=3):
@@ -34,9 +34,9 @@ def found(some, measure):
 def test_equal_gradients_go_by_the_cost_of_a_step():
     some = [curves(SGD, 1.0, 1), curves(OURS, 1.0, 1), curves(Optimizer("AdaHessian-like"), 1.0, 1)]
     by = found(some, GRADIENTS)
-    assert by["SGD"].loss[0] == pytest.approx(2 * FALL[29])
-    assert by["cfgd (-0.25, 1)"].loss[0] == pytest.approx(2 * FALL[24])
-    assert by["AdaHessian-like"].loss[0] == pytest.approx(2 * FALL[9])
+    assert by["SGD"].loss[0] == pytest.approx(2 * FALL[28])
+    assert by["cfgd (-0.25, 1)"].loss[0] == pytest.approx(2 * FALL[23])
+    assert by["AdaHessian-like"].loss[0] == pytest.approx(2 * FALL[8])
     assert all(one.share == 1 for one in found(some, STEPS).values())
 
 
@@ -44,9 +44,9 @@ def test_equal_time_goes_by_time():
     """Twice as slow is half of the steps, whatever a step is counted as."""
     some = [curves(SGD, 1.0, 1), curves(ADAM, 2.0, 1), curves(OURS, 1.0, 1)]
     by = found(some, SECONDS)
-    assert by["SGD"].loss[0] == by["cfgd (-0.25, 1)"].loss[0] == pytest.approx(2 * FALL[29])
-    assert by["Adam"].loss[0] == pytest.approx(2 * FALL[14])
-    assert by["Adam"].error[0] == pytest.approx(0.2 * FALL[14])
+    assert by["SGD"].loss[0] == by["cfgd (-0.25, 1)"].loss[0] == pytest.approx(2 * FALL[28])
+    assert by["Adam"].loss[0] == pytest.approx(2 * FALL[13])
+    assert by["Adam"].error[0] == pytest.approx(0.2 * FALL[13])
     assert by["Adam"].share == 0.5
 
 
@@ -117,11 +117,28 @@ def test_the_spread_is_mentioned():
 def test_rows_mark_the_least_and_the_edge():
     some = standings([curves(SGD, 1e-6, 1, 0.5), curves(ADAM, 1e-6, 1, 0.4, 0.6)])
     sgd, adam = rows(some)
-    assert sgd[:3] == ("SGD", "2!", "0.1 [0.05, 0.15]")
+    assert sgd[:4] == ("SGD", "2!", "0.2 [0.1, 0.3]", "")
     assert not sgd[2].endswith("*")
     assert adam[2].endswith("*")
     assert adam[1] == "2"
     assert sgd[-1] == "1"
+
+
+def test_rows_mark_where_ours_lose():
+    _, lost = rows(standings([curves(SGD, 1e-6, 1), curves(OURS, 1e-6, 1)]))
+    assert lost[3].endswith(" ✗")  # fewer steps
+    assert lost[7] == "1.00"
+
+
+def test_one_program_has_one_time():
+    some = [curves(SGD, 1.0, 1), curves(OURS, 3.0, 1), curves(Optimizer("cfgd", 1.0, 1), 2.0, 1)]
+    assert [one.seconds for one in standings(some)[:3]] == [1, 2, 2]
+
+
+def test_a_spike_is_no_loss():
+    one = curves(SGD, 1.0, 1, seeds=1)
+    one.losses[:, :, -1] = 1e3
+    assert standings([one])[0].loss[0] == pytest.approx(FALL[27])
 
 
 def test_without_runs_there_is_nothing():

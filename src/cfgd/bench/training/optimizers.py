@@ -13,8 +13,8 @@ import optax
 from cfgd.integrations.optax import Hutchinson, cfadam, cfadamw, cfgd
 from cfgd.integrations.optax.diagonal import hessian, probed
 
-# from 1e-4 to 1 by factors of the root of ten, the same for all
-RATES = tuple(10 ** (k / 2) for k in range(-8, 1))
+# from 1e-3 to 10 by factors of the root of ten, the same for all
+RATES = tuple(10 ** (k / 2) for k in range(-6, 3))
 # -0.25 is the default of `cfgd.integrations.optax`
 GAMMAS = (-4.0, -1.0, -0.25, 1.0)
 LAGS = (1, 5)

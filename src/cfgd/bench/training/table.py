@@ -3,13 +3,15 @@
 Equal gradients: as many gradient equivalents as the steps of the run; who pays more for a step is
 looked at earlier. Equal time: the shortest of all whole runs of the problem; who takes longer for
 a step is looked at the last of the thirty places that lies within it. Each has the learning rate of
-the grid with the least median training loss there.
+the grid with the least median training loss there. A loss or an error is the median of the last
+three places: at a constant learning rate a single one may be a spike.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from cfgd.bench.training.training import PLACES, Curves
 GRADIENTS, SECONDS = "gradients", "seconds"
 STEPS = "steps"  # with what a product costs left out: what the direction alone is worth
 MEASURES = {GRADIENTS: "with equal gradients", SECONDS: "in equal time"}
+LAST = 3
 Spread = tuple[float, float, float]  # median, lower and upper quartile
 
 
@@ -40,10 +43,20 @@ class Standing:
 def standings(curves: Sequence[Curves]) -> list[Standing]:
     found = []
     for problem in dict.fromkeys(one.problem for one in curves):
-        some = [one for one in curves if one.problem == problem]
+        some = _timed([one for one in curves if one.problem == problem])
         for measure in (*MEASURES, STEPS):
             found += [_standing(one, measure, place(one, measure, some)) for one in some]
     return found
+
+
+def _timed(some: list[Curves]) -> list[Curves]:
+    """Those of one program, for all gamma, have the least of their times."""
+
+    def least(of: Optimizer) -> float:
+        alike = [c for c in some if (c.optimizer.kind, c.optimizer.lag) == (of.kind, of.lag)]
+        return min(c.seconds for c in alike)
+
+    return [dataclasses.replace(one, seconds=least(one.optimizer)) for one in some]
 
 
 def place(one: Curves, measure: str, of: Sequence[Curves]) -> int:
@@ -57,7 +70,8 @@ def place(one: Curves, measure: str, of: Sequence[Curves]) -> int:
 
 
 def _standing(one: Curves, measure: str, places: int) -> Standing:
-    losses = one.losses[:, :, places - 1]
+    last = slice(max(0, places - LAST), places)
+    losses, errors = (np.median(all[:, :, last], axis=2) for all in (one.losses, one.errors))
     spreads = [spread(of_rate) for of_rate in losses]
     best = min(range(len(spreads)), key=lambda i: spreads[i][0])
     return Standing(
@@ -68,12 +82,12 @@ def _standing(one: Curves, measure: str, places: int) -> Standing:
         len(one.rates) > 1 and best in (0, len(one.rates) - 1),
         places / PLACES,
         spreads[best],
-        spread(one.errors[best, :, places - 1]),
+        spread(errors[best]),
         one.seconds,
     )
 
 
-def spread(numbers: Sequence[float]) -> Spread:
+def spread(numbers: Any) -> Spread:
     """Median and quartiles that are numbers of the list: between them may be an infinite one."""
     middle, low, high = (
         float(np.quantile(numbers, q, method=method))  # type: ignore[call-overload]

@@ -38,7 +38,7 @@ def pairs(found: Sequence[Standing]) -> list[Pair]:
         base = losses.get((one.measure, one.problem, BASES.get(own.kind, "")))
         if base is not None:
             of_pair = made.setdefault((own.kind, own.gamma, own.lag, one.measure), {})
-            of_pair[one.problem] = one.loss[0] / base if base > 0 else float("inf")
+            of_pair[one.problem] = one.loss[0] / base if 0 < base < np.inf else np.inf
     return [Pair(*key, ratios) for key, ratios in made.items()]
 
 
