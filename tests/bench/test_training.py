@@ -110,6 +110,14 @@ def test_every_optimizer_learns_two_moons(trainer, kind):
 
 
 @pytest.mark.usefixtures("unchecked")
+def test_all_gamma_have_one_time(trainer):
+    some = [Optimizer("SGD"), Optimizer("cfgd", -0.25, 1), Optimizer("cfgd", 1.0, 1)]
+    sgd, ours, again = trainer.seconds(some)
+    assert 0 < sgd < 1
+    assert 0 < ours == again < 1
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_gamma_of_zero_is_the_base(trainer):
     for kind, base in BASES.items():
         ours = trainer.curves(Optimizer(kind), [0.03])

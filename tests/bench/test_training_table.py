@@ -130,11 +130,6 @@ def test_rows_mark_where_ours_lose():
     assert lost[7] == "1.00"
 
 
-def test_one_program_has_one_time():
-    some = [curves(SGD, 1.0, 1), curves(OURS, 3.0, 1), curves(Optimizer("cfgd", 1.0, 1), 2.0, 1)]
-    assert [one.seconds for one in standings(some)[:3]] == [1, 2, 2]
-
-
 def test_a_spike_is_no_loss():
     one = curves(SGD, 1.0, 1, seeds=1)
     one.losses[:, :, -1] = 1e3

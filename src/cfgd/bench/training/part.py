@@ -28,6 +28,7 @@ from cfgd.stored import (
     record,
     stored,
     text,
+    truth,
     whole,
 )
 
@@ -126,6 +127,7 @@ CURVES = record(
         "losses": _cube,
         "errors": _cube,
         "seconds": between(0, LONGEST),
+        "timed": truth,
     },
     Curves,
 )

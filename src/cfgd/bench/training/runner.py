@@ -63,7 +63,7 @@ def run(
     try:
         try:
             for problem in plan.problems:
-                trainer = None
+                trainer, parts = Trainer(problem, plan.seeds), []
                 key = key_of(problem, plan.seeds, plan.rates)
                 for optimizer in plan.optimizers:
                     name, what = name_of(problem, optimizer), f"{problem.name}: {optimizer.name}"
@@ -71,19 +71,34 @@ def run(
                     reused = part is not None and part.key == key
                     if part is None or not reused:
                         say(what)
-                        trainer = trainer or Trainer(problem, plan.seeds)
                         part = Part(name, key, trainer.curves(optimizer, plan.rates))
                         curves.append(part.curves)  # even if they cannot be written
                         part.save(out)
                     else:
                         curves.append(part.curves)
+                    parts.append(part)
                     finished(what, reused)
+                if not all(part.curves.timed for part in parts):
+                    say(f"{problem.name}: the time of a step")
+                    curves[-len(parts) :] = _timed(out, trainer, parts)
         except KeyboardInterrupt:
             interrupted = True
         _write(out, plan, standings(curves))
     except NotWrittenError as error:
         unwritten = error
     return Report(standings(curves), interrupted, unwritten)
+
+
+def _timed(out: Path, trainer: Trainer, parts: list[Part]) -> list[Curves]:
+    """All of a problem once more, in turns, and kept with what they take."""
+    seconds = trainer.seconds([part.curves.optimizer for part in parts])
+    curves = [
+        dataclasses.replace(part.curves, seconds=each, timed=True)
+        for part, each in zip(parts, seconds, strict=True)
+    ]
+    for part, one in zip(parts, curves, strict=True):
+        dataclasses.replace(part, curves=one).save(out)
+    return curves
 
 
 def _write(out: Path, plan: Plan, found: list[Standing]) -> None:

@@ -43,20 +43,10 @@ class Standing:
 def standings(curves: Sequence[Curves]) -> list[Standing]:
     found = []
     for problem in dict.fromkeys(one.problem for one in curves):
-        some = _timed([one for one in curves if one.problem == problem])
+        some = [one for one in curves if one.problem == problem]
         for measure in (*MEASURES, STEPS):
             found += [_standing(one, measure, place(one, measure, some)) for one in some]
     return found
-
-
-def _timed(some: list[Curves]) -> list[Curves]:
-    """Those of one program, for all gamma, have the least of their times."""
-
-    def least(of: Optimizer) -> float:
-        alike = [c for c in some if (c.optimizer.kind, c.optimizer.lag) == (of.kind, of.lag)]
-        return min(c.seconds for c in alike)
-
-    return [dataclasses.replace(one, seconds=least(one.optimizer)) for one in some]
 
 
 def place(one: Curves, measure: str, of: Sequence[Curves]) -> int:
