@@ -149,18 +149,29 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer and smaller problems, in under three minutes.")
     ] = False,
+    training: Annotated[
+        bool,
+        typer.Option(
+            "--training",
+            help="Does the fractional direction help in training? Optimizers of optax beside ours.",
+        ),
+    ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GROUP",
             help="Only these problems: nist, glm, estimators, networks, least-squares, smooth, "
-            "cutest.",
+            "cutest; with --training moons, digits, characters, convolution, boundary-layer.",
             show_default=False,
         ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="How many seeds (0, 1, ...).", show_default="5, with --quick 1"),
+        typer.Option(
+            min=1,
+            help="How many seeds (0, 1, ...).",
+            show_default="5, with --quick 1 or 2",
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder of bench.json and of the figure.")
@@ -179,10 +190,15 @@ def bench(
     problems, and CUTEst where sif2jax is installed. The tables have work and time to the same
     accuracy, for networks the loss with equal work and in equal time, and every loss of cfgd. All
     of it takes about an hour. Ctrl-C keeps what is finished; --resume goes on from there.
-    """
-    from cfgd.bench.field.console import show
 
+    --training trains small networks instead, in about ten minutes (--quick in one), and writes
+    DIR/training.json and DIR/training.md.
+    """
     with _one_sentence():
+        if training:
+            from cfgd.bench.training.console import show_training as show
+        else:
+            from cfgd.bench.field.console import show
         code = show(
             Console(),
             out,

@@ -24,6 +24,8 @@ curvature are of one function. The terminal does not know of batches: the memory
 and not of gradients, so x - c is exact, whatever was drawn in between, and d is the fractional
 direction of the present batch's loss between two points that the run has visited. D alone is a
 mean over the batches at which it was refreshed.
+
+Whether it helps, and which gamma and lag to take: docs/training.md, from `cfgd bench --training`.
 """
 
 from cfgd.integrations.extras import needed
