@@ -10,6 +10,7 @@ from jax.scipy import special
 import cfgd
 from cfgd.solve import native as module
 from cfgd.solve.native import LARGEST, NESTED, TRIED, fits, native
+from cfgd.solve.program import WAYS, _Program
 from problems import few
 
 A = np.random.default_rng(3).normal(size=(5, 5)) / 4
@@ -70,6 +71,12 @@ def shapes(A, x):
     return first[0] + jnp.squeeze(second) + jnp.diagonal(A) + jnp.expand_dims(x, 0)[0].copy()
 
 
+def sums(A, x):
+    """On a matrix of numbers that XLA would hand to a library."""
+    rows = jnp.outer(jnp.arange(64, dtype=x.dtype), x)
+    return (rows[:, :, None] * A).sum(1).mean(0)
+
+
 def products(A, x):
     pairs = jnp.einsum("bij,bj->bi", jnp.stack([A, 2 * A]), jnp.stack([x, 3 * x]))
     return A @ x - x @ A + A.T @ (A @ x) + (x @ x) * pairs[1] + jnp.sum(A * A) * x
@@ -82,7 +89,8 @@ def loops(A, x):
 
 
 PROGRAMS = [
-    trigonometry, exponentials, special_functions, rounding, reductions, shapes, products, loops,
+    trigonometry, exponentials, special_functions, rounding, reductions, shapes, sums, products,
+    loops,
 ]  # fmt: skip
 
 
@@ -114,7 +122,9 @@ def test_a_native_loop_gives_the_same_numbers(fn, dtype):
     assert fits(jax.make_jaxpr(loop)(*numbers).jaxpr)
     lowered = jax.jit(native(loop)).lower(*numbers).as_text()
     assert "xla_cpu_small_call" in lowered
-    ours, plain = jax.jit(native(loop))(*numbers), jax.jit(loop)(*numbers)
+    program = _Program(loop, loops=True)
+    ours, plain = program(*numbers), jax.jit(loop)(*numbers)
+    assert any(way == WAYS[-1] for way in program.ways)  # it was not needed
     np.testing.assert_allclose(ours, plain, rtol=50 * np.finfo(dtype).eps)
 
 

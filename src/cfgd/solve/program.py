@@ -17,7 +17,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # on a CPU compiled in half of the time, and as fast
-OPTIONS = {"xla_cpu_use_fusion_emitters": False}
+OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
+# a library's sums have no place in a native function; jax 0.8 has no such library
+NATIVE = OPTIONS | {"xla_cpu_experimental_ynn_fusion_type": ""}
+# how a loop may be compiled, the best first: natively or not, and with which options
+WAYS = [(True, NATIVE), (True, OPTIONS), (False, OPTIONS)]
 
 _programs: dict[Any, Any] = {}
 
@@ -49,22 +53,32 @@ class _Program:
     """A jitted function; its options are for a program that stands alone."""
 
     def __init__(self, fn: Callable[..., Any], loops: bool) -> None:
-        self.fn, self.inside, self.loops = fn, jax.jit(fn), loops
-        self.alone = jax.jit(native(fn) if loops else fn, compiler_options=OPTIONS)
+        self.fn, self.inside = fn, jax.jit(fn)
+        self.ways = iter(tuple(WAYS if loops else WAYS[-1:]))
+        self._next_way()
+
+    def _next_way(self) -> bool:
+        """Compile in the next best way, if there is one."""
+        way = next(self.ways, None)
+        if way is None:
+            return False
+        self.alone = jax.jit(native(self.fn) if way[0] else self.fn, compiler_options=way[1])
+        return True
 
     def __call__(self, *args: Any) -> Any:
-        try:
-            return self.alone(*args)
-        except ValueError as error:
-            if "compiler_options" not in str(error):
-                raise
-            return self.inside(*args)
-        except jax.errors.JaxRuntimeError:
-            # this version of XLA has a function of the user's no place for in a native loop
-            if not self.loops:
-                raise
-        self.__init__(self.fn, loops=False)  # type: ignore[misc]
-        return self(*args)
+        while True:
+            try:
+                return self.alone(*args)
+            except ValueError as error:
+                if "compiler_options" not in str(error):
+                    raise
+                return self.inside(*args)
+            except jax.errors.JaxRuntimeError as error:
+                if "No such compile option" in str(error) and len(WAYS) > 1:
+                    del WAYS[0]  # of this version of XLA
+                # or it has no place in a native loop for something in the user's function
+                if not self._next_way():
+                    raise
 
 
 def _is_spread(array: Any) -> bool:
