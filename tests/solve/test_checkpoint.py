@@ -266,7 +266,7 @@ import sys, numpy as np, cfgd
 random = np.random.default_rng(5)
 B = random.normal(size=(40, 40))
 f = cfgd.Quadratic(B @ B.T / 40 + 1e-5 * np.eye(40), random.normal(size=40))
-options = dict(max_iterations=400_000, tolerance=0, every=1000)
+options = dict(max_iterations=150_000, tolerance=0, every=1000)
 options |= dict(checkpoint=sys.argv[2], checkpoint_every=0)
 if sys.argv[1] == "run":
     end = cfgd.minimize(f, np.ones(40), cfgd.AdaptiveTerminal(gamma=-0.2), **options)
