@@ -41,7 +41,7 @@ def minimize(model: Any, loss: Any, data: Any, **options: Any) -> Solution:
     >>> x = torch.linspace(-1, 1, 40, dtype=torch.float64)[:, None]
     >>> tanh = torch.nn.Tanh()
     >>> model = torch.nn.Sequential(torch.nn.Linear(1, 6), tanh, torch.nn.Linear(6, 1)).double()
-    >>> solution = minimize(model, torch.nn.MSELoss(), (x, torch.sin(3 * x)), max_iterations=300)
+    >>> solution = minimize(model, torch.nn.MSELoss(), (x, torch.sin(3 * x)), max_iterations=60)
     >>> bool(((model(x) - torch.sin(3 * x)) ** 2).mean() < 1e-6)
     True
     """
