@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.solve import run, stored
+from cfgd.solve import checkpoint_file, run
 from problems import quick
 
 random = np.random.default_rng(11)
@@ -195,7 +195,7 @@ def empty(path):
 
 def rewritten(path):
     """A valid file whose numbers are others than those of its checksum."""
-    meta, arrays = stored.read(path)
+    meta, arrays = checkpoint_file.read(path)
     said = json.dumps(meta | {"checksum": "0" * 64}).encode()
     with path.open("wb") as file:
         entries = {f"a{i}": array for i, array in enumerate(arrays)}
@@ -204,10 +204,10 @@ def rewritten(path):
 
 def foreign(path):
     """A class that is none of cfgd's is not made."""
-    meta, arrays = stored.read(path)
+    meta, arrays = checkpoint_file.read(path)
     meta["tree"]["kind"] = "subprocess.Popen"
-    stored.write(path, meta, arrays)
-    stored.before(path).unlink()
+    checkpoint_file.write(path, meta, arrays)
+    checkpoint_file.before(path).unlink()
 
 
 def no_archive(path):
@@ -229,7 +229,7 @@ def test_from_a_damaged_file_it_goes_on_from_the_one_before(damage, kept):
 @pytest.mark.parametrize("damage", [*DAMAGES, foreign])
 def test_without_one_before_it_is_refused(damage, kept):
     damage(kept)
-    stored.before(kept).unlink(missing_ok=True)
+    checkpoint_file.before(kept).unlink(missing_ok=True)
     with pytest.raises(ValueError, match=r"The checkpoint .* is damaged: "):
         cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
 
@@ -253,7 +253,7 @@ def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stored.np, "savez", full)
+    monkeypatch.setattr(checkpoint_file.np, "savez", full)
     with pytest.warns(UserWarning, match="could not be written: .*No space left"):
         assert cfgd.minimize(valley, np.zeros(3), checkpoint=tmp_path / "run.npz").success
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,16 +15,11 @@ from cfgd.fit.split import Part, Split, train
 from cfgd.fit.survey import Scaling, Survey
 from cfgd.fit.table import Table
 from cfgd.fit.target import Target
+from cfgd.objective import block_source
 
 Block: TypeAlias = tuple[np.ndarray, np.ndarray]  # X and y
-MOST_ROWS = 65_536  # of a block: more are not faster
-LEAST_ROWS = 256
 COPIES = 16  # numbers of a row that stand in memory at once, for each of its numbers
-
-
-def rows_of_block(memory: float, columns: int) -> int:
-    """As many rows as can be worked on in so many bytes."""
-    return int(np.clip(memory / (8 * COPIES * columns), LEAST_ROWS, MOST_ROWS))
+rows_of_block = partial(block_source.rows_of_block, copies=COPIES)
 
 
 class Rows(abc.ABC):

@@ -22,7 +22,7 @@ OWNER = "Blocks"
 # numbers of a row that stand in memory at once, for each of its numbers: two blocks, one of them
 # being read, each as it is in the file and as float64, and X' diag(s) of it
 COPIES = 6
-LEAST_ROWS, MOST_ROWS = 64, 2**17
+LEAST_ROWS, MOST_ROWS = 64, 2**16  # of a block: more are not faster
 WANTED = (
     "be a matrix, a list of .npy, .npz or .parquet files, or a function that returns an iterator "
     "of pairs of X and y"
@@ -82,8 +82,9 @@ def ahead(blocks: Iterable[T]) -> Iterator[T]:
         thread.join()
 
 
-def rows_of_block(memory: float, columns: int) -> int:
-    return int(np.clip(memory / (8 * COPIES * max(columns, 1)), LEAST_ROWS, MOST_ROWS))
+def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:
+    """As many rows as can be worked on in so many bytes."""
+    return int(np.clip(memory / (8 * copies * max(columns, 1)), LEAST_ROWS, MOST_ROWS))
 
 
 def _of_arrays(X: Any, y: Any, memory: float) -> Source:

@@ -17,6 +17,8 @@ import numpy as np
 
 from cfgd import _check
 from cfgd._version import __version__
+from cfgd.output import NotWrittenError
+from cfgd.solve.checkpoint_file import DamagedError, before, classes_of, pack, read, unpack, write
 from cfgd.solve.chunk import Carry, look
 from cfgd.solve.history import History
 from cfgd.solve.inside import Inside
@@ -24,7 +26,6 @@ from cfgd.solve.options import Options
 from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
-from cfgd.solve.stored import DamagedError, before, classes_of, pack, read, unpack, write
 
 FORMAT = "cfgd checkpoint 1"
 # times that a checkpoint takes, for each of which the run goes on for as long: under one percent
@@ -86,9 +87,8 @@ class Checkpoint:
             tree = pack(Kept(carry, None, *history.kept()), arrays)
         try:
             write(self.path, {"format": FORMAT, "of": self.of, "tree": tree}, arrays)
-        except OSError as error:
-            # the run is worth more than its checkpoint
-            _check.warn(f"The checkpoint {self.path} could not be written: {error}.")
+        except NotWrittenError as error:  # the run is worth more than its checkpoint
+            _check.warn(f"The checkpoint {error}")
         self.written = time.perf_counter()
         self.cost = self.written - began
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from cfgd.bench.field.groups import Choice, chosen, instances
 from cfgd.bench.field.instance import Instance
@@ -21,8 +12,9 @@ from cfgd.bench.field.runner import Report, check_files, run
 from cfgd.bench.field.standing import table
 from cfgd.bench.field.tables import BY_LINE, by_line, by_section
 from cfgd.bench.field.verdicts import verdicts
+from cfgd.bench.progress import show_files, watched
 from cfgd.data import gas
-from cfgd.output import INTERRUPTED, printable
+from cfgd.output import INTERRUPTED
 
 SEEDS = {True: 1, False: 5}  # where none are asked for, quick or not
 
@@ -62,33 +54,20 @@ def show(
 
 def _run(console: Console, out: Path, found: list[Instance], quick: bool, resume: bool) -> Report:
     check_files(out, found)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    # an instance may take minutes: longer than what the estimate looks back on by itself
-    with Progress(*columns, console=console, speed_estimate_period=3600) as progress:
-        task = progress.add_task("", total=len(found))
+    with watched(console, len(found)) as watch:
 
-        def say(one: Instance, what: str) -> None:
-            progress.update(task, description=f"{one.group}: {one.problem}, {one.seed}: {what}")
+        def name(one: Instance) -> str:
+            return f"{one.group}: {one.problem}, {one.seed}"
 
-        def finished(one: Instance, reused: bool) -> None:
-            progress.advance(task)
-            if not console.is_terminal:
-                before = " (from the run before)" if reused else ""
-                said = f"{one.group}: {one.problem}, {one.seed}{before}"
-                console.print(said, highlight=False, soft_wrap=True)
-
-        def warn(said: str) -> None:
-            words = f"[yellow]{escape(printable(said))}[/]"
-            console.print(words, highlight=False, soft_wrap=True)
-
-        return run(out, found, quick=quick, resume=resume, say=say, finished=finished, warn=warn)
+        return run(
+            out,
+            found,
+            quick=quick,
+            resume=resume,
+            say=lambda one, what: watch.say(f"{name(one)}: {what}"),
+            finished=lambda one, reused: watch.finished(name(one), reused),
+            warn=watch.warn,
+        )
 
 
 def show_report(console: Console, out: Path, report: Report) -> None:
@@ -100,11 +79,6 @@ def show_report(console: Console, out: Path, report: Report) -> None:
         console.print(by_section(sections, console.width))
     for verdict in verdicts(report.runs):
         console.print(verdict, highlight=False)
-    on = "the same command with --resume goes on."
-    if report.unwritten is not None:
-        console.print(f"Not all could be written: what was is kept; {on}", highlight=False)
-        return
     where = out.resolve()
-    console.print(f"{where / 'bench.json'} and {where / 'bench.png'}", soft_wrap=True)
-    if report.interrupted:
-        console.print(f"Interrupted: what is finished is kept; {on}", highlight=False)
+    files = [str(where / name) for name in ("bench.json", "bench.png")]
+    show_files(console, files, report.interrupted, report.unwritten is not None)

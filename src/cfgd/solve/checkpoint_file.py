@@ -22,9 +22,19 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from cfgd.output import writing
+
 META = "tree"
 # where the file before the last one is, in case the last one is damaged
 BEFORE = ".before"
+
+
+# what reading a file that is something else may raise; the last two are of zips that are packed in
+# another way, or have a password
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile),
+    *(NotImplementedError, RuntimeError),
+)
 
 
 class DamagedError(Exception):
@@ -145,18 +155,13 @@ def _name(kind: type) -> str:
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """To a new file, onto the disk, and then in place of the old one, which is kept beside it."""
     said = json.dumps(meta | {"checksum": _checksum(meta, arrays)}).encode()
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
     entries = {f"a{i}": array for i, array in enumerate(arrays)}
-    try:
-        with new.open("wb") as file:
-            np.savez(file, **{META: np.frombuffer(said, np.uint8)}, **entries)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
+    with writing(path) as file:
+        np.savez(file, **{META: np.frombuffer(said, np.uint8)}, **entries)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
         if path.exists():
             path.replace(before(path))
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 
@@ -170,10 +175,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
         meta = json.loads(entries.pop(META).tobytes())
         arrays = [entries[f"a{i}"] for i in range(len(entries))]
         said = meta.pop("checksum")
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise DamagedError(f"it cannot be read ({type(error).__name__}: {error})") from error
-    except (NotImplementedError, RuntimeError) as error:  # of zip: methods and passwords
-        raise DamagedError(f"it cannot be read ({error})") from error
     if said != _checksum(meta, arrays):
         raise DamagedError("its checksum is another one")
     return meta, arrays
