@@ -6,7 +6,14 @@ import enum
 
 
 class Status(enum.Enum):
-    """How a run ended; the value says the cause and the remedy."""
+    """How a run ended; the value says the cause and the remedy.
+
+    >>> import cfgd
+    >>> print(cfgd.minimize(lambda x: x[0] ** 2, [1.0]).status.name)
+    converged
+    >>> print(cfgd.Status.callback.value)
+    Stopped because `callback` asked for it.
+    """
 
     running = "The run is under way."  # the first: its code is the least, which the loop uses
     converged = "Converged: `x` meets the tolerance."

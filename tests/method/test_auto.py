@@ -137,6 +137,7 @@ def test_regular_systems_are_not_called_singular():
     assert "singular" not in cfgd.minimize(ridge, np.zeros(3)).summary
 
 
+@pytest.mark.slow
 @needs_gas
 def test_gas_data():
     table = gas_table()

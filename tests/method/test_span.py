@@ -1,5 +1,8 @@
 """Auto where the objective is not quadratic: the best step of a span, always a decrease."""
 
+import gc
+import tracemalloc
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -344,3 +347,28 @@ def test_random_problems_end_with_a_true_message(number, unchecked):
     else:
         assert ends.status is cfgd.Status.max_iterations
         assert ends.iterations == most
+
+
+@pytest.mark.usefixtures("unchecked")  # a checker has vectors of its own
+def test_long_vectors_take_forty_of_them():
+    """Beside what the function takes; the probes before the verdict included."""
+    d = 60_000
+    weights, ones = np.linspace(1, 9, d), np.ones(d)
+
+    def quartic(x):  # a vector of its own, and the gradient
+        g = x - ones
+        value = weights @ (g * g) / 2 + (g @ g) ** 2 / d
+        g *= weights + 4 * (g @ g) / d
+        return value, g
+
+    f = cfgd.External(quartic)
+    cfgd.minimize(f, np.zeros(d), max_iterations=2)
+    gc.collect()
+    tracemalloc.start()
+    end = cfgd.minimize(f, np.zeros(d))
+    peak = tracemalloc.get_traced_memory()[1]
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert end.status is cfgd.Status.converged
+    assert peak / (8 * d) < 42  # two are the function's
+    assert left / (8 * d) < 3  # x, and not the run that has found it

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd.data.network_functions import FUNCTIONS, SAMPLES, WIDTH
 
 N = cfgd.ShallowNetwork(np.array([0.5, -1.0]), np.zeros(2), width=2)
 N3 = cfgd.ShallowNetwork(np.array([[0.5, -1.0, 2.0], [1.0, 0.0, 3.0]]), np.zeros(2), width=2)
@@ -76,3 +77,26 @@ def test_a_start_does_not_depend_on_the_configuration():
     off = N.init(3)
     with jax.enable_x64(True):
         np.testing.assert_array_equal(N.init(3), off)
+
+
+@pytest.mark.parametrize("net", [N, N3])
+def test_damping_counts_a_saturated_unit_as_one_that_is_not_quite(net):
+    x = np.cos(3.0 * np.arange(net.dimension)) * np.arange(1, net.dimension + 1)
+    point, q = net.at(x), net.z.shape[1]
+    own = np.arange(1.0, net.dimension + 1)
+    want = own.copy()
+    for k in range(q):
+        for j in range(2):
+            for z in np.asarray(net.z):
+                want[2 * k + j] += 1e-3 * (x[net.hidden + j] * z[k]) ** 2
+    np.testing.assert_allclose(net.damping(point, own), want, rtol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])  # of h3, where saturated units held it up at 1e-10, 1e-7
+def test_saturated_units_do_not_hold_it_up(seed):
+    random = np.random.default_rng(seed)
+    z = random.uniform(-1, 1, size=SAMPLES)
+    network = cfgd.ShallowNetwork(z, FUNCTIONS["h3"](z), WIDTH)
+    x0 = network.init(seed, (5.0, 0.02**0.5))
+    assert cfgd.minimize(network, x0, tolerance=0.0, max_iterations=500).value < 1e-12

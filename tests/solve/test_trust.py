@@ -178,6 +178,7 @@ FALLING = {
     "parabola": (lambda x: -(x[0] ** 2) + x[1] ** 2, [1.0, 1.0]),
     "logarithm": (lambda x: jnp.sum(jnp.log(x)), [1.0, 2.0]),
     "from its maximum": (lambda x: -jnp.sum(x**2), [0.0, 0.0]),
+    "from a flat one": (lambda x: -(x[0] ** 4) + x[1] ** 2, [0.0, 0.0]),  # nothing known at first
 }
 
 
@@ -205,6 +206,13 @@ def test_a_saddle_is_left(d):
     ends = cfgd.minimize(f, np.zeros(d))
     assert ends.success
     assert ends.value == pytest.approx(-0.25)
+
+
+@pytest.mark.parametrize("x0", few([[0.0, 1e-9], [0.0, 0.0], [1e-9, 0.0]]))
+def test_a_saddle_is_left_where_the_gradient_began_smaller_than_rounding(x0):
+    ends = cfgd.minimize(lambda x: jnp.cos(x[0]) + jnp.cos(x[1]), x0)
+    assert ends.success
+    assert ends.value == pytest.approx(-2)
 
 
 def test_an_absolute_tolerance():

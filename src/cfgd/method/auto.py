@@ -84,7 +84,8 @@ class Auto(Method):
         if kind is None and objective.model_is_costly and not objective.is_quadratic:
             return RELAY
         if kind is None:
-            kind = "tikhonov" if objective.has_model else "span"
+            has_steps = objective.has_model and not objective.by_gradients
+            kind = "tikhonov" if has_steps else "span"
             kind = "conjugate" if objective.is_quadratic else kind
         if kind == "conjugate" and not objective.is_quadratic:
             _check.fail("Auto", "model", "go with a quadratic", f"{kind!r} for {objective.kind()}")

@@ -55,7 +55,7 @@ def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> Sys
     shape = objective.model_shape(point)
     if shape is None or not objective.affords(shape):
         P = kept(0 * old, objective.gauss_newton_diagonal(point))
-        D = kept(old, P)
+        D = kept(old, objective.damping(point, P))
         way = partial(_by_products, objective, point, D, part)
         last = partial(_by_products, objective, point, P, part, 0 * part + LEAST)
         return System(D, lambda: P, way, lambda: last().p, 0.0, None)

@@ -20,6 +20,14 @@ class NetworkStep(StepRule):
 
     The output weights enter f quadratically, so their own line has an exact step; the candidates
     are tried with it, and the one with the least value is taken (section 4.3 and erratum 8).
+
+    >>> import cfgd, numpy as np
+    >>> z = np.linspace(-1, 1, 20)
+    >>> network = cfgd.ShallowNetwork(z, np.sin(3 * z), width=4)
+    >>> descent = cfgd.GradientDescent(cfgd.NetworkStep())
+    >>> end = cfgd.minimize(network, network.init(0), descent, max_iterations=50)
+    >>> print(end.value < network.value(network.init(0)) / 5)
+    True
     """
 
     def check(self, objective: Objective) -> None:

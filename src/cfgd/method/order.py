@@ -1,4 +1,9 @@
-"""How fractional: the rule for the order alpha_k and the smoothing beta_k."""
+"""How fractional: the rule for the order alpha_k and the smoothing beta_k.
+
+>>> import cfgd
+>>> print(cfgd.order.Constant(0.5, beta=0.25).vanishes)
+False
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,12 @@ from cfgd.types import Count, Numbers
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
-    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta."""
+    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta.
+
+    >>> import cfgd
+    >>> print(cfgd.order.beta_of(0.5, -0.25))
+    0.08333333333333331
+    """
     with own_promotion():
         return gamma + (1 - alpha) / (2 - alpha)
 
@@ -41,6 +51,15 @@ class Order(Rule):
 
     `vanishes` says that gamma tends to 0 along a run, so that with a terminal that stays it is f
     that is minimised. Rules whose numbers are few compute their quadrature once, in `prepare`.
+
+    >>> import cfgd
+    >>> class Harmonic(cfgd.order.Order):  # alpha_k from 1/2 up to 1
+    ...     def numbers(self, k):
+    ...         return 1 - 0.5 / (k + 1), 0.0
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> method = cfgd.Fractional(cfgd.terminal.Lagged(1), Harmonic(), cfgd.ExactStep())
+    >>> print(cfgd.minimize(f, [0.0, 0.0], method).x.round(6))
+    [-1.2  2.6]
     """
 
     vanishes: ClassVar[bool] = False
@@ -76,6 +95,10 @@ class Constant(_Given):
     """alpha_k = alpha, beta_k = beta; gamma="best" leaves the number to the method.
 
     `owner` is whose name an error says.
+
+    >>> import cfgd
+    >>> print(cfgd.order.Constant(0.5, beta=0.25).beta)
+    0.25
     """
 
     alpha: Any = number()
@@ -105,7 +128,13 @@ class Constant(_Given):
 
 
 class Stage(eqx.Module):
-    """A number of iterations with one order and smoothing, for `AdaptiveOrder`."""
+    """A number of iterations with one order and smoothing, for `AdaptiveOrder`.
+
+    >>> import cfgd
+    >>> stage = cfgd.Stage(100, 0.5, beta=0.25)
+    >>> print(stage.iterations, stage.alpha, stage.beta)
+    100 0.5 0.25
+    """
 
     iterations: int = eqx.field(static=True)
     alpha: Any
@@ -120,7 +149,13 @@ class Stage(eqx.Module):
 
 
 class Stages(_Given):
-    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3)."""
+    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3).
+
+    >>> import cfgd
+    >>> stages = cfgd.order.Stages([cfgd.Stage(10, beta=1.0), cfgd.Stage(20, beta=0.5)])
+    >>> print(stages.ends, stages.beta)
+    [10 30] [1.  0.5]
+    """
 
     iterations: int = eqx.field(static=True)
     ends: Any = table()

@@ -59,17 +59,27 @@ def plan_of_steps(
 
 
 def plan_of_probes(
-    around: Around, near: Flag, tolerance: Number, aside: Offset | None = None
+    around: Around,
+    near: Flag,
+    tolerance: Number,
+    aside: Offset | None = None,
+    stuck: Flag | None = None,
 ) -> Plan:
-    """Newton's step of the curvature around the point, or `aside`, and whether it promises much."""
+    """Newton's step of the curvature around the point, or `aside`, and whether it promises much.
+
+    A saddle is left where the gradient is `near` zero, and where no step helps (`stuck`), if its
+    curvature is clear beside the largest one in the units of x, too.
+    """
     memory, point, start, P = around
     g, x, xp, size = point.gradient, point.x, space(point.x), around.size()
     far = abs(x) > FAR * (abs(start.x) + xp.sqrt((start.x**2).mean()))
     far = far & (start.x != 0).any()
     found = looked_direction(memory, g, P, size, noise(g), far)
-    leaves, one = near & (found.least < 0), 0 * size + 1
+    down, one = found.downwards, 0 * size + 1
+    clear = -found.least > noise(g) * inner(down, down) * P.max()
+    leaves = (found.least < 0) & (near if stuck is None else near | (stuck & clear))
     size = chosen(size > 0, size, one)
-    p = chosen(leaves, size * found.downwards, found.p)
+    p = chosen(leaves, size * down, found.p)
     p = chosen(leaves | (inner(g, p) > 0), p, g / P)  # the latter without any curvature
     trial = _trial(around, p, inner(g, p), one, one, 0 * one, leaves)
     if aside is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cfgd.algebra import eps_of, inner, size as size_of
 from cfgd.either import branch, chosen, made, on_host, put, repeat, smaller, space
-from cfgd.method.subspace import TERMINALS, Memory, is_small
+from cfgd.method.subspace import Memory, is_small, terminals
 from cfgd.method.trial import Around, Start, Trial, no_offset
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
@@ -17,12 +17,12 @@ from cfgd.types import Count, Flag, Offset, Vector
 
 def probes(d: int) -> int:
     """Two along every coordinate, or one along each of Krylov's directions."""
-    return 2 * d if is_small(d) else TERMINALS
+    return 2 * d if is_small(d) else terminals(d)
 
 
 def directions(d: int) -> int:
     """All coordinates, or as many of Krylov's."""
-    return min(d, TERMINALS)
+    return min(d, terminals(d))
 
 
 def noise(g: Vector) -> Any:
@@ -63,32 +63,42 @@ def _probe(memory: Memory, around: Around, number: Count) -> Trial:
         ahead = eps ** (1 / 3) * reach
         p = put(xp.zeros_like(x), j, chosen(number % 2 == 0, -ahead, ahead))
     else:
-        p = -(eps**0.5) * typical * _krylov(memory, around, number)
+        p = _krylov(memory, around, number)
+        p *= -(eps**0.5) * typical
     none, unknown = 0 * number, one * np.nan
     return Trial(p, 0 * one, one, none, unknown, unknown, number, size < 0, no_offset(p))
 
 
 def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
     """The next direction, orthonormal to the probes before it in the norm of P."""
-    P, u, xp = around.P, around.point.gradient / around.P, space(around.P)
-    norms = xp.sqrt((memory.steps * P * memory.steps).sum(1))
-    basis = memory.steps / xp.where(norms > 0, norms, 1)[:, None]
+    P, xp = around.P, space(around.P)
+    steps, scale = memory.steps, memory.scale(P)
+
+    # on the host in place: vectors may be long, and the memory has most of the room
 
     def unit(w: Vector) -> Vector:
         length = size_of(w, P)
-        return w / chosen(length > 0, length, 0 * length + 1)
+        w /= chosen(length > 0, length, 0 * length + 1)
+        return w
 
     def new(w: Vector) -> Vector:
         for _ in range(2):  # once is not enough
-            w = w - (basis @ (P * w)) @ basis
+            w -= (scale * scale * (steps @ (P * w))) @ steps
         return w
 
-    image = memory.changes[xp.maximum(number - 1, 0)] / P
-    rest = new(unit(chosen(number == 0, u, image)))
-    # where there is nothing new, as at a saddle, numbers without a pattern may find it
-    chance = xp.sin((number + 1) * xp.arange(1, P.size + 1, dtype=P.dtype) ** 2)
-    found = inner(P * rest, rest) > 1e-12
-    return unit(chosen(found, rest, new(chance / xp.sqrt(P))))
+    def chance() -> Vector:
+        """Where there is nothing new, as at a saddle, numbers without a pattern may find it."""
+        w = xp.arange(1, P.size + 1, dtype=P.dtype)
+        w *= w
+        return new(xp.sin((number + 1) * w) / xp.sqrt(P))
+
+    rest = branch(
+        number == 0,
+        lambda: around.point.gradient / P,
+        lambda: memory.changes[xp.maximum(number - 1, 0)] / P,
+    )
+    rest = new(unit(rest))
+    return unit(branch(inner(P * rest, rest) > 1e-12, lambda: rest, chance))
 
 
 def looked_around(objective: Objective, point: Point, start: Start, P: Vector) -> Around:

@@ -32,7 +32,7 @@ class Relay(Tikhonov):
     """A run on the host goes from the one to the other; the runs of a sweep take the latter."""
 
     def describe(self, objective: Objective) -> str:
-        return f"span of {TERMINALS} terminals, then {super().describe(objective)}"
+        return f"span of up to {TERMINALS} terminals, then {super().describe(objective)}"
 
     def start(self, objective: Objective | None, x0: Vector) -> Any:
         return SPAN.start(objective, x0) if on_host(x0) else super().start(objective, x0)

@@ -2,6 +2,16 @@
 
 A field of a method, or of a rule in it, declares what it holds in one setting: a `number` (or one
 for each coordinate), a `point`, or `points`. With one axis more it holds one for each setting.
+
+>>> import cfgd
+>>> class Cautious(cfgd.StepRule):
+...     part: float = cfgd.settings.number(per_coordinate=False)
+...     def choose(self, line, memory):
+...         return cfgd.Chosen(self.part * line.slope / line.curvature())
+>>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+>>> ends = cfgd.sweep(f, [0.0, 0.0], cfgd.GradientDescent(Cautious([0.5, 0.9])))
+>>> print(ends.success)
+[ True  True]
 """
 
 from __future__ import annotations
@@ -62,22 +72,64 @@ class Kind:
 
 
 def number(*, per_coordinate: bool = True) -> Any:
-    """A field that holds a number, or one for each coordinate."""
+    """A field that holds a number, or one for each coordinate.
+
+    >>> import cfgd
+    >>> class Fading(cfgd.order.Order):
+    ...     rate: float = cfgd.settings.number()
+    ...     def numbers(self, k):
+    ...         return 0.5, self.rate / (1 + k)
+    >>> print(Fading(0.2).numbers(1))
+    (0.5, 0.1)
+    """
     return _field(Kind("number", 0, per_coordinate))
 
 
 def table() -> Any:
-    """A field that holds numbers along an axis of its own, such as one for each stage."""
+    """A field that holds numbers along an axis of its own, such as one for each stage.
+
+    >>> import cfgd
+    >>> class Cycle(cfgd.order.Order):
+    ...     betas: list = cfgd.settings.table()
+    ...     def numbers(self, k):
+    ...         return 0.5, self.betas[k % len(self.betas)]
+    >>> print(Cycle([0.1, 0.2, 0.3]).numbers(4))
+    (0.5, 0.2)
+    """
     return _field(Kind("number", 1, True, batch_axis=1))
 
 
 def point() -> Any:
-    """A field that holds a point: the structure of x0, or one number for all coordinates."""
+    """A field that holds a point: the structure of x0, or one number for all coordinates.
+
+    >>> import cfgd
+    >>> class Towards(cfgd.terminal.Terminal):
+    ...     goal: list = cfgd.settings.point()
+    ...     def init(self, x0):
+    ...         return None
+    ...     def next(self, memory, x, k):
+    ...         return (x + self.goal) / 2, memory
+    >>> print(Towards(1.0).next(None, 3.0, 0)[0])
+    2.0
+    """
     return _field(Kind("point", 1))
 
 
 def points(count: str) -> Any:
-    """A field that holds several points, as many as the field `count` says."""
+    """A field that holds several points, as many as the field `count` says.
+
+    >>> import cfgd
+    >>> import equinox as eqx
+    >>> class Known(cfgd.terminal.Terminal):
+    ...     number: int = eqx.field(static=True)
+    ...     given: list = cfgd.settings.points(count="number")
+    ...     def init(self, x0):
+    ...         return self.given
+    ...     def next(self, memory, x, k):
+    ...         return memory[k % self.number], memory
+    >>> print(Known(2, [[1.0], [2.0]]).next([[1.0], [2.0]], [0.0], 3)[0])
+    [2.0]
+    """
     return _field(Kind("points", 2, count=count))
 
 

@@ -59,7 +59,7 @@ class Span(Method):
 
     def describe(self, objective: Objective) -> str:
         scaled = objective.scaled_by or "a secant"
-        return f"span of {TERMINALS} terminals, scaled by {scaled} diagonal"
+        return f"span of up to {TERMINALS} terminals, scaled by {scaled} diagonal"
 
     def measure(self, objective: Objective, state: SpanState) -> Scalar:
         return inner(state.point.gradient, state.point.gradient)
@@ -171,7 +171,7 @@ def _accepted(
     """A step was made, or the start was seen."""
     trial, old, at, norm2 = state.trial, state.point, look.at, look.norm2
     point = made(Point, x=at.x, value=look.value, gradient=at.gradient, carried=None)
-    start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
+    start = branch(first, lambda: Start.at(point, norm2), lambda: state.start.learns(point, norm2))
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))
     pair = branch(first, lambda: pair, lambda: memory.kept(pair))
@@ -261,7 +261,7 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
         around = Around(memory, point, start, scaling)
         home = state.sides == 0
         near = (norm2 <= look.floor) | ~home
-        plan = plan_of_probes(around, near, look.tolerance, trial.aside)
+        plan = plan_of_probes(around, near, look.tolerance, trial.aside, state.stuck)
         idle = chosen(plan.trial.leaves & ~home, 0 * state.idle, state.idle)  # a way out is new
         end = idle >= TOO_IDLE
         done = ~plan.trial.leaves & ((plan.quiet & (near | state.stuck)) | ~home)

@@ -24,7 +24,12 @@ Search: TypeAlias = tuple[Scalar, Scalar, Count]
 
 
 class Chosen(NamedTuple):
-    """A step size, what the rule remembers, what it cost in gradients, and if d'Hd < 0."""
+    """A step size, what the rule remembers, what it cost in gradients, and if d'Hd < 0.
+
+    >>> import cfgd
+    >>> print(cfgd.Chosen(0.5, cost=2.0))
+    Chosen(eta=0.5, memory=None, cost=2.0, indefinite=False)
+    """
 
     eta: Numbers
     memory: Any = None
@@ -38,6 +43,14 @@ class StepRule(Rule):
     The line's slope and curvature are those of what d descends on: of f for a terminal that moves
     with x, of f + gamma/2 |x - c|^2_D, whose gradient d is, for one that stays. `stalls` says
     which directions make the rule's step zero.
+
+    >>> import cfgd
+    >>> class Half(cfgd.StepRule):
+    ...     def choose(self, line, memory):
+    ...         return cfgd.Chosen(0.5 * line.slope / line.curvature())
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> print(cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent(Half())).success)
+    True
     """
 
     def owner(self, preset: str | None) -> str:
@@ -107,6 +120,12 @@ class ExactStep(StepRule):
     decreases enough. With a terminal that stays (`NonAdaptive`, `AdaptiveOrder`) the formula is
     that of the function whose gradient d is, <d, d> / d'(H + gamma D)d: with <g, d> the run would
     descend on f and pass by the Tikhonov solution.
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> end = cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent(cfgd.ExactStep()))
+    >>> print(end.iterations, end.how)
+    92 GradientDescent with ExactStep
     """
 
     @property
@@ -137,6 +156,12 @@ class GridStep(StepRule):
     """The best of the paper's 32 candidates, t 10^-l with t in {1/4, ..., 1}, l in 1..8.
 
     All are evaluated as one batch; the best is the one with the least value (section 4.3).
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> descent = cfgd.GradientDescent(cfgd.GridStep())
+    >>> print(cfgd.minimize(f, [1.0, -10.0], descent, record={"step": "eta"}).history["step"][1:4])
+    [0.1   0.075 0.1  ]
     """
 
     def choose(self, line: Line, memory: Any) -> Chosen:
@@ -160,6 +185,11 @@ class ArmijoStep(StepRule):
     """Backtracking: the first eta with f(x - eta d) <= f(x) - fraction eta <g, d>.
 
     The search starts from `initial`, later from the last step over `shrink`.
+
+    >>> import cfgd
+    >>> careful = cfgd.GradientDescent(cfgd.ArmijoStep(initial=0.1, shrink=0.3))
+    >>> print(careful.step_rule.shrink)
+    0.3
     """
 
     initial: Any = number(per_coordinate=False)

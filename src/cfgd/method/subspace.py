@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from cfgd.either import (
     chosen,
     eigenvalues,
     kept_rows,
+    mapped,
     masked,
     on_host,
     put,
@@ -21,10 +23,12 @@ from cfgd.either import (
     space,
     triangular_solved,
 )
-from cfgd.types import Computed, Count, Flag, Matrix, Scalar, Vector, Vectors
+from cfgd.types import Column, Computed, Count, Flag, Matrix, Scalar, Vector, Vectors
 
 # terminals, and directions that are looked along before a run ends, where there are as many
 TERMINALS = 16
+# coordinates from which on the memory of a run counts, which has two vectors for each terminal
+LONG, FEWER = 10_000, 11
 # how much longer a step becomes where the last one met no curvature
 GROWTH = 4.0
 
@@ -34,10 +38,23 @@ def is_small(d: int) -> bool:
     return d <= TERMINALS
 
 
-# of the newest row of a ring: the rows oldest first, and the place of each row in that order
-ROWS = np.arange(TERMINALS, dtype=np.int32)  # in either precision
-OLDEST_FIRST = (ROWS[:, None] + 1 + ROWS) % TERMINALS
-PLACES = (ROWS - 1 - ROWS[:, None]) % TERMINALS
+def terminals(d: int) -> int:
+    """How many a run in d dimensions remembers."""
+    return TERMINALS if d < LONG else FEWER
+
+
+@functools.cache
+def oldest_first(n: int) -> np.ndarray:
+    """Of a ring of n, by its newest row: all rows in the order of their age."""
+    rows = np.arange(n, dtype=np.int32)  # in either precision
+    return (rows[:, None] + 1 + rows) % n
+
+
+@functools.cache
+def places(n: int) -> np.ndarray:
+    """Of a ring of n, by its newest row: the place of each row in that order."""
+    rows = np.arange(n, dtype=np.int32)
+    return (rows - 1 - rows[:, None]) % n
 
 
 class Pair(NamedTuple):
@@ -72,7 +89,7 @@ class Memory(NamedTuple):
 
     @classmethod
     def empty(cls, x: Vector) -> Memory:
-        xp, n = space(x), TERMINALS
+        xp, n = space(x), terminals(x.size)
         steps, changes = (xp.zeros((n, x.size), x.dtype) for _ in range(2))
         none, zero = xp.zeros((), np.int32)[()], xp.zeros((), x.dtype)[()]
         return cls(steps, changes, xp.eye(n, dtype=x.dtype), none, none, zero, zero > 0)
@@ -83,15 +100,17 @@ class Memory(NamedTuple):
             return Memory.empty(self.steps[0])
         steps, changes = self.steps, self.changes
         steps[:] = changes[:] = 0
-        return Memory.empty(steps[0, :0])._replace(steps=steps, changes=changes)
+        triangle: Any = np.eye(len(steps), dtype=steps.dtype)
+        return Memory.empty(steps[0, :0])._replace(steps=steps, changes=changes, triangle=triangle)
 
     def then(self, pair: Pair) -> Memory:
         """With one more step in place of the oldest one."""
         step, change, along, _, grew = pair
-        j = (self.newest + 1) % TERMINALS
+        n = len(self.steps)
+        j = (self.newest + 1) % n
         steps = put(self.steps, j, masked(grew, step))
         changes = put(self.changes, j, masked(grew, change))
-        column = (steps @ changes[j])[rows_of(OLDEST_FIRST, j)]
+        column = (steps @ changes[j])[rows_of(oldest_first(n), j)]
         triangle = shifted(self.triangle, column, chosen(grew, along, 0 * along + 1))
         last, along = chosen(grew, j, self.last), chosen(grew, along, self.along)
         # the row of the last one may have been overwritten
@@ -104,6 +123,12 @@ class Memory(NamedTuple):
             return pair
         return pair._replace(step=self.steps[self.newest], change=self.changes[self.newest])
 
+    def scale(self, P: Vector) -> Column:
+        """What makes the length of each step one in the norm of P; zero for empty rows."""
+        xp = space(P)
+        norms = mapped(lambda step: size_of(step, P), self.steps)
+        return (norms > 0) / xp.where(norms > 0, norms, 1)
+
     def plus(self, j: Count, step: Vector, change: Vector) -> Memory:
         """With more of row j: half of a probe."""
         steps = put(self.steps, j, self.steps[j] + step)
@@ -112,7 +137,8 @@ class Memory(NamedTuple):
 
     def settled(self) -> Memory:
         """The probes as steps, of which the last one is the newest."""
-        xp, order = space(self.steps), rows_of(OLDEST_FIRST, self.newest)
+        xp, n = space(self.steps), len(self.steps)
+        order = rows_of(oldest_first(n), self.newest)
         squares = [xp.einsum("ij,ij->i", of, of) for of in (self.steps, self.changes)]
         lengths = xp.sqrt(squares[0]) * xp.sqrt(squares[1])
         along = xp.einsum("ij,ij->i", self.steps, self.changes)
@@ -120,7 +146,7 @@ class Memory(NamedTuple):
         steps, changes = (kept_rows(of, grew) for of in (self.steps, self.changes))
         products = xp.triu((steps @ changes.T)[order][:, order])
         triangle = products + xp.diag((~grew[order]).astype(steps.dtype))
-        last = order[TERMINALS - 1 - grew[order][::-1].argmax()].astype(np.int32)
+        last = order[n - 1 - grew[order][::-1].argmax()].astype(np.int32)
         known = chosen(grew[last], along[last], 0 * along[last])
         return Memory(steps, changes, triangle, self.newest, last, known, known < 0)
 
@@ -149,7 +175,7 @@ def best_direction(memory: Memory, g: Vector, P: Vector, step: Vector) -> Direct
     """
     one = 0 * memory.along + 1
     S, Y, R = memory.steps, memory.changes, memory.triangle
-    there, back = rows_of(OLDEST_FIRST, memory.newest), rows_of(PLACES, memory.newest)
+    there, back = (rows_of(table(len(S)), memory.newest) for table in (oldest_first, places))
     a = triangular_solved(R, (S @ g)[there])
     y, known = Y[memory.last], memory.along > 0
     eta = chosen(known, memory.along / chosen(known, inner(y, y / P), one), one)
@@ -200,27 +226,35 @@ def looked_direction(
     that.
     """
     xp, eps = space(g), eps_of(g)
-    norms = xp.sqrt((memory.steps * P * memory.steps).sum(1))
-    scale = (norms > 0) / xp.where(norms > 0, norms, 1)
+    scale = memory.scale(P)
     among = scale[:, None] * (memory.steps @ memory.changes.T) * scale
     unequal = xp.sqrt(((among - among.T) ** 2).sum())  # what rounding makes of it
     curvatures, axes = eigenvalues((among + among.T) / 2)
     sizes = abs(curvatures)
     largest = sizes.max()
-    ways = (axes.T * scale) @ memory.steps  # of each curvature, a unit vector
-    slopes = ways @ g
+    ways = axes.T * scale  # of each curvature the weights of steps that make a unit vector
+    slopes = ways @ (memory.steps @ g)
     noise = xp.maximum(noise, 4 * unequal / largest)
     known = sizes > noise * largest
     none = ~known & (abs(slopes) <= 4 * eps * largest * size)
     best = slopes / xp.where(known, sizes, noise * largest)
     most = xp.where(none, 0, slopes / xp.where(known, sizes, eps * largest))
 
-    p, downwards = best @ ways, ways[0]
+    p, downwards = (best @ ways) @ memory.steps, ways[0] @ memory.steps
     downwards = chosen(inner(downwards, g) < 0, -downwards, downwards)
     least = chosen(known[0], curvatures[0] / largest, 0 * largest)
-    endless = (~known & (xp.where(far, P * ways**2, 0).sum(1) > 0.1)).any()
+
+    def sums(way: Vector) -> Any:
+        """Squares of a unit vector: of all coordinates, and of those that went far."""
+        squares = way @ memory.steps  # one vector at a time: there may not be room for all
+        squares *= squares
+        squares *= P
+        return xp.stack([squares.sum(), xp.where(far, squares, 0).sum()])
+
+    whole, gone = mapped(sums, ways).T
+    endless = (~known & (gone > 0.1)).any()
     length = chosen(endless, 0 * largest + np.inf, xp.sqrt(inner(most, most)))
     decrease = chosen(length < np.inf, inner(slopes, most) / 2, 0 * largest + np.inf)
-    unknown = ~known & ((P * ways**2).sum(1) > 0.5)
-    flat = unknown.any() * ways[unknown.argmax()]
+    unknown = ~known & (whole > 0.5)
+    flat = unknown.any() * (ways[unknown.argmax()] @ memory.steps)
     return Looked(p, decrease, length, least, downwards, flat)

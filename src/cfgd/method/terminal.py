@@ -1,4 +1,9 @@
-"""Where the memory starts: the rule for the terminal c_k. Only this rule remembers points."""
+"""Where the memory starts: the rule for the terminal c_k. Only this rule remembers points.
+
+>>> import cfgd
+>>> print(cfgd.terminal.Lagged(2).follows, cfgd.terminal.Fixed(0.0).follows)
+True False
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,17 @@ class Terminal(Rule):
 
     A rule says what it is: `is_gradient` if c_k = x_k, so that the direction is the gradient;
     `stays` if c_k does not follow x_k, so that a run ends at a Tikhonov solution.
+
+    >>> import cfgd
+    >>> class Half(cfgd.terminal.Terminal):  # half way to the origin
+    ...     def init(self, x0):
+    ...         return None
+    ...     def next(self, memory, x, k):
+    ...         return x / 2, memory
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> method = cfgd.Fractional(Half(), cfgd.order.Constant(gamma=-0.5), cfgd.ExactStep())
+    >>> print(cfgd.minimize(f, [1.0, -10.0], method).success)
+    True
     """
 
     is_gradient: ClassVar[bool] = False
@@ -42,7 +58,12 @@ class Terminal(Rule):
 
 
 class Here(Terminal):
-    """c_k = x_k: no memory, the direction is the gradient."""
+    """c_k = x_k: no memory, the direction is the gradient.
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Here().is_gradient)
+    True
+    """
 
     is_gradient: ClassVar[bool] = True
 
@@ -54,7 +75,12 @@ class Here(Terminal):
 
 
 class Fixed(Terminal):
-    """c_k = c (sections 3.1 and 3.3)."""
+    """c_k = c (sections 3.1 and 3.3).
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).stays)
+    [1. 2.] True
+    """
 
     point: Any = point()
     stays: ClassVar[bool] = True
@@ -77,6 +103,10 @@ class Lagged(Terminal):
 
     Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
     memory is a ring: the place k mod lag holds x_{k - lag} until x_k takes it over.
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Lagged(2).lag)
+    2
     """
 
     lag: int = eqx.field(static=True)

@@ -49,6 +49,14 @@ class Start(NamedTuple):
         known = abs(point.value) + sqrt(norm2) * (1 + sqrt(inner(point.x, point.x)))
         return cls(point.x, point.value, sqrt(norm2), known)
 
+    def learns(self, point: Point, norm2: Scalar) -> Start:
+        """Where value and gradient were zero at the start, values are compared with later ones."""
+        return branch(
+            self.known > 0,
+            lambda: self,
+            lambda: self._replace(known=Start.at(point, norm2).known),
+        )
+
     def is_far_above(self, value: Scalar) -> Flag:
         """Whether f fell by 1/eps^2 times all that the start knows of: it falls without end."""
         eps = eps_of(self.x)

@@ -19,7 +19,11 @@ from cfgd.objective.line import Costs, Line, Point, slope_along
 from cfgd.objective.model import Model
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
+from cfgd.spread import in_its_precision, is_by_rows, is_spread, shards
 from cfgd.types import Column, Data, Etas, Heights, Rows, Samples, Scalar, Vector, Vectors
+
+# phi'^2 that a unit is taken to have at least, where steps are damped
+SATURATED = 1e-3
 
 
 class Parameters(NamedTuple):
@@ -105,14 +109,18 @@ class ShallowNetwork(Objective):
     y: Data
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
+    shards: int = eqx.field(static=True)  # parts in which samples are spread over devices
 
+    @in_its_precision
     def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
         owner = "ShallowNetwork"
         z = _check.array(owner, "z", z)
         if z.ndim not in (1, 2) or z.size == 0:
             _check.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
-        self.y = targets(owner, y, len(z), z.dtype)
-        self.z = _with_one(z)
+        if is_spread(z) and not is_by_rows(z):
+            _check.fail(owner, "z", "be spread by rows, as a NamedSharding says", z.sharding)
+        self.y = targets(owner, y, len(z), z.dtype, z)
+        self.z, self.shards = _with_one(z), shards(z)
         self.width = _check.integer(owner, "width", width)
         self.activation = activation_of(owner, activation, precision_of(self.z, self.y))
 
@@ -218,7 +226,7 @@ class ShallowNetwork(Objective):
             return jax.lax.map(at_node, shift)
 
         size = max(1, min(m, CHUNK_NUMBERS // (8 * self.hidden)))
-        first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit))
+        first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit), self.shards)
         phi = point.carried.phi
         squares = jnp.sum(phi * phi, 0)
         out_slope = point.gradient[self.hidden :] + squares * (t - point.x)[:, self.hidden :]
@@ -253,6 +261,17 @@ class ShallowNetwork(Objective):
         hidden = (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
         J = space(point.x).concatenate([hidden, point.carried.phi], 1)
         return Model(J, r=point.carried.misfit)
+
+    def damping(self, point: Point, diagonal: Vector) -> Vector:
+        """The diagonal with slopes phi'^2 that are larger by a little.
+
+        A saturated unit is flat here and steep a step away: its own curvature would let it go
+        anywhere, and hundreds of steps then fail.
+        """
+        _, output = self.layers(point.x)
+        more = SATURATED * (self.z**2).sum(0)[:, None] * output**2
+        xp = space(diagonal)
+        return diagonal + xp.concatenate([more.reshape(-1), 0 * output])
 
     def model_cost(self, shape: tuple[int, ...]) -> float:
         return 1.0
