@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd import spread
 from cfgd.given import as_array
 from cfgd.types import Values
 
@@ -76,6 +77,8 @@ def floating(owner: str, field: str, value: Any, wanted: str = "be an array of n
     value = real(owner, field, value, wanted)
     if traced(value) or not is_counted(value):
         return value
+    if spread.is_spread(value):
+        return spread.as_float64(value)
     return np.asarray(value).astype(np.float64)
 
 
@@ -102,12 +105,26 @@ def unmasked(owner: str, field: str, value: Any) -> None:
 
 def finite(owner: str, field: str, value: Values) -> None:
     """Say where the first entry that is not finite stands."""
+    if spread.is_spread(value):
+        none(owner, field, "be finite", _is_infinite, value)
+        return
     bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
     if not bad.any():
         return
     first = tuple(int(i) for i in np.argwhere(bad)[0])
     worth = np.asarray(value, dtype=np.float64)[first]
     fail(owner, field, "be finite", f"{worth}{_at(first)}")
+
+
+def _is_infinite(values: Any) -> Any:
+    return ~jnp.isfinite(values)
+
+
+def none(owner: str, field: str, wanted: str, bad: spread.Test, value: Values) -> None:
+    """Say where the first entry stands of which `bad` is true."""
+    if spread.any_of(bad, value):
+        place, worth = spread.first_of(bad, value)
+        fail(owner, field, wanted, f"{worth}{_at(place)}")
 
 
 def _at(index: tuple[int, ...]) -> str:
@@ -144,7 +161,9 @@ def number(
     if isinstance(value, str | bytes) or value is None:
         fail(owner, field, wanted, repr(value))
     value = array(owner, field, value, wanted)
-    if not traced(value) and not np.all(holds(np.asarray(value))):
+    if spread.is_spread(value):
+        none(owner, field, wanted, lambda v: ~holds(v), value)
+    elif not traced(value) and not np.all(holds(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~holds(np.asarray(value))][0]
         fail(owner, field, wanted, got)
     return value
@@ -211,31 +230,6 @@ def rounding(value: Any) -> float:
     dtype = getattr(value, "dtype", None)
     known = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
     return float(jnp.finfo(dtype).eps) if known else 0.0
-
-
-def symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
-    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient.
-
-    `rounding` is that of the entries as they were given, if they have fewer digits than A.
-    """
-    if traced(A):
-        return
-    A = np.asarray(A)
-    tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)
-    scale = float(np.abs(A).max(initial=0.0))
-    gap = float(np.abs(A - A.T).max(initial=0.0))
-    if gap > tiny * scale:
-        fail(owner, field, "be symmetric", f"a difference of {gap:.3g} between A and A'")
-    diagonal = np.diag(A)
-    wanted = "be positive semi-definite"
-    if (diagonal < -tiny * scale).any():
-        i = int(np.argmin(diagonal))
-        fail(owner, field, wanted, f"the diagonal entry {diagonal[i]:.6g} at index {i}")
-    root = np.sqrt(np.maximum(diagonal, 0.0))
-    excess = np.abs(A) - np.outer(root, root)
-    if excess.max(initial=0.0) > tiny * scale:
-        row, column = divmod(int(np.argmax(excess)), len(A))
-        fail(owner, field, wanted, f"a negative minor of rows and columns {row} and {column}")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,11 @@ R = TypeVar("R")
 
 def is_array(leaf: object) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+def is_spread(leaf: object) -> bool:
+    """Whether it is an array on several devices, where it stays."""
+    return _is_known(leaf) and len(leaf.sharding.device_set) > 1
 
 
 def precision_of(*trees: Any) -> DType:
@@ -66,27 +71,27 @@ def cast(tree: Any, dtype: DType) -> Any:
 
 
 def cast_here(tree: Any, dtype: DType) -> Any:
-    """The same with NumPy's arrays: those that have the type already are not copied."""
+    """The same with NumPy's arrays, but for what is spread; what has the type is not copied."""
     return jax.tree.map(lambda leaf: _cast(leaf, dtype, np) if is_array(leaf) else leaf, tree)
 
 
 def _cast(array: Any, dtype: DType, xp: Any = jnp) -> Any:
     floats = jnp.issubdtype(array.dtype, jnp.floating)
+    xp = jnp if is_spread(array) else xp
     return xp.asarray(as_array(array), dtype if floats else None)
 
 
-def fetched(tree: Any) -> Any:
-    """JAX's arrays as NumPy's, all at once; a tree without any as it is, which is for nothing."""
-    some = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(tree))
-    return jax.device_get(tree) if some else tree
-
-
 def to_numpy(tree: Any) -> Any:
-    """Every JAX array as NumPy; what is traced stays as it is."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if _is_known(leaf) else leaf, tree)
+    """Every JAX array as NumPy; what is traced, or spread in parts, stays as it is."""
+
+    def one(leaf: Any) -> Any:
+        whole = _is_known(leaf) and (leaf.is_fully_replicated or not is_spread(leaf))
+        return np.asarray(leaf) if whole else leaf
+
+    return jax.tree.map(one, tree)
 
 
-def _is_known(leaf: object) -> bool:
+def _is_known(leaf: object) -> TypeGuard[jax.Array]:
     return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
 
 
@@ -94,13 +99,15 @@ def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
     """NumPy arrays and numbers are computed on in their precision and come back as NumPy.
 
     JAX arrays, traced or not, pass untouched: under `jit`, `grad` and `vmap` the function is
-    the plain JAX function it decorates, but for promotion.
+    the plain JAX function it decorates, but for promotion. Where arrays are spread over devices,
+    what is computed of them comes back as NumPy, unless it is spread as well.
     """
 
     @functools.wraps(fn)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves = jax.tree.leaves((args, kwargs))
-        if any(isinstance(leaf, jax.Array) for leaf in leaves):
+        of_jax = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+        if of_jax and not any(map(is_spread, of_jax)):
             with own_promotion():
                 return fn(*args, **kwargs)
         with in_precision(precision_of(leaves)):

@@ -25,6 +25,7 @@ def silent(what):
 # ---------------------------------------------------------------------- nist
 
 
+@pytest.mark.slow
 def test_a_regression():
     runs = {run.solver: run for run in nist.measured("DanWood", 1, silent)}
     assert list(runs) == [OURS, "SciPy lm", "SciPy trf"]

@@ -43,6 +43,7 @@ def test_the_default_is_the_default_of_the_integration():
     assert any((one.gamma, one.lag) == DEFAULT for one in optimizers(quick=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BASES)
 def test_a_product_with_the_hessian_at_every_tenth_step_is_counted(kind):
     """As often as the diagonal changes on a function with another curvature at every point."""
@@ -96,6 +97,7 @@ def trainer():
     return Trainer(moons.moons(120), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_every_optimizer_learns_two_moons(trainer, kind):
     """Two parameters and no lag: a straight line has the loss 0.27, a coin log 2."""
@@ -125,6 +127,7 @@ def test_gamma_of_zero_is_the_base(trainer):
         np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_another_learning_rate_or_gamma_compiles_nothing():
     traces = []
     problem = moons.moons(PLACES)
@@ -174,6 +177,7 @@ def test_the_exact_solution_satisfies_the_equation():
         np.testing.assert_allclose(layer.residual(lambda t: t**2, jnp.asarray(0.3)), -0.5)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_boundary_layer_is_relative():
     with jax.enable_x64(True):
         problem = layer.boundary_layer(PLACES)
@@ -215,6 +219,7 @@ def test_digits_are_split_once():
     assert set(y) == set(y_test) == set(range(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", catalogue.PROBLEMS)
 def test_the_problems(name):
     (problem,) = catalogue.chosen([name], quick=True)

@@ -47,6 +47,7 @@ def test_the_command(tmp_path):
         assert words in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path, monkeypatch):
     calls, train = [], Trainer.curves

@@ -90,6 +90,22 @@ def test_it_goes_on_from_a_checkpoint(data, tmp_path):
     assert "of another one" in said
 
 
+@pytest.mark.slow
+def test_two_processes_fit_the_same_model(fitted, tmp_path, capfd, monkeypatch):
+    """Each to its share of the rows, of which there is an odd number; only the first one speaks."""
+    path, out, code, said = fitted("logistic")
+    monkeypatch.setenv("COLUMNS", "500")
+    assert cfgd("fit", path, "--target", "y", "--processes", "2", "--out", tmp_path)[0] == code
+    words = capfd.readouterr().out
+    assert words.count("Converged in") == said.count("Converged in") == 1
+    one, two = (json.loads((of / "model.json").read_text()) for of in (out, tmp_path))
+    assert [term["term"] for term in two["terms"]] == [term["term"] for term in one["terms"]]
+    for a, b in zip(one["terms"], two["terms"], strict=True):
+        for name in ("coefficient", "standard error"):
+            np.testing.assert_allclose(b[name], a[name], 1e-8, 1e-12)
+
+
+@pytest.mark.slow
 def test_it_says_that_figures_are_of_some_rows(data, tmp_path, monkeypatch):
     for place in ("quality", "words"):
         monkeypatch.setattr(f"cfgd.fit.{place}.SAMPLE", 20)
@@ -97,6 +113,7 @@ def test_it_says_that_figures_are_of_some_rows(data, tmp_path, monkeypatch):
     assert "The area under the ROC curve and the figures are of the first 20 of these rows." in said
 
 
+@pytest.mark.slow
 def test_there_is_a_live_bar(data, tmp_path):
     """On a terminal; the names of the stages, and how far they are."""
     from rich.console import Console

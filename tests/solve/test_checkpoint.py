@@ -312,6 +312,7 @@ def check_kills(kind, number, tmp_path):
             np.testing.assert_array_equal(found[name], entry, err_msg=name)
 
 
+@pytest.mark.slow
 def test_killed_at_a_random_moment(tmp_path):
     check_kills("run", 1, tmp_path)
 

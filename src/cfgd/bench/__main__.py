@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 
-from cfgd.bench.speed import core, networks, objectives
+from cfgd.bench.growth import runner as growth
+from cfgd.bench.speed import core, explorer, networks, objectives, processes
+from cfgd.bench.speed.measure import Row
 
-SUITES = {"core": core.rows, "objectives": objectives.rows, "networks": networks.rows}
+SUITES: dict[str, Callable[[], Iterator[Row]]] = {
+    "core": core.rows,
+    "objectives": objectives.rows,
+    "networks": networks.rows,
+    "explorer": explorer.rows,
+    "processes": processes.rows,
+    "growth": growth.rows,
+}
 
 
 def main(names: list[str]) -> int:

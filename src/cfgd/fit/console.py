@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from cfgd import distributed
 from cfgd.fit.model import read_model
 from cfgd.fit.page import page
 from cfgd.fit.prediction import predict
 from cfgd.fit.run import SHARE, Asked, Fitted, Meter, fit, free_memory
 from cfgd.fit.words import ending, groups, measures, sentences, summary
+from cfgd.launch import as_words, launch
 from cfgd.output import check_writable, printable, write
 
 MODEL, PAGE = "model.json", "report.html"
@@ -72,7 +75,13 @@ def watched(console: Console) -> Iterator[Meter]:
 
 
 def show_fit(console: Console, asked: Asked, out: Path) -> int:
-    """Fit with a live display, print what came out and where it was written; the exit code."""
+    """Fit with a live display, print what came out and where it was written; the exit code.
+
+    Of several processes the first one does all that can be seen.
+    """
+    me = distributed.start()
+    if me.index > 0:
+        return 0 if fit(asked, Meter()).good else 1
     with watched(console) as meter:
         done = fit(asked, meter, lambda: check_writable(out, [MODEL, PAGE]))
         html = page(done)
@@ -82,6 +91,18 @@ def show_fit(console: Console, asked: Asked, out: Path) -> int:
     for file in (MODEL, PAGE):
         console.print(f"[bold]{_safe(str((out / file).resolve()))}[/]", soft_wrap=True)
     return 0 if done.good else 1
+
+
+def launched(asked: Asked, out: Path, processes: int) -> int:
+    """The same command in so many processes, which share the rows; the exit code."""
+    given = {
+        f"--{name.replace('_', '-')}": value
+        for name, value in vars(asked).items()
+        if name != "data"
+    }
+    given["--memory"] = None if asked.memory is None else asked.memory / 1e6
+    words = [*as_words(given | {"--out": out}), "--", str(asked.data)]
+    return launch([sys.executable, "-m", "cfgd", "fit", *words], processes, only_errors=True)
 
 
 def show(console: Console, done: Fitted) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cfgd import distributed
 from cfgd.fit.rows import Held, Rows
 from cfgd.fit.split import Part
 from cfgd.method import AdaptiveTerminal, Auto, GradientDescent
@@ -72,8 +73,12 @@ def fitted(
 def _in_memory(
     rows: Held, part: Part, setting: Setting, w0: np.ndarray
 ) -> tuple[np.ndarray, Solution]:
-    X, y = rows.whole(part)
-    f = LinearModel(X, y, rows.target.loss, setting.l2, intercept=True)
+    held: tuple[Any, Any, Any] = (*rows.whole(part), None)
+    me = distributed.start()
+    if me.count > 1:  # a share of the rows on each process
+        held = distributed.rows(*(of[me.index :: me.count] for of in held[:2]))
+    X, y, weight = held
+    f = LinearModel(X, y, rows.target.loss, setting.l2, weight, intercept=True)
     method = METHODS[setting.method]()
     if f.is_quadratic and isinstance(method, Auto):
         method = Auto("tikhonov")  # from Python: nothing is compiled

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
+from cfgd import distributed
 from cfgd._version import __version__
 from cfgd.fit.columns import labels
 from cfgd.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation
@@ -24,6 +26,7 @@ from cfgd.fit.survey import MISSING, Survey
 from cfgd.fit.target import NAMES, OF_LABELS, Target, target_of
 from cfgd.fit.uncertainty import as_they_are, covariance
 from cfgd.fit.validation import Validated, validated
+from cfgd.processes import Together
 from cfgd.solve import Solution
 
 SHARE = 1 / 4  # of the memory that is free: a fit makes two copies of some of it
@@ -111,11 +114,15 @@ def free_memory() -> float:
 def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) -> Fitted:
     """Read, check, encode, fit and measure; a `ValueError` is one sentence.
 
-    `ready` is called when the data are known to be good, before the work.
+    `ready` is called when the data are known to be good, before the work. Of several processes
+    each reads the file, and fits to its share of the rows.
     """
     began = time.perf_counter()
     _check(asked)
-    memory = SHARE * free_memory() if asked.memory is None else asked.memory
+    me = distributed.start()
+    memory = SHARE * free_memory() / me.count if asked.memory is None else asked.memory
+    if me.count > 1:  # else they would not read the same blocks
+        memory = float(Together(jax.devices()).gathered([memory]).min())
     meter.stage("reading")
     table = open_table(asked.data)
     survey = Survey(table, asked.target, list(asked.drop), asked.missing)
@@ -125,6 +132,11 @@ def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) ->
     columns, scaling = survey.columns(), survey.scaling()
     width = len(scaling.mean)
     streamed = 8 * width * (survey.train + survey.test) > memory
+    if streamed and me.count > 1:
+        raise ValueError(
+            f"--processes: {asked.data} does not fit into --memory {memory / 1e6:.0f}, and several "
+            "processes take rows from memory alone: give more, or read the file with one process."
+        )
     _check_rows(asked, survey, target, width, streamed)
     size = rows_of_block(memory, width * target.classes)
     stream = Streamed(

@@ -19,7 +19,7 @@ from cfgd.fit.split import train
 from cfgd.fit.survey import Scaling
 from cfgd.objective.design import Dense
 from cfgd.objective.intercept import WithIntercept
-from cfgd.objective.multinomial import matrix_of_classes
+from cfgd.objective.multinomial import held_in_place, matrix_of_classes
 
 NONE = np.zeros(())
 # Pearson's residuals, whose mean square is the dispersion
@@ -39,7 +39,9 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
     for X, y in rows.blocks(train):
         design, p = WithIntercept(Dense(X)), X @ w[:-1] + w[-1]
         if loss.has_classes:
-            H += matrix_of_classes(design, loss, p, np.ones(len(p)), NONE)
+            H += held_in_place(
+                matrix_of_classes(design, loss, p, np.ones(len(p))), NONE, rows.target.classes
+            )
             continue
         slope, curvature = (np.asarray(of) for of in loss.derivatives(p, as_wanted(rows, y)))
         if kind == "gamma":

@@ -173,6 +173,10 @@ class Objective(eqx.Module):
         """What the function raised where a run could not see it."""
         return None
 
+    def spent(self) -> float | None:
+        """What looks at it have cost so far, in gradients, where it counts them itself."""
+        return None
+
     # ------------------------------------------------------------------ what a method sees
 
     def at(self, x: Vector) -> Point:
@@ -242,6 +246,11 @@ class Objective(eqx.Module):
         """Whether a run may be over for less than a few of its matrices cost."""
         return False
 
+    @property
+    def by_gradients(self) -> bool:
+        """Whether gradients alone are the better guess, though there are products with a model."""
+        return False
+
     def model(self, point: Point) -> Model:
         """The matrix of Gauss and Newton, as rows whose squares it is the sum of."""
         raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
@@ -256,14 +265,18 @@ class Objective(eqx.Module):
         J, ridge, r = self.model(point)
         xp = space(J)
         if r is not None and is_wide(J.shape):
-            D = kept(old, xp.einsum("ij,ij->j", J, J) + ridge)
+            D = kept(old, self.damping(point, xp.einsum("ij,ij->j", J, J) + ridge))
             rows = J / xp.sqrt(D)
             return Normal(D, rows @ rows.T, rows, r)
         H = J.T @ J  # by half of the work of a product, as NumPy sees
-        D = kept(old, H.diagonal() + ridge)
+        D = kept(old, self.damping(point, H.diagonal() + ridge))
         root = xp.sqrt(D)
         matrix = H / root / root[:, None] + xp.diag(ridge / D)
         return Normal(D, matrix, None if self.residuals(point) is None else J / root, r)
+
+    def damping(self, point: Point, diagonal: Vector) -> Vector:
+        """D of a Tikhonov step: the diagonal of the matrix, or more where that says too little."""
+        return diagonal
 
     def dispersion(self, value: float, freedom: int) -> float | None:
         """The factor before the inverse of H in a covariance; None where that means nothing.

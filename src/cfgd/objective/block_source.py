@@ -1,72 +1,80 @@
-"""Rows from anywhere, block by block: X and y, of which only a block is in memory."""
+"""Rows from anywhere, block by block: X and y, of which only a block or two are in memory."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse
 
 from cfgd import _check
 
-Block: TypeAlias = tuple[Any, Any]  # X, dense or sparse, and y
-Source: TypeAlias = Callable[[], Iterator[Block]]  # called for every pass
 T = TypeVar("T")
 
+
+class Block(NamedTuple):
+    """Some rows; `weight` and `offset` are None where there are none."""
+
+    X: Any  # dense or sparse
+    y: Any
+    weight: Any = None
+    offset: Any = None
+
+
+Source: TypeAlias = Callable[[], Iterator[Block]]  # called for every pass
+
 OWNER = "Blocks"
-# numbers of a row that stand in memory at once, for each of its numbers: two blocks, one of them
-# being read, each as it is in the file and as float64, and X' diag(s) of it
-COPIES = 6
+# numbers of a row that stand in memory at once, for each of its numbers: half of them are two
+# blocks, one of them being read, and what is made of it; the other half is left for a matrix
+COPIES = 8
 LEAST_ROWS, MOST_ROWS = 64, 2**16  # of a block: more are not faster
+ENTRY = 1.5  # numbers that an entry of a sparse matrix takes, with its place
 WANTED = (
     "be a matrix, a list of .npy, .npz or .parquet files, or a function that returns an iterator "
-    "of pairs of X and y"
+    "of X and y"
 )
-KINDS = (".npy", ".npz", ".parquet")
 
 
-def source_of(source: Any, y: Any, target: str | None, memory: float) -> Source:
-    """What gives the rows anew at every pass."""
+def source_of(source: Any, given: Block, target: str | None, memory: float) -> Source:
+    """What gives the rows anew at every pass; `given` is what came with X."""
     if isinstance(source, str | os.PathLike):
         source = [source]
     if callable(source):
-        _refuse(y, "y", "not be given with a function, which returns it")
+        refuse(given, "not be given with a function, which returns it")
         return lambda: iter(source())
     if hasattr(source, "shape") or scipy.sparse.issparse(source):
-        return _of_arrays(source, y, memory)
-    if isinstance(source, Sequence) and source and all(_is_path(part) for part in source):
-        return _of_files([Path(part) for part in source], y, target, memory)
+        return of_arrays(given._replace(X=source), memory)
+    if isinstance(source, Sequence) and source and all(is_path(part) for part in source):
+        from cfgd.objective.block_files import of_files
+
+        return of_files([Path(part) for part in source], given, target, memory)
     _check.fail(OWNER, "source", WANTED, _check.kind(source))
 
 
 def ahead(blocks: Iterable[T]) -> Iterator[T]:
-    """The same blocks, the next one being read while one computes."""
-    ready: queue.Queue[Any] = queue.Queue(1)
-    left = threading.Event()
-
-    def put(entry: tuple[str, Any]) -> bool:
-        while not left.is_set():
-            try:
-                ready.put(entry, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
+    """The same blocks, the next one being read while one computes; never more than these two."""
+    ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    wanted, left = threading.Semaphore(1), threading.Event()
 
     def read() -> None:
         try:
             for block in blocks:
-                if not put(("block", block)):
+                ready.put(("block", block))
+                del block
+                wanted.acquire()
+                if left.is_set():
                     return
-            put(("end", None))
+            ready.put(("end", None))
         except BaseException as error:  # goes up where the blocks are wanted
-            put(("error", error))
+            ready.put(("error", error))
 
+    wanted.acquire()
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
     try:
@@ -76,9 +84,12 @@ def ahead(blocks: Iterable[T]) -> Iterator[T]:
                 raise found
             if kind == "end":
                 return
+            wanted.release()
             yield found
+            del found
     finally:
         left.set()
+        wanted.release()
         thread.join()
 
 
@@ -87,75 +98,77 @@ def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:
     return int(np.clip(memory / (8 * copies * max(columns, 1)), LEAST_ROWS, MOST_ROWS))
 
 
-def _of_arrays(X: Any, y: Any, memory: float) -> Source:
+def rows_within(memory: float, columns: int) -> int:
+    """As many, where the bytes suffice for a few."""
+    least = 8 * COPIES * LEAST_ROWS * columns
+    if memory < least:
+        wanted = f"be at least {least:,} for {LEAST_ROWS} rows of {columns:,} numbers"
+        _check.fail(OWNER, "memory", wanted, f"{memory:g}")
+    return rows_of_block(memory, columns)
+
+
+def of_arrays(given: Block, memory: float) -> Source:
+    """Of matrices and vectors that may stand in files, as np.memmap has them."""
+    X, y, _, _ = given
     if y is None:
         _check.fail(OWNER, "y", "be given with a matrix", "None")
     if X.ndim != 2:
         _check.fail(OWNER, "source", "be a matrix", f"shape {tuple(X.shape)}")
-    if np.shape(y) != (X.shape[0],):
-        _check.fail(OWNER, "y", f"have shape {(X.shape[0],)}", np.shape(y))
-    X = X.tocsr() if scipy.sparse.issparse(X) else X
-    size = rows_of_block(memory, X.shape[1])
+    m, d = X.shape
+    for name, of in (("y", y), ("sample_weight", given.weight), ("offset", given.offset)):
+        most = 2 if name == "offset" else 1  # of several classes one for each
+        if of is not None and not (np.shape(of)[:1] == (m,) and np.ndim(of) <= most):
+            _check.fail(OWNER, name, f"have shape {(m,)}", np.shape(of))
+    if scipy.sparse.issparse(X):
+        given = given._replace(X=X.tocsr())
+        ends = _ends(given.X.indptr, memory / (8 * ENTRY * COPIES))
+    else:
+        size = rows_within(memory, d)
+        ends = np.append(np.arange(size, m, size), m)
 
     def blocks() -> Iterator[Block]:
-        for start in range(0, X.shape[0], size):
-            yield X[start : start + size], y[start : start + size]
+        start = 0
+        for end in ends:
+            yield Block(*(_part(of, slice(start, end)) for of in given))
+            start = end
 
     return blocks
 
 
-def _of_files(paths: list[Path], y: Any, target: str | None, memory: float) -> Source:
-    for path in paths:
-        if path.suffix not in KINDS:
-            _check.fail(OWNER, "source", f"be files of {', '.join(KINDS)}", f"{path}")
-        if not path.is_file():
-            _check.fail(OWNER, "source", "be files that are there", f"{path}")
-    plain = [path.suffix == ".npy" for path in paths]
-    if any(plain):
-        several = isinstance(y, Sequence) and len(y) == len(paths) and all(map(_is_path, y))
-        if not all(plain) or not several:
-            wanted = "be a list of .npy files, one for each of X"
-            _check.fail(OWNER, "y", wanted, repr(y) if several else _check.kind(y))
-        pairs = list(zip(paths, map(Path, y), strict=True))
-        return lambda: (block for pair in pairs for block in _npy(*pair, memory))
-    _refuse(y, "y", "not be given with files that hold it")
-    if target is None and any(path.suffix == ".parquet" for path in paths):
-        _check.fail(OWNER, "target", "name the column of the targets", "None")
-    return lambda: (block for path in paths for block in _read(path, target, memory))
+def _ends(starts: np.ndarray, most: float) -> np.ndarray:
+    """Rows at which blocks of so many entries end, each with a row at least."""
+    ends, m = [0], len(starts) - 1
+    while ends[-1] < m:
+        end = int(np.searchsorted(starts, starts[ends[-1]] + most, "right")) - 1
+        ends.append(min(max(end, ends[-1] + 1), ends[-1] + MOST_ROWS))
+    return np.array(ends[1:])
 
 
-def _npy(path: Path, targets: Path, memory: float) -> Iterator[Block]:
-    X, y = (np.load(part, mmap_mode="r", allow_pickle=False) for part in (path, targets))
-    if X.ndim != 2 or y.shape != X.shape[:1]:
-        wanted = f"hold a matrix, and {targets} a target for each of its rows"
-        _check.fail(OWNER, "source", f"{wanted} ({path})", f"shapes {X.shape} and {y.shape}")
-    return _of_arrays(X, y, memory)()
+def _part(of: Any, rows: slice) -> Any:
+    """Rows of an array; those of a file are read now, by the thread that reads ahead."""
+    if of is None or not isinstance(of, np.memmap):
+        return None if of is None else of[rows]
+    part = np.array(of[rows])
+    _let_go(of)
+    return part
 
 
-def _read(path: Path, target: str | None, memory: float) -> Iterator[Block]:
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as parts:
-            if not {"X", "y"} <= set(parts.files):
-                wanted = f"hold arrays X and y in {path}"
-                _check.fail(OWNER, "source", wanted, ", ".join(parts.files) or "nothing")
-            yield from _of_arrays(parts["X"], parts["y"], memory)()
-        return
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        if target not in names:
-            _check.fail(OWNER, "target", f"be a column of {path}", repr(target))
-        columns = [name for name in names if name != target]
-        for batch in file.iter_batches(rows_of_block(memory, len(names))):
-            X = np.column_stack([np.asarray(batch.column(name), float) for name in columns])
-            yield X, np.asarray(batch.column(target), float)
+def _let_go(of: Any) -> None:
+    """What was read of a file counts as memory until it is let go."""
+    if of.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return  # the former may have been written into
+    file: Any = of
+    while file is not None and not isinstance(file, mmap.mmap):
+        file = getattr(file, "base", None)
+    if file is not None:
+        file.madvise(mmap.MADV_DONTNEED)
 
 
-def _is_path(part: Any) -> bool:
+def is_path(part: Any) -> bool:
     return isinstance(part, str | os.PathLike)
 
 
-def _refuse(given: Any, field: str, wanted: str) -> None:
-    if given is not None:
-        _check.fail(OWNER, field, wanted, _check.kind(given))
+def refuse(given: Block, wanted: str) -> None:
+    for field, of in (("y", given.y), ("sample_weight", given.weight), ("offset", given.offset)):
+        if of is not None:
+            _check.fail(OWNER, field, wanted, _check.kind(of))

@@ -15,17 +15,20 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Array, Float, Int
 
-from cfgd import _check
+from cfgd import _check, spread
 from cfgd.either import Plain, on_host, space
 from cfgd.objective.samples import sum_of_parts
 from cfgd.precision import own_promotion
-from cfgd.types import Data, DType, Matrix, Samples, Vector, Vectors
+from cfgd.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
 CACHE_NUMBERS = 2**15
 
 # of a block of rows whose products with one another are summed: 2 MiB of float64
 BLOCK_NUMBERS = 2**18
+
+# and where they are spread over devices, compiled: 1 MiB
+SHARD_NUMBERS = 2**17
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
 Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
@@ -36,7 +39,10 @@ Places: TypeAlias = Int[Array | np.ndarray, " entries"]  # of the entries of a s
 def design(owner: str, X: Any) -> Dense | Sparse:
     """A checked design matrix; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
-        return Dense(_check.matrix(owner, "X", X))
+        X = _check.matrix(owner, "X", X)
+        if spread.is_spread(X) and not spread.is_by_rows(X):
+            _check.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
+        return Dense(X, spread.shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         _check.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()
@@ -53,6 +59,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
 
 class Dense(Plain, eqx.Module):
     X: Any  # (m, d), NumPy until a run
+    shards: int = eqx.field(static=True, default=1)  # parts in which rows are spread over devices
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,6 +91,8 @@ class Dense(Plain, eqx.Module):
     def gram(self, weight: Samples, l2: Data) -> Matrix:
         """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
         m, d = self.shape
+        if self.shards > 1 and not on_host(self.X):
+            return _gram_of_shards(self, weight) + l2 * np.eye(d, dtype=self.dtype)
         if not on_host(self.X) or not on_host(weight):
             with own_promotion():
                 return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
@@ -104,23 +113,30 @@ class Dense(Plain, eqx.Module):
         m, d = self.shape
 
         def part(
-            new: Float[Array, " m"],
-            rows: Float[Array, "d m"],
-            p: Samples,
-            y: Samples,
-            weight: Samples,
+            new: Samples, rows: Rows, p: Samples, y: Samples, weight: Samples
         ) -> tuple[Vectors, Vectors]:
             weight = new * weight
-            rows = rows.T
 
-            def at_node(shift: Vector) -> tuple[Vector, Vector]:
+            def at_node(shift: Vector) -> tuple[Data, Data]:
                 slope, curvature = derivatives(p[:, None] + rows * shift, y[:, None])
                 return weight @ (slope * rows), weight @ (curvature * rows * rows)
 
             return jax.lax.map(at_node, shift)
 
         size = max(1, min(m, CACHE_NUMBERS // d))
-        return sum_of_parts(part, m, size, (self.X.T, p, y, weight))
+        return sum_of_parts(part, m, size, (self.X, p, y, weight), self.shards, axis=0)
+
+
+@jax.jit
+def _gram_of_shards(dense: Dense, weight: Samples) -> Matrix:
+    """X' diag(weight) X by blocks of rows, which are not copied beside X."""
+    m, d = dense.shape
+
+    def part(new: Samples, rows: Rows, weight: Samples) -> Matrix:
+        return (rows * (new * weight)[:, None]).T @ rows
+
+    size = max(1, min(m, SHARD_NUMBERS // d))
+    return sum_of_parts(part, m, size, (dense.X, weight), dense.shards, axis=0)
 
 
 # places are those of a matrix that was checked: no need to look at them in every product
@@ -202,6 +218,12 @@ class InScipy(Plain, eqx.Module):
     def squares(self, weight: Data) -> Any:
         squares = self.X.power(2)
         return weight @ squares if weight.ndim == 1 else squares.T @ weight
+
+    def gram(self, weight: Samples, l2: Data) -> Matrix:
+        """As `Dense.gram`, for few columns."""
+        total = (self.X.T @ self.X.multiply(weight[:, None])).toarray()
+        total.flat[:: self.shape[1] + 1] += l2
+        return total
 
 
 def _take(v: Data, places: Places) -> Data:

@@ -14,7 +14,7 @@ import scipy.sparse
 
 from cfgd import _check
 from cfgd.algebra import inner
-from cfgd.either import Unbound, eigenvalues, on_host
+from cfgd.either import Unbound, eigenvalues, on_host, replaced
 from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.model import Normal, is_affordable, normal_of
@@ -25,8 +25,10 @@ from cfgd.types import DType, Numbers, Scalar, Vector, Vectors
 class ExternalLine(Line):
     """A value is asked for together with its gradient: the function is called once."""
 
-    def values(self, etas: Numbers) -> Numbers:
-        at = self.objective.at
+    def values(self, etas: Numbers) -> Any:
+        at: Any = self.objective.at
+        if on_host(etas):
+            return np.array([at(self.point.x - eta * self.d).value for eta in etas])
         return jax.lax.map(lambda eta: at(self.point.x - eta * self.d).value, etas)
 
 
@@ -79,9 +81,6 @@ class External(Objective):
         value: Callable[[Any], Any],
         gradient: Callable[[Any], Any] | None = None,
         hessian: Callable[[Any], Any] | None = None,
-        *,
-        _structure: Structure | None = None,
-        _factor: float = 1.0,
     ) -> None:
         _check.function("External", "value", value, "be a function of x")
         if gradient is not None:
@@ -89,19 +88,15 @@ class External(Objective):
         if hessian is not None:
             _check.function("External", "hessian", hessian, "be a function of x")
         self.fn, self.gradient_fn = value, gradient
-        if hessian is not None and not isinstance(hessian, Remembered):
-            hessian = Remembered(hessian)
-        self.hessian_fn = hessian
-        self.structure, self.factor = _structure, _factor
+        self.hessian_fn = None if hessian is None else Remembered(hessian)
+        self.structure, self.factor = None, 1.0
 
     def flat(self, structure: Structure) -> External:
         """The same functions, called with what `structure` makes of a vector."""
-        functions = self.fn, self.gradient_fn, self.hessian_fn
-        return External(*functions, _structure=structure, _factor=self.factor)
+        return replaced(self, structure=structure)
 
     def times(self, factor: Any) -> External:
-        functions = self.fn, self.gradient_fn, self.hessian_fn
-        return External(*functions, _structure=self.structure, _factor=self.factor * float(factor))
+        return replaced(self, factor=self.factor * float(factor))
 
     def check(self, owner: str, x: Vector) -> None:
         """Look once, so that a wrong shape is seen before any work."""
@@ -134,7 +129,7 @@ class External(Objective):
         return _seen(self.fn, self.gradient_fn, self.structure, self.factor, x)
 
     def at(self, x: Vector) -> Point:
-        both = _asked(lambda x: np.append(*self.on_host(x)), (1 + x.size,), x)
+        both = asked(lambda x: np.append(*self.on_host(x)), (1 + x.size,), x)
         return Point(x, both[0], both[1:])
 
     def value(self, x: Any) -> Any:
@@ -153,7 +148,7 @@ class External(Objective):
 
     def hessian_times(self, point: Point, v: Vector) -> Vector:
         if self.hessian_fn is not None:
-            return _asked(lambda x, v: self.hessian_on_host(x) @ v, v.shape, point.x, v)
+            return asked(lambda x, v: self.hessian_on_host(x) @ v, v.shape, point.x, v)
         size = jnp.sqrt(inner(v, v))
         reach = jnp.maximum(jnp.sqrt(inner(point.x, point.x)), 1e-3)
         h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
@@ -163,7 +158,7 @@ class External(Objective):
     def diagonal_at(self, point: Point) -> Vector:
         if self.hessian_fn is None:
             return super().diagonal_at(point)
-        return _asked(lambda x: self.hessian_on_host(x).diagonal(), point.x.shape, point.x)
+        return asked(lambda x: self.hessian_on_host(x).diagonal(), point.x.shape, point.x)
 
     def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
         s, d = t.shape
@@ -201,12 +196,12 @@ class External(Objective):
     def in_numpy(self) -> Unbound | None:
         return Unbound(self) if self.has_model else None
 
-    def model_shape(self, point: Point) -> tuple[int, ...]:
+    def model_shape(self, point: Point) -> tuple[int, ...] | None:
         return point.x.size, point.x.size
 
     def normal(self, point: Point, old: Vector) -> Normal:
         """Of the Hessian; where it is not positive, of its absolute value, which leaves saddles."""
-        H = _asked(lambda x: _positive(self.hessian_on_host(x)), 2 * point.x.shape, point.x)
+        H = asked(lambda x: _positive(self.hessian_on_host(x)), 2 * point.x.shape, point.x)
         return normal_of(H, old)
 
     def model_times(self, point: Point, v: Vector) -> Vector:
@@ -216,7 +211,7 @@ class External(Objective):
         return self.diagonal_at(point)
 
 
-def _asked(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -> Any:
+def asked(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -> Any:
     """fn of vectors: called at once on the host, and by JAX where it computes with them."""
     if on_host(given[0]):
         return fn(*given)

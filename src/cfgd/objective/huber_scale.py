@@ -12,6 +12,7 @@ from cfgd.objective.design import design
 from cfgd.objective.intercept import WithIntercept
 from cfgd.objective.samples import penalties, targets, weights
 from cfgd.precision import numpy_in_numpy_out
+from cfgd.spread import in_its_precision
 from cfgd.types import Data
 
 
@@ -28,6 +29,7 @@ class HuberScale(Objective):
     l2: Data
     sample_weight: Data
 
+    @in_its_precision
     def __init__(
         self,
         X: Any,
@@ -43,11 +45,11 @@ class HuberScale(Objective):
         m, d = self.X.shape
         if _check.flag(owner, "intercept", intercept):
             self.X = WithIntercept(self.X)
-        self.y = targets(owner, y, m, self.X.dtype)
+        self.y = targets(owner, y, m, self.X.dtype, X)
         wanted = "be a number of at least 1"
         self.epsilon = _check.number(owner, "epsilon", epsilon, wanted, lambda v: v >= 1)
         self.l2 = penalties(owner, l2, self.y.dtype, (d,), intercept)
-        self.sample_weight = weights(owner, sample_weight, m, self.y.dtype)
+        self.sample_weight = weights(owner, sample_weight, m, self.y.dtype, X)
 
     @property
     def dimension(self) -> int:

@@ -17,8 +17,9 @@ from cfgd.objective.design import Dense, Sparse, design
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.model import Model, Normal, normal_of
 from cfgd.objective.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
-from cfgd.objective.samples import penalty, targets, weights
+from cfgd.objective.samples import idle, penalty, targets, weights
 from cfgd.precision import numpy_in_numpy_out, to_numpy
+from cfgd.spread import in_its_precision
 from cfgd.types import Data, Flag, Number, Numbers, Samples, Scalar, Vector
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
@@ -63,13 +64,14 @@ class LeastSquares(AnyQuadratic):
     sample_weight: Data
     gram: Data | None
 
+    @in_its_precision
     def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
         owner = "LeastSquares"
         self.X = design(owner, X)
         m, d = self.X.shape
-        self.y = targets(owner, y, m, self.X.dtype)
+        self.y = targets(owner, y, m, self.X.dtype, X)
         self.l2 = penalty(owner, l2, self.y.dtype)
-        self.sample_weight = weights(owner, sample_weight, m, self.y.dtype)
+        self.sample_weight = weights(owner, sample_weight, m, self.y.dtype, X)
         self.gram = None
         if isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION:
             self.gram = self.X.gram(self.sample_weight, self.l2)
@@ -138,9 +140,10 @@ class LeastSquares(AnyQuadratic):
         return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
 
     def normal(self, point: Point, old: Vector) -> Normal:
-        if not on_host(point.x):
+        X: Any = self.X
+        if not on_host(point.x) and X.shards == 1:
             return Objective.normal(self, point, old)
-        return normal_of(self.X.gram(self.sample_weight, self.l2), old)  # type: ignore[union-attr]
+        return normal_of(X.gram(self.sample_weight, self.l2), old)
 
     @property
     def model_is_exact(self) -> bool:
@@ -152,6 +155,7 @@ class LeastSquares(AnyQuadratic):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if float(self.l2) > 0:
             return None
+        freedom = freedom - idle(self.sample_weight)
         return 2 * value / freedom if freedom > 0 else np.inf
 
     def in_residual_form(self) -> LeastSquares:

@@ -19,10 +19,16 @@ from cfgd.objective.intercept import WithIntercept
 from cfgd.objective.line import Line, Point, linear_slopes, slope_along
 from cfgd.objective.loss import Loss, loss_of
 from cfgd.objective.model import Normal, normal_of
-from cfgd.objective.multinomial import Multinomial, matrix_of_classes, slopes_by_class
+from cfgd.objective.multinomial import (
+    Multinomial,
+    held_in_place,
+    matrix_of_classes,
+    slopes_by_class,
+)
 from cfgd.objective.prediction_line import PredictionLine
-from cfgd.objective.samples import penalties, targets, weights
+from cfgd.objective.samples import idle, is_negative, penalties, targets, weights
 from cfgd.precision import numpy_in_numpy_out, precision_of, to_numpy
+from cfgd.spread import any_of, beside, in_its_precision
 from cfgd.types import Data, Samples, Scalar, Vector, Vectors
 
 # columns whose products with one another cost a gradient: a product of matrices reads X less often
@@ -64,6 +70,7 @@ class LinearModel(Objective):
     offset: Data | None
     labels: tuple[float, ...] = eqx.field(static=True)
 
+    @in_its_precision
     def __init__(
         self,
         X: Any,
@@ -79,17 +86,17 @@ class LinearModel(Objective):
         one = loss_of(owner, loss)
         self.X = design(owner, X)
         m, d = self.X.shape
-        y = targets(owner, y, m, self.X.dtype)
+        y = targets(owner, y, m, self.X.dtype, X)
         self.loss = Multinomial.of(owner, y) if one is None else one
         self.y = self.loss.targets(owner, y)
         self.labels = (-1.0, 1.0) if _signed(y) else (0.0, 1.0)
         if _check.flag(owner, "intercept", intercept):
             self.X = WithIntercept(self.X)
         self.l2 = penalties(owner, l2, y.dtype, (d, *self.shape[1:]), intercept)
-        self.sample_weight = weights(owner, sample_weight, m, y.dtype)
+        self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
         if offset is not None:
-            self.offset = _check.array(owner, "offset", offset)
+            self.offset = beside(X, _check.array(owner, "offset", offset))
             _check.shape(owner, "offset", self.offset, (m, *self.shape[1:]))
         self.loss.check(owner, precision_of(self.X, y))
 
@@ -236,8 +243,9 @@ class LinearModel(Objective):
         """X' diag(s l'') X + l2, where the loss is convex; on the host by blocks of rows."""
         if not self.loss.has_classes:
             return normal_of(self.X.gram(self._weight_at(point), self.l2), old)
-        H = matrix_of_classes(self.X, self.loss, point.carried, self.sample_weight, self.l2)
-        return normal_of(H, old)
+        H = matrix_of_classes(self.X, self.loss, point.carried, self.sample_weight)
+        H = held_in_place(H, self.l2, self.shape[1])
+        return normal_of(H + space(H).diag(space(H).broadcast_to(self.l2, (len(H),))), old)
 
     def _weight_at(self, point: Point) -> Samples:
         _, curvature = self.loss.derivatives(point.carried, self.y)
@@ -254,7 +262,7 @@ class LinearModel(Objective):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if np.any(np.asarray(self.l2) > 0):
             return None  # what is shrunk is not spread around the truth
-        return self.loss.dispersion(value, freedom)
+        return self.loss.dispersion(value, freedom - idle(self.sample_weight))
 
     def model_times(self, point: Point, v: Vector) -> Vector:
         along = self.X.times(self.coefficients(v))
@@ -279,4 +287,4 @@ class LinearModel(Objective):
 
 def _signed(y: Any) -> bool:
     """Whether labels are -1 and 1."""
-    return not _check.traced(y) and bool(np.any(np.asarray(y) < 0))
+    return not _check.traced(y) and any_of(is_negative, y)

@@ -15,7 +15,9 @@ import numpy as np
 from cfgd import _check
 from cfgd.algebra import logistic
 from cfgd.either import Plain, space
+from cfgd.objective.samples import is_negative
 from cfgd.precision import in_precision
+from cfgd.spread import any_of, is_spread
 from cfgd.types import Data, DType, Samples
 
 
@@ -96,13 +98,12 @@ class Logistic(Loss):
     def targets(self, owner: str, y: Samples) -> Samples:
         if _check.traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
-        for labels in ({0.0, 1.0}, {-1.0, 1.0}):
-            bad = ~np.isin(np.asarray(y), list(labels))
-            if not bad.any():
-                return np.where(np.asarray(y) > 0, 1, -1).astype(y.dtype)
-        bad = ~np.isin(np.asarray(y), [-1.0, 0.0, 1.0])
-        got = _first(y, bad) if bad.any() else "labels -1, 0 and 1"
-        _check.fail(owner, "y", "be 0/1 or -1/1 for the loss logistic", got)
+        wanted = "be 0/1 or -1/1 for the loss logistic"
+        if any_of(_not_0_1, y) and any_of(_not_signs, y):
+            _check.none(owner, "y", wanted, _no_label, y)
+            _check.fail(owner, "y", wanted, "labels -1, 0 and 1")
+        xp, y = (jnp, y) if is_spread(y) else (np, np.asarray(y))
+        return xp.where(y > 0, 1, -1).astype(y.dtype)
 
 
 class Poisson(Loss):
@@ -119,9 +120,8 @@ class Poisson(Loss):
         return space(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not _check.traced(y) and np.any(np.asarray(y) < 0):
-            got = _first(y, np.asarray(y) < 0)
-            _check.fail(owner, "y", "not be negative for the loss poisson", got)
+        if not _check.traced(y):
+            _check.none(owner, "y", "not be negative for the loss poisson", is_negative, y)
         return y
 
 
@@ -142,9 +142,8 @@ class Gamma(Loss):
         return space(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not _check.traced(y) and np.any(np.asarray(y) <= 0):
-            got = _first(y, np.asarray(y) <= 0)
-            _check.fail(owner, "y", "be positive for the loss gamma", got)
+        if not _check.traced(y):
+            _check.none(owner, "y", "be positive for the loss gamma", _is_no_size, y)
         return y
 
 
@@ -204,6 +203,17 @@ def loss_of(owner: str, loss: Any) -> Loss | None:
     return Custom(loss)
 
 
-def _first(y: Samples, bad: np.ndarray) -> str:
-    first = int(np.argmax(bad))
-    return f"{np.asarray(y)[first]} at index {first}"
+def _not_0_1(y: Any) -> Any:
+    return (y != 0) & (y != 1)
+
+
+def _not_signs(y: Any) -> Any:
+    return abs(y) != 1
+
+
+def _no_label(y: Any) -> Any:
+    return (y != 0) & (abs(y) != 1)
+
+
+def _is_no_size(y: Any) -> Any:
+    return y <= 0

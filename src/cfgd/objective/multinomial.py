@@ -13,6 +13,7 @@ from cfgd import _check
 from cfgd.algebra import logistic
 from cfgd.either import space
 from cfgd.objective.loss import Loss
+from cfgd.spread import is_spread, largest
 from cfgd.types import Data, Matrix, Samples, Vectors
 
 
@@ -30,21 +31,17 @@ class Multinomial(Loss):
     @classmethod
     def of(cls, owner: str, y: Any) -> Multinomial:
         """For as many classes as the labels name."""
-        if _check.traced(y):
-            _check.fail(owner, "y", "be known for the loss multinomial", "a traced array")
-        labels = np.asarray(y)
-        bad = (labels < 0) | (labels != np.round(labels))
-        if bad.any():
-            first = int(np.argmax(bad))
-            got = f"{labels[first]} at index {first}"
-            _check.fail(owner, "y", "be 0, 1, 2, ... for the loss multinomial", got)
-        classes = int(labels.max()) + 1
+        return cls.with_last(owner, last_label(owner, y))
+
+    @classmethod
+    def with_last(cls, owner: str, label: int) -> Multinomial:
+        classes = label + 1
         if classes < 2:
             _check.fail(owner, "y", "name at least two classes", "only 0")
         return cls(classes)
 
     def targets(self, owner: str, y: Samples) -> Any:
-        return np.asarray(y).astype(np.int32)
+        return (y if is_spread(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
         return _log_sum(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
@@ -90,6 +87,18 @@ class Multinomial(Loss):
         return self.shares(p)
 
 
+def last_label(owner: str, y: Any) -> int:
+    """The largest of labels 0, 1, 2, ..."""
+    if _check.traced(y):
+        _check.fail(owner, "y", "be known for the loss multinomial", "a traced array")
+    _check.none(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
+    return int(largest(y))
+
+
+def _is_no_class(y: Any) -> Any:
+    return (y < 0) | (y != y.round())
+
+
 def logistic_slopes(p: Data, y: Data) -> tuple[Data, Data]:
     """Of log(1 + exp(p)) - y p for labels 0 and 1."""
     share = logistic(p)
@@ -118,12 +127,8 @@ def slopes_by_class(
     return slope, curvature
 
 
-def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples, l2: Data) -> Matrix:
-    """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X, and l2.
-
-    Where a column has no penalty, what is added to all of its classes changes nothing, neither has
-    the gradient any of it: there the matrix is given a size, so that it can be factored.
-    """
+def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
+    """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X."""
     shares, xp = loss.shares(p), space(p)
     K, none = shares.shape[1], xp.zeros((), shares.dtype)
     blocks: list[list[Any]] = [[None] * K for _ in range(K)]
@@ -135,8 +140,15 @@ def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples, l2: Data) -> 
     # coefficients are in the order of columns: those of all classes for a column stand together
     H = xp.stack([xp.stack(row) for row in blocks])
     size = X.shape[1] * K
-    H = H.transpose(2, 0, 3, 1).reshape(size, size)
-    each = xp.broadcast_to(l2, (size,))
-    free = (each.reshape(-1, K) == 0).all(1)
+    return H.transpose(2, 0, 3, 1).reshape(size, size)
+
+
+def held_in_place(H: Matrix, l2: Data, classes: int) -> Matrix:
+    """Where a column has no penalty, what is added to all of its classes changes nothing.
+
+    Neither has the gradient any of it: there H is given a size, so that it can be factored.
+    """
+    xp, K = space(H), classes
+    free = (xp.broadcast_to(l2, (len(H),)).reshape(-1, K) == 0).all(1)
     common = xp.where(free, H.diagonal().reshape(-1, K).mean(1), 0)
-    return H + xp.diag(each) + xp.kron(xp.diag(common), xp.ones((K, K), H.dtype) / K)
+    return H + xp.kron(xp.diag(common), xp.ones((K, K), H.dtype) / K)

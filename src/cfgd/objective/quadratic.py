@@ -14,7 +14,7 @@ from cfgd.algebra import inner, positive, size
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Costs, Line, Point, linear_slopes, slope_along
 from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
+from cfgd.types import Data, Etas, Flag, Heights, Number, Numbers, Scalar, Values, Vector, Vectors
 
 # operations that may be spent on finding out whether a system is singular: some milliseconds
 AFFORDABLE = 10**8
@@ -105,7 +105,7 @@ class Quadratic(AnyQuadratic):
         if b.ndim != 1:
             _check.fail("Quadratic", "b", "be a vector", f"shape {tuple(b.shape)}")
         _check.shape("Quadratic", "A", A, (b.size, b.size))
-        _check.symmetric_psd("Quadratic", "A", A, rounding)
+        check_symmetric_psd("Quadratic", "A", A, rounding)
         self.A, self.b = A, b
         constant = _check.array("Quadratic", "constant", constant, "be one number")
         if constant.ndim != 0:
@@ -150,3 +150,30 @@ def has_null_space(A: np.ndarray) -> bool:
         return True
     eigenvalues = np.linalg.eigvalsh(A / np.outer(root, root))
     return bool(eigenvalues[0] <= len(A) * np.finfo(A.dtype).eps * eigenvalues[-1])
+
+
+def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
+    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient.
+
+    `rounding` is that of the entries as they were given, if they have fewer digits than A.
+    """
+    if _check.traced(A):
+        return
+    A = np.asarray(A)
+    tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)
+    scale = float(np.abs(A).max(initial=0.0))
+    gap = float(np.abs(A - A.T).max(initial=0.0))
+    if gap > tiny * scale:
+        _check.fail(owner, field, "be symmetric", f"a difference of {gap:.3g} between A and A'")
+    diagonal = np.diag(A)
+    wanted = "be positive semi-definite"
+    if (diagonal < -tiny * scale).any():
+        i = int(np.argmin(diagonal))
+        _check.fail(owner, field, wanted, f"the diagonal entry {diagonal[i]:.6g} at index {i}")
+    root = np.sqrt(np.maximum(diagonal, 0.0))
+    excess = np.abs(A) - np.outer(root, root)
+    if excess.max(initial=0.0) > tiny * scale:
+        row, column = divmod(int(np.argmax(excess)), len(A))
+        _check.fail(
+            owner, field, wanted, f"a negative minor of rows and columns {row} and {column}"
+        )

@@ -16,6 +16,7 @@ from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.objective.model import Model, is_affordable
 from cfgd.objective.robust import LOSSES, Rho, rho_of
+from cfgd.objective.samples import idle
 from cfgd.objective.smooth import passed
 from cfgd.precision import numpy_in_numpy_out
 from cfgd.structure import OfVector, Structure, as_tree
@@ -188,6 +189,7 @@ class Residuals(Objective):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if not self.is_squared:
             return None
+        freedom -= sum(idle(leaf) for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0)
         return 2 * value / freedom if freedom > 0 else np.inf
 
     @property

@@ -9,12 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd import _check
+from cfgd import _check, spread
 from cfgd.types import Count, Data, DType, Samples, Values
 
 
-def targets(owner: str, y: Any, m: int, dtype: DType) -> Samples:
-    """One target for each of m samples; labels and counts take the precision of the data."""
+def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+    """One target for each of m samples; labels and counts take the precision of the data.
+
+    They are spread over devices as X is.
+    """
     y = _check.real(owner, "y", y, "be a vector of numbers")
     counted = _counted(y)
     y = _check.array(owner, "y", y)
@@ -22,13 +25,16 @@ def targets(owner: str, y: Any, m: int, dtype: DType) -> Samples:
         _check.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
         y = y.reshape(m)
     _check.shape(owner, "y", y, (m,))
-    return y.astype(dtype) if counted else y
+    return spread.beside(X, y.astype(dtype) if counted else y)
 
 
-def weights(owner: str, sample_weight: Any, m: int, dtype: DType) -> Samples:
-    """One weight for each sample, ones by default, in the precision of the data."""
+def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+    """One weight for each sample, ones by default, in the precision of the data.
+
+    Where X is spread over devices, the weights are spread as its rows are.
+    """
     if sample_weight is None:
-        return np.ones(m, dtype)
+        return spread.ones_beside(X, m, dtype)
     weight = _check.real(owner, "sample_weight", sample_weight)
     counted = _counted(weight)
     weight = _check.array(owner, "sample_weight", weight)
@@ -36,13 +42,23 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType) -> Samples:
     if counted:
         weight = weight.astype(dtype)
     if not _check.traced(weight):
-        if np.any(np.asarray(weight) < 0):
-            first = int(np.argmax(np.asarray(weight) < 0))
-            got = f"{np.asarray(weight)[first]} at index {first}"
-            _check.fail(owner, "sample_weight", "not be negative", got)
-        if not np.any(np.asarray(weight)):
+        _check.none(owner, "sample_weight", "not be negative", is_negative, weight)
+        if not spread.any_of(_is_positive, weight):
             _check.fail(owner, "sample_weight", "have a positive entry", "only zeros")
-    return weight
+    return spread.beside(X, weight)
+
+
+def is_negative(values: Values) -> Any:
+    return values < 0
+
+
+def _is_positive(values: Values) -> Any:
+    return values > 0
+
+
+def idle(weight: Values) -> int:
+    """How many samples have the weight 0, and are none."""
+    return 0 if _check.traced(weight) else weight.size - spread.count(_is_positive, weight)
 
 
 def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
@@ -72,11 +88,30 @@ def _counted(values: Values) -> bool:
     return not _check.traced(values) and _check.is_counted(values)
 
 
-def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: tuple[Data, ...]) -> Any:
+def sum_of_parts(
+    part: Callable[..., Any],
+    m: int,
+    size: int,
+    arrays: tuple[Data, ...],
+    shards: int = 1,
+    axis: int = -1,
+) -> Any:
     """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
 
-    The last chunk is moved back to fit: samples that were counted before get the weight 0.
+    Or along their first one, where `axis` is 0. The last chunk is moved back to fit: samples that
+    were counted before get the weight 0. Where samples are spread over devices, in so many
+    `shards`, each sums its own: nothing is gathered.
     """
+    if shards > 1:
+        each = m // shards
+
+        def split(a: Any) -> Any:
+            if axis == 0:
+                return a.reshape(shards, each, *a.shape[1:])
+            return jnp.moveaxis(a.reshape(*a.shape[:-1], shards, each), -2, 0)
+
+        own = jax.vmap(lambda *a: sum_of_parts(part, each, min(size, each), a, axis=axis))
+        return jax.tree.map(lambda of: of.sum(0), own(*map(split, arrays)))
     ones = jnp.ones(size, jax.tree.leaves(arrays)[0].dtype)
     if size >= m:
         return part(ones, *arrays)
@@ -84,7 +119,7 @@ def sum_of_parts(part: Callable[..., Any], m: int, size: int, arrays: tuple[Data
     def chunk(k: Count | int) -> Any:
         start = jnp.minimum(k * size, m - size)
         new = jnp.where(start + jnp.arange(size) < k * size, 0, ones)
-        cut = (jax.lax.dynamic_slice_in_dim(a, start, size, -1) for a in arrays)
+        cut = (jax.lax.dynamic_slice_in_dim(a, start, size, axis) for a in arrays)
         return part(new, *cut)
 
     return jax.lax.fori_loop(

@@ -123,6 +123,10 @@ class Scaled(Objective):
         root = jnp.sqrt(self.factor)
         return Model(root * J, self.factor * ridge, None if r is None else root * r)
 
+    def damping(self, point: Point, diagonal: Vector) -> Vector:
+        own = self.objective.damping(point.carried, diagonal / self.factor)
+        return self.factor * own
+
     def model_times(self, point: Point, v: Vector) -> Vector:
         return self.factor * self.objective.model_times(point.carried, v)
 

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
+
 from cfgd import _check
 from cfgd.method.auto import Auto
 from cfgd.objective.base import Objective
 from cfgd.objective.smooth import as_objective
+from cfgd.processes import Together
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
-from cfgd.solve.problem import problem
+from cfgd.solve.problem import alike, problem, shared_out
 from cfgd.solve.run import Run
 from cfgd.solve.solution import ConvergenceError, Solution
 
@@ -58,7 +61,8 @@ def minimize(
     version is refused; the one before it is kept beside it and used where the last is damaged.
 
     Data in `args` is passed to the function, f(x, *args): other data of the same shapes does not
-    compile again.
+    compile again. Where data is spread over the devices of several processes, each of them makes
+    this call, and each has the same solution (docs/guides/processes.md).
 
     >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -72,23 +76,29 @@ def minimize(
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
     began = time.perf_counter()
+    together = Together.of(objective, args)
     with Interrupt() as interrupt, _check.concrete("minimize"):
-        options = Options(
-            owner="minimize",
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-            gradient_tolerance=gradient_tolerance,
-            time_limit=time_limit,
-            record={} if record is None else record,
-            every=every,
-            callback=callback,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-        method = Auto() if method is None else method
-        posed = problem(options, as_objective("minimize", objective, args), x0, method, swept=False)
-        solution = Run(options, posed, interrupt, began).go()
+        with together.one_fate():
+            options = Options(
+                owner="minimize",
+                max_iterations=max_iterations,
+                tolerance=tolerance,
+                gradient_tolerance=gradient_tolerance,
+                time_limit=time_limit,
+                record={} if record is None else record,
+                every=every,
+                callback=callback,
+                progress=progress,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+                writes=together.is_first,
+            )
+            method = Auto() if method is None else method
+            f = as_objective("minimize", objective, args)
+            posed = problem(options, f, x0, method, swept=False)
+        if not together.alone:
+            together.same("minimize", alike(options, posed))
+        solution = Run(options, posed, interrupt, began, together).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -110,6 +120,7 @@ def sweep(
     progress: bool = False,
     checkpoint: Any = None,
     checkpoint_every: float = 60.0,
+    spread: bool = False,
 ) -> Solution:
     """Many settings of one method from x0, as one batched computation.
 
@@ -120,6 +131,10 @@ def sweep(
     field of the returned `Solution` has a leading axis of settings, the history's entries too,
     except `iteration`. The keywords are those of `minimize`, `checkpoint` among them.
 
+    `spread=True` shares the settings out among all devices of all processes
+    (docs/guides/processes.md): each computes its own, and every process returns the solution of
+    all. The objective is then the same on every process, and not spread itself.
+
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> ends = cfgd.sweep(f, [0.0, 0.0], cfgd.AdaptiveTerminal(gamma=[-0.5, -0.25, 0.0]))
@@ -129,19 +144,27 @@ def sweep(
     [2 2]
     """
     began = time.perf_counter()
+    spread = _check.flag("sweep", "spread", spread)
+    together = Together(jax.devices()) if spread else Together.of(objective, args)
     with Interrupt() as interrupt, _check.concrete("sweep"):
-        options = Options(
-            owner="sweep",
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-            gradient_tolerance=gradient_tolerance,
-            time_limit=time_limit,
-            record={} if record is None else record,
-            every=every,
-            callback=callback,
-            progress=progress,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-        posed = problem(options, as_objective("sweep", objective, args), x0, methods, swept=True)
-        return Run(options, posed, interrupt, began).go()
+        with together.one_fate():
+            options = Options(
+                owner="sweep",
+                max_iterations=max_iterations,
+                tolerance=tolerance,
+                gradient_tolerance=gradient_tolerance,
+                time_limit=time_limit,
+                record={} if record is None else record,
+                every=every,
+                callback=callback,
+                progress=progress,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+                writes=together.is_first,
+            )
+            f = as_objective("sweep", objective, args)
+            posed = problem(options, f, x0, methods, swept=True)
+        if not together.alone:
+            together.same("sweep", alike(options, posed))
+        posed = shared_out(posed) if spread else posed
+        return Run(options, posed, interrupt, began, together).go()

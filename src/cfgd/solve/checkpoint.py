@@ -7,18 +7,30 @@ is the run that is about to start: its start, the value and gradient there, meth
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
 
 from cfgd import _check
 from cfgd._version import __version__
 from cfgd.output import NotWrittenError
-from cfgd.solve.checkpoint_file import DamagedError, before, classes_of, pack, read, unpack, write
+from cfgd.processes import Together
+from cfgd.solve.checkpoint_file import (
+    DamagedError,
+    before,
+    classes_of,
+    pack,
+    put,
+    read,
+    unpack,
+    write,
+)
 from cfgd.solve.chunk import Carry, look
 from cfgd.solve.history import History
 from cfgd.solve.inside import Inside
@@ -26,6 +38,7 @@ from cfgd.solve.options import Options
 from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
+from cfgd.spread import fetched, has_spread, is_spread
 
 FORMAT = "cfgd checkpoint 1"
 # times that a checkpoint takes, for each of which the run goes on for as long: under one percent
@@ -45,9 +58,17 @@ class Checkpoint:
     """A file, and when to write it."""
 
     def __init__(
-        self, options: Options, problem: Problem, carry: Carry, walk: Inside | Outside
+        self,
+        options: Options,
+        problem: Problem,
+        carry: Carry,
+        walk: Inside | Outside,
+        together: Together,
     ) -> None:
         assert options.checkpoint is not None
+        self.together = together
+        # what a point carries of data that is spread has as many rows, and is computed anew
+        self.by_rows = has_spread(problem.objective) and not is_spread(problem.start)
         self.path, self.every = options.checkpoint, options.checkpoint_every
         self.owner, self.written = options.owner, time.perf_counter()
         self.cost = 0.0  # seconds that the last one took
@@ -55,7 +76,24 @@ class Checkpoint:
         self.classes = classes_of(carry)  # those of a user's own rules among them
 
     def found(self) -> Kept | None:
-        """What was kept of this run, if anything was; a clear error of another run's file."""
+        """What was kept of this run, if anything was; a clear error of another run's file.
+
+        Of several processes the first one reads, and tells the others.
+        """
+        meta: dict[str, Any] = {}
+        arrays: list[np.ndarray] = []
+        kept = None
+        with self.together.one_fate():
+            if self.together.is_first:
+                kept, meta, arrays = self._read()
+        if self.together.alone:
+            return kept
+        file = io.BytesIO()
+        put(file, meta, arrays)
+        meta, arrays = read(io.BytesIO(self.together.said_by_first(file.getvalue())))
+        return unpack(meta["tree"], arrays, self.classes) if meta else None
+
+    def _read(self) -> tuple[Kept | None, dict[str, Any], list[np.ndarray]]:
         there = [path for path in (self.path, before(self.path)) if path.exists()]
         damages = []
         for path in there:
@@ -68,19 +106,26 @@ class Checkpoint:
                 continue
             if damages:
                 _check.warn(f"{damages[0]} The run goes on from the one before, {path}.")
-            return kept
+            return kept, meta, arrays
         if damages:
             wanted = "be a file that this run wrote, or a new one"
             _check.fail(self.owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
-        return None
+        return None, {}, []
 
     def is_due(self) -> bool:
         """Whether it is time; a file that takes long is written less often."""
         return time.perf_counter() - self.written >= max(self.every, SHARE * self.cost)
 
     def keep(self, walk: Inside | Outside, carry: Carry, history: History) -> None:
+        """Of several processes the first one writes; all of them are called."""
         began = time.perf_counter()
         arrays: list[np.ndarray] = []
+        if self.by_rows:
+            carry = eqx.tree_at(lambda c: c.state.point.carried, carry, None, is_leaf=_is_none)
+        if not self.together.alone:
+            carry = fetched(carry)
+        if not self.together.is_first:
+            return
         if isinstance(walk, Outside):
             tree = pack(Kept(None, walk.kept(carry), *history.kept()), arrays)
         else:
@@ -104,6 +149,10 @@ class Checkpoint:
                 )
 
 
+def _is_none(part: Any) -> bool:
+    return part is None
+
+
 def _seen(walk: Inside | Outside, problem: Problem, x: np.ndarray) -> tuple[Any, ...]:
     """Value and gradient of what is walked on; nothing where they cannot be had."""
     if isinstance(walk, Inside):
@@ -119,7 +168,7 @@ def _seen(walk: Inside | Outside, problem: Problem, x: np.ndarray) -> tuple[Any,
 
 def _beside(x0: Any) -> np.ndarray:
     """A point that is none of the user's: at 0, say, no penalty shows."""
-    x = np.asarray(x0)
+    x = fetched(x0)
     return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
 
 
@@ -127,9 +176,9 @@ def _identity(
     options: Options, problem: Problem, carry: Carry, seen: tuple[Any, ...]
 ) -> dict[str, str]:
     """What must be the same for a run to go on; a function is known by what it gives."""
-    point = carry.state.point
+    point = fetched((carry.state.point.value, carry.state.point.gradient))
     addresses = re.compile(r" at 0x[0-9a-f]+")
-    leaves, structure = jax.tree.flatten(problem.method)
+    leaves, structure = jax.tree.flatten(fetched(problem.method))
     words = type(problem.method).__qualname__, addresses.sub("", str(structure))
     goals = options.tolerance, options.gradient_tolerance, options.every, sorted(options.record)
     return {
@@ -137,8 +186,8 @@ def _identity(
         "call": f"{options.owner} in {problem.how}",
         "precision": problem.dtype.name,
         "shape": str(np.shape(problem.start)),
-        "start": _digest(problem.start),
-        "objective": _digest(point.value, point.gradient, *seen),
+        "start": _digest(fetched(problem.start)),
+        "objective": _digest(*point, *fetched(seen)),
         "method": _digest(*leaves, words=str(words)),
         "tolerances and records": str(goals),
     }

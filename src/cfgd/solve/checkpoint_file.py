@@ -16,7 +16,7 @@ import os
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import equinox as eqx
 import jax
@@ -154,10 +154,8 @@ def _name(kind: type) -> str:
 
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """To a new file, onto the disk, and then in place of the old one, which is kept beside it."""
-    said = json.dumps(meta | {"checksum": _checksum(meta, arrays)}).encode()
-    entries = {f"a{i}": array for i, array in enumerate(arrays)}
     with writing(path) as file:
-        np.savez(file, **{META: np.frombuffer(said, np.uint8)}, **entries)  # type: ignore[arg-type]
+        put(file, meta, arrays)
         file.flush()
         os.fsync(file.fileno())
         if path.exists():
@@ -165,10 +163,17 @@ def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     _sync_folder(path.parent)
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
+def put(file: BinaryIO, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
+    """What is in a file."""
+    said = json.dumps(meta | {"checksum": _checksum(meta, arrays)}).encode()
+    entries = {f"a{i}": array for i, array in enumerate(arrays)}
+    np.savez(file, **{META: np.frombuffer(said, np.uint8)}, **entries)  # type: ignore[arg-type]
+
+
+def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
     """What was written, or an error that says that this is something else."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             raw = {name.removesuffix(".npy"): archive.read(name) for name in names}
         entries = {name: np.load(io.BytesIO(one), allow_pickle=False) for name, one in raw.items()}

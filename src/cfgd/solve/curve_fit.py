@@ -27,6 +27,12 @@ class Fit:
     `parameters` are like the p0 that was given: an array or a dict. `covariance` is that of
     `Solution.covariance`, `standard_errors` the roots of its diagonal, in the same order. It can be
     unpacked as SciPy's result: `parameters, covariance = fit`.
+
+    >>> import cfgd, numpy as np
+    >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+    >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+    >>> print(fit.names, fit.parameters.round(3), fit.standard_errors.round(3))
+    ['a', 'b'] [0.057 1.977] [0.12 0.04]
     """
 
     parameters: Any
@@ -38,6 +44,7 @@ class Fit:
 
     @property
     def standard_errors(self) -> np.ndarray:
+        """The roots of the diagonal of the covariance."""
         return np.sqrt(np.diagonal(self.covariance))
 
     def __iter__(self) -> Iterator[Any]:

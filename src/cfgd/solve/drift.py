@@ -18,6 +18,7 @@ import numpy as np
 from cfgd.method.base import Method, State
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
+from cfgd.spread import fetched
 from cfgd.types import Flag, Flags, Reals, Scalar
 
 # iterations between two looks at a point that is otherwise updated by recurrence
@@ -90,8 +91,8 @@ def looked_at(
     if not objective.drifts:
         return point, 1
     for tries, length in enumerate(LENGTHS, 1):
-        value = np.asarray(point.value)
-        true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(point.x), -1)
+        value, there = fetched((point.value, point.x))
+        true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(there), -1)
         if np.all(true):
             return point, tries
         nearer = best if length == 1 else start + length * (best - start)

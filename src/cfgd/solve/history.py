@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from cfgd import _check
 from cfgd.method.base import State
+from cfgd.spread import fetched
 from cfgd.structure import OfVector, Structure
 
 
@@ -71,7 +72,7 @@ class History:
 
     def __init__(self, first: dict[str, Any]) -> None:
         self.labels = [np.zeros(1, int)]
-        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], first)]
+        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], fetched(first))]
 
     @classmethod
     def of(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
@@ -91,9 +92,7 @@ class History:
         if not len(labels):
             return
         self.labels.append(labels)
-        self.parts.append(
-            jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[: len(labels)]), rows)
-        )
+        self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), fetched(rows)))
 
     def joined(self, batched: bool) -> dict[str, np.ndarray]:
         """The entries over iterations; for a sweep, settings first."""

@@ -9,10 +9,13 @@ import numpy as np
 
 from cfgd.method.base import Method
 from cfgd.objective.base import Objective
+from cfgd.objective.line import Point
+from cfgd.objective.shared_rows import host_of
 from cfgd.solve.chunk import Carry, Goal, Loop, Rows, begin, blanks, chunk
 from cfgd.solve.program import bind
 from cfgd.solve.uncertainty import Information, information
-from cfgd.types import Points
+from cfgd.spread import fetched, has_spread
+from cfgd.types import Points, Vector
 
 
 class Inside:
@@ -26,7 +29,7 @@ class Inside:
             return bind(begin, self.loop, self.objective, self.method)(start, goal)
         carry = bind(blanks, self.loop.batched, self.method)(start)
         carry, rows, _ = self(carry, self.loop.block, np.int32(0), goal)
-        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[0], rows)
+        return carry, jax.tree.map(lambda leaf: leaf[0], fetched(rows))
 
     def __call__(
         self, carry: Carry, length: int, last: Any, goal: Goal
@@ -35,7 +38,25 @@ class Inside:
         carry, rows, labels, written = self.chunk(carry, np.int32(length), last, goal)
         return carry, rows, np.asarray(labels)[: int(written)].astype(int)
 
+    def let_go(self) -> None:
+        """Nothing is kept here."""
+
     def information(self, x: Any) -> Information | None:
-        """What is known of x, where NumPy can say it."""
-        host = self.objective.in_numpy() if self.objective.has_model else None
-        return None if host is None else information(self.objective, host.at(x), host.normal)
+        """What is known of x, where nothing has to be compiled to say it, or the data is spread."""
+        if not self.objective.has_model:
+            return None
+        host = host_of(self.objective)
+        if host is not None:
+            return information(self.objective, host.at(x), host.normal)
+        if not has_spread(self.objective):
+            return None
+        normal, point = bind(normal_equations, self.objective), bind(at, self.objective)(x)
+        return information(self.objective, point, lambda *of: fetched(normal(*of), x.size))
+
+
+def normal_equations(objective: Objective, point: Point, old: Vector) -> Any:
+    return objective.normal(point, old)
+
+
+def at(objective: Objective, x: Vector) -> Point:
+    return objective.at(x)

@@ -33,6 +33,7 @@ class Options:
     progress: bool
     checkpoint: Any = None
     checkpoint_every: Any = 60.0
+    writes: bool = True  # whether this is the process that writes files
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)  # the checked ones, in place of the given
@@ -48,7 +49,7 @@ class Options:
             put("time_limit", self._seconds("time_limit", self.time_limit))
         put("checkpoint_every", self._at_least_0("checkpoint_every", self.checkpoint_every))
         if self.checkpoint is not None:
-            put("checkpoint", _file(self.owner, self.checkpoint))
+            put("checkpoint", _file(self.owner, self.checkpoint, self.writes))
         if not isinstance(self.record, Mapping):
             _check.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
@@ -78,13 +79,15 @@ class Options:
         return float(number)
 
 
-def _file(owner: str, given: Any) -> Path:
+def _file(owner: str, given: Any, writes: bool) -> Path:
     """A name for a file that can be written, found out before any work."""
     wanted = "be the name of a file in a folder that is there and can be written into"
     if not isinstance(given, str | os.PathLike):
         _check.fail(owner, "checkpoint", wanted, repr(given))
     path = Path(given)
     folder = path.parent
+    if not writes:
+        return path
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         _check.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
     return path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -19,9 +19,11 @@ from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
+from cfgd.solve.inside import normal_equations
 from cfgd.solve.program import bind
 from cfgd.solve.uncertainty import Information, information
-from cfgd.types import Vector
+from cfgd.spread import fetched, has_spread
+from cfgd.types import Etas, Heights, Vector
 
 
 class UnseenError(Exception):
@@ -58,12 +60,26 @@ class LatePoint(Point):
         return self.__dict__["gradient"]
 
 
-def normal_equations(objective: Objective, point: Point, old: Vector) -> Any:
-    return objective.normal(point, old)
-
-
 def times_model(objective: Objective, point: Point, v: Vector) -> Vector:
     return objective.model_times(point, v)
+
+
+def damping_of_model(objective: Objective, point: Point, diagonal: Vector) -> Vector:
+    return objective.damping(point, diagonal)
+
+
+def times_hessian_of_model(objective: Objective, point: Point, v: Vector) -> Vector:
+    return objective.hessian_times(point, v)
+
+
+def heights(objective: Objective, point: Point, d: Vector, etas: Etas) -> Heights:
+    return objective.line(point, d).values(etas)
+
+
+class Along(NamedTuple):
+    """The line of an objective that is spread: its values, compiled."""
+
+    values: Callable[[Etas], Heights]
 
 
 def diagonal_of_model(objective: Objective, point: Point) -> Vector:
@@ -95,7 +111,7 @@ def _of_model(
 
     def here(fn: Callable[..., Any]) -> Callable[..., Any]:
         program = bind(fn, objective)
-        return lambda *args: jax.tree.map(np.asarray, program(*args))
+        return lambda *args: fetched(program(*args), x0.size)
 
     own: dict[str, Callable[..., Any]]
     if host is None:
@@ -103,11 +119,16 @@ def _of_model(
             "normal": here(normal_equations),
             "model_times": here(times_model),
             "gauss_newton_diagonal": here(diagonal_of_model),
+            "damping": here(damping_of_model),
             "hessian_times": times_hessian,
         }
+        if has_spread(objective) and kind.in_numpy is not Objective.in_numpy:
+            values = here(heights)
+            own["line"] = lambda point, d: Along(partial(values, point, d))
+            own["hessian_times"] = here(times_hessian_of_model)
     else:
-        names = ("normal", "model_times", "gauss_newton_diagonal", "hessian_times", "line")
-        own = {name: getattr(host, name) for name in names}
+        names = ("normal", "model_times", "gauss_newton_diagonal", "damping", "hessian_times")
+        own = {name: getattr(host, name) for name in (*names, "line")}
         if not objective.has_hessian:
             own["hessian_times"] = times_hessian
     own["normal"] = _remembered(own["normal"])
@@ -177,6 +198,7 @@ class Outside:
             info = self._step(goal.tolerance[()])
             if info is None:
                 return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
+            self.cost = max(self.cost, 1.0)  # one that the checks have made is remembered
             self.floor = np.asarray(goal.floor(info.norm2))[()]
             row = {name: np.asarray(entry) for name, entry in self._row(info).items()}
             return self._carry(info.norm2, self._code(goal, info)), row
@@ -214,7 +236,7 @@ class Outside:
 
     def information(self, x: Any) -> Information | None:
         """What is known of x; where the run ended, the matrix is there already."""
-        if not self.whole.has_model or self.looks == 0:
+        if not self.whole.has_model or self.whole.by_gradients or self.looks == 0:
             return None
         return information(self.whole, self._look(x), self.objective.normal)
 
@@ -229,7 +251,7 @@ class Outside:
         self.looks += 1
         value, carried = np.asarray(seen[0])[()], seen[2]
         if not (carried is None or on_host(carried)):
-            carried = jax.tree.map(np.asarray, carried)
+            carried = fetched(carried, x.size)
         if callable(seen[1]):
             later = partial(self._later, seen[1])
             self.last = made(LatePoint, x=x, value=value, carried=carried, later=later)
@@ -252,11 +274,13 @@ class Outside:
 
     def _step(self, tolerance: Any) -> Any:
         """One look and what comes of it; None where nothing can be seen."""
+        before = self.whole.spent()
         try:
             self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
         except UnseenError:
             return None
-        self.cost += float(info.cost)
+        after = self.whole.spent()
+        self.cost += float(info.cost) if before is None or after is None else after - before
         return info
 
     def _code(self, goal: Goal, info: Any) -> int:
@@ -315,6 +339,11 @@ class Outside:
         self.floor, norm2, code = kept["tally"]
         self.last = None  # looked at again where that is asked for
         return self._carry(norm2, int(code))
+
+    def let_go(self) -> None:
+        """Of what it holds most: its objective looks through it, and a circle is freed late."""
+        del self.objective, self.state
+        self.last = None
 
     def handed_over(self, carry: Carry) -> Carry:
         """The whole of it, for a loop that goes on from there."""

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd import _check
 from cfgd.given import as_array
@@ -16,10 +17,12 @@ from cfgd.method.base import Method, Tuning
 from cfgd.method.settings import rows_of
 from cfgd.objective.base import Objective
 from cfgd.objective.local import Local
-from cfgd.precision import cast, cast_here, in_precision, precision_of
+from cfgd.objective.shared_rows import host_of
+from cfgd.precision import cast, cast_here, in_precision, is_array, precision_of
 from cfgd.solve.chunk import BLOCK, Loop
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
+from cfgd.spread import has_spread
 from cfgd.structure import Structure, as_tree, widened
 
 # rows of the history that a chunk may write, and the numbers in them (1 MiB): it is set to zero
@@ -67,7 +70,7 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
         method = method.on(objective)
         objective = method.view(objective)
         _say_cost(objective, method.direction_cost(objective, d))
-        here = rows is None and method.from_outside(objective) and objective.in_numpy() is not None
+        here = rows is None and method.from_outside(objective) and host_of(objective) is not None
         objective = cast_here(objective, dtype) if here else cast(objective, dtype)
         method = cast(method, dtype)
         start = vectors[0]
@@ -75,6 +78,59 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
             start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         loop = _loop(options, objective, method, structure, vectors[0], rows)
     return Problem(objective, method, start, rows, x0, structure, dtype, loop, how, tuning)
+
+
+def alike(options: Options, problem: Problem) -> dict[str, Any]:
+    """What must be given alike on every process, for all to go the same way."""
+    names = ("max_iterations", "tolerance", "gradient_tolerance", "every")
+    has = ("time_limit", "callback", "checkpoint")
+    whole = not has_spread(problem.objective)
+    leaves = [leaf for leaf in jax.tree.leaves(problem.objective) if is_array(leaf)]
+    return {
+        **{name: getattr(options, name) for name in names},
+        **{name: getattr(options, name) is None for name in has},
+        "record": sorted(options.record),
+        "x0": [np.asarray(problem.start)],
+        "methods" if options.owner == "sweep" else "method": (problem.how, problem.method),
+        "objective": [[*np.shape(leaf), str(leaf.dtype)] for leaf in leaves],
+        "data": leaves if whole else None,
+    }
+
+
+def shared_out(problem: Problem) -> Problem:
+    """The settings of a sweep, spread over all devices; the last one repeated as often as needed.
+
+    The objective goes to every device.
+    """
+    owner, devices = "sweep", jax.devices()
+    if has_spread(problem.objective):
+        wanted = "be False for an objective that is spread by rows"
+        _check.fail(owner, "spread", wanted, "True")
+    assert problem.rows is not None
+    mesh = Mesh(np.array(devices), ("settings",))
+    more = -problem.rows % len(devices)
+
+    def placed(tree: Any, *axes: str) -> Any:
+        """By settings where an axis is named, else whole on every device."""
+        at = NamedSharding(mesh, PartitionSpec(*axes))
+
+        def one(leaf: Any) -> Any:
+            if not is_array(leaf):
+                return leaf
+            rows = np.asarray(leaf)
+            if axes:
+                rows = np.concatenate([rows, np.repeat(rows[-1:], more, 0)])
+            return jax.make_array_from_callback(rows.shape, at, lambda place: rows[place])
+
+        return jax.tree.map(one, tree)
+
+    with in_precision(problem.dtype):
+        return dataclasses.replace(
+            problem,
+            objective=placed(problem.objective),
+            method=placed(problem.method, "settings"),
+            start=placed(problem.start, "settings"),
+        )
 
 
 def _rows(options: Options, method: Any, swept: bool) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ import jax
 
 from cfgd.precision import is_array
 from cfgd.solve.native import native
+from cfgd.spread import is_spread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,6 +24,8 @@ OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
 NATIVE = OPTIONS | {"xla_cpu_experimental_ynn_fusion_type": ""}
 # how a loop may be compiled, the best first: natively or not, and with which options
 WAYS = [(True, NATIVE), (True, OPTIONS), (False, OPTIONS)]
+# of the options those that this version of XLA does not have, as it turned out
+NOT_THERE: set[str] = set()
 
 _programs: dict[Any, Any] = {}
 
@@ -35,7 +39,7 @@ def bind(fn: Callable[..., R], *parts: Any, loops: bool = False) -> Callable[...
     leaves, treedef = jax.tree.flatten(parts)
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
-    loops = loops and not any(map(_is_spread, arrays))
+    loops = loops and not any(map(is_spread, arrays))
     key = fn, treedef, fixed, loops
     if key not in _programs:
 
@@ -62,8 +66,15 @@ class _Program:
         way = next(self.ways, None)
         if way is None:
             return False
-        self.alone = jax.jit(native(self.fn) if way[0] else self.fn, compiler_options=way[1])
+        self.way = way
+        self._compile()
         return True
+
+    def _compile(self) -> None:
+        natively, options = self.way
+        fn = native(self.fn) if natively else self.fn
+        there = {name: value for name, value in options.items() if name not in NOT_THERE}
+        self.alone = jax.jit(fn, compiler_options=there)
 
     def __call__(self, *args: Any) -> Any:
         while True:
@@ -74,19 +85,13 @@ class _Program:
                     raise
                 return self.inside(*args)
             except jax.errors.JaxRuntimeError as error:
-                if "No such compile option" in str(error) and len(WAYS) > 1:
-                    del WAYS[0]  # of this version of XLA
+                missing = re.search(r"No such compile option: '(\w+)'", str(error))
+                if missing and missing[1] not in NOT_THERE:
+                    NOT_THERE.add(missing[1])
+                    self._compile()
                 # or it has no place in a native loop for something in the user's function
-                if not self._next_way():
+                elif not self._next_way():
                     raise
-
-
-def _is_spread(array: Any) -> bool:
-    return (
-        isinstance(array, jax.Array)
-        and not isinstance(array, jax.core.Tracer)
-        and len(array.sharding.device_set) > 1
-    )
 
 
 class _Strong:

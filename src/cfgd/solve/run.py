@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,11 +17,15 @@ from cfgd.either import replaced
 from cfgd.objective.base import Sight
 from cfgd.objective.line import Point
 from cfgd.objective.scaled import Scaled, safe_factor
-from cfgd.precision import fetched, in_precision
+from cfgd.objective.shared_rows import host_of
+from cfgd.precision import in_precision
+from cfgd.processes import Together
+from cfgd.solve.agreement import Next, agreed
 from cfgd.solve.checkpoint import Checkpoint, Kept
 from cfgd.solve.chunk import CONVERGED, RUNNING, Carry, Goal, look, settle
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.drift import as_good, looked_at
+from cfgd.solve.ending import Numbers, details_of, norms_of, statuses_of
 from cfgd.solve.history import History
 from cfgd.solve.inside import Inside
 from cfgd.solve.interrupt import Interrupt
@@ -30,6 +36,7 @@ from cfgd.solve.program import bind
 from cfgd.solve.progress import Progress
 from cfgd.solve.solution import Solution
 from cfgd.solve.uncertainty import Information
+from cfgd.spread import beside, fetched, has_spread
 from cfgd.status import STATUSES, Status
 from cfgd.structure import like
 
@@ -40,20 +47,21 @@ CHUNK_SECONDS = 0.1
 LONG = 5000
 # how much longer than the last one a chunk may be: the time of an iteration is not known at first
 GROWTH = 8
-# a gradient that was looked at anew may differ from the one that was judged by rounding
-SLACK = 1.01
-# a value this far below the start, in units of all that was known there, falls without end
-ENDLESS = 1e25
 
 
 class Run:
     """The host's side of a run: progress, callback, time limit and Ctrl-C live here."""
 
     def __init__(
-        self, options: Options, problem: Problem, interrupt: Interrupt, began: float
+        self,
+        options: Options,
+        problem: Problem,
+        interrupt: Interrupt,
+        began: float,
+        together: Together,
     ) -> None:
         self.options, self.problem, self.began = options, problem, began
-        self.interrupt = interrupt
+        self.interrupt, self.together = interrupt, together
         own = problem.last_iteration
         self.last = min(options.max_iterations, own or options.max_iterations)
         self.compiled = seconds_compiling()
@@ -61,31 +69,35 @@ class Run:
         self.objective, self.factor = problem.objective, 1.0  # what is walked on: factor * f
 
     def go(self) -> Solution:
-        with in_precision(self.problem.dtype):
+        file = self.options.checkpoint
+        kept = "" if file is None else f" The same call goes on from its checkpoint, {file}."
+        with in_precision(self.problem.dtype), self.together.while_all_live(kept):
             return self._go()
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        meter = Progress(self.last, options.progress)
+        meter = Progress(self.last, options.progress and self.together.is_first)
         carry, row, goal = self._begin()
         objective = self.objective  # in units in which its squares can be computed
         tally = fetched(carry.tally)
-        self.value0, self.norm0 = np.asarray(carry.state.point.value), np.sqrt(tally.norm2)
+        self.value0, self.norm0 = fetched(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
         length, status = problem.loop.block, None
         block = 1 if isinstance(self.walk, Outside) else problem.loop.block
         whole = self.last - self.last % block
         checkpoint = None
         if options.checkpoint is not None:
-            checkpoint = Checkpoint(options, problem, carry, self.walk)
+            checkpoint = Checkpoint(options, problem, carry, self.walk, self.together)
         kept = None if checkpoint is None else checkpoint.found()
         if kept is not None:
             carry, history = self._resumed(kept), History.of(kept.labels, kept.rows)
             tally = fetched(carry.tally)
-            status = self._status(tally)
+            best = fetched(carry.best.value)
+            wished = Next(self._status(tally), length, False)
+            status, length, _ = self._agreed(wished, tally, best)
         try:
             while status is None:
-                if self.interrupt.asked:
+                if self.interrupt.asked and self.together.alone:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 if isinstance(self.walk, Outside) and not self.walk.goes_on:
@@ -105,12 +117,18 @@ class Run:
                     raise _with(error, self._solution(carry, tally, Status.nonfinite, history))
                 status = self._status(tally)
                 meter.update(*self._seen(tally, best))
+                failed = None
                 if options.callback is not None and status is None:
-                    status = self._called_back(carry, tally, history)
+                    status, failed = self._called_back(carry, tally, history)
+                due = checkpoint is not None and checkpoint.is_due()
+                wished = Next(status, length, due)
+                status, length, due = self._agreed(wished, tally, best, failed)
                 at_whole = last == whole == int(np.max(tally.iterations))
-                if checkpoint is not None and status is None and (at_whole or checkpoint.is_due()):
+                if checkpoint is not None and status is None and (at_whole or due):
                     checkpoint.keep(self.walk, carry, history)
         except KeyboardInterrupt:
+            if not self.together.alone:  # a second Ctrl-C, of which the others know nothing
+                raise
             status = Status.interrupted
         # what waits for the end of its block has lost its memory: the file has what was before
         if checkpoint is not None and not np.any(tally.is_open & (tally.iterations % block != 0)):
@@ -121,16 +139,23 @@ class Run:
             tally = fetched(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
-        meter.close(*self._seen(tally, np.asarray(carry.best.value)))
-        return self._solution(carry, tally, status, history)
+        meter.close(*self._seen(tally, fetched(carry.best.value)))
+        solution = self._solution(carry, tally, status, history)
+        self.walk.let_go()
+        return solution
 
     def _resumed(self, kept: Kept) -> Carry:
         """The carry from which the run goes on, where it was."""
         if kept.walk is not None and isinstance(self.walk, Outside):
             return self.walk.resumed(kept.walk)
         assert kept.carry is not None
-        self.walk = Inside(self.problem.loop, self.objective, self.problem.method)
-        return kept.carry
+        problem, carry = self.problem, kept.carry
+        self.walk = Inside(problem.loop, self.objective, problem.method)
+        if has_spread(self.objective) and carry.state.point.carried is None:
+            point = bind(look, problem.loop, self.objective)(carry.state.point.x)
+            state = replaced(carry.state, point=replaced(carry.state.point, carried=point.carried))
+            carry = replaced(carry, state=state)
+        return jax.tree.map(partial(beside, problem.start), carry)
 
     def _begin(self) -> tuple[Carry, Any, Goal]:
         """Iteration 0, its row and the goal, of f or, where squares of its gradient are lost, c f.
@@ -140,12 +165,11 @@ class Run:
         given = self.options.tolerance, self.options.gradient_tolerance or 0
         goal = Goal(*(np.asarray(number, self.problem.dtype) for number in given))
         carry, row = self._look_at_start(goal)
-        value, gradient = (
-            np.asarray(of) for of in (carry.state.point.value, carry.state.point.gradient)
-        )
+        point = carry.state.point
+        value, gradient, norm2 = fetched((point.value, point.gradient, carry.tally.norm2))
         largest = np.max(np.abs(gradient), axis=-1)
         self._check_start(np.ravel(value), np.ravel(largest))
-        lost = np.any((largest > 0) & ~((carry.tally.norm2 > 0) & np.isfinite(carry.tally.norm2)))
+        lost = np.any((largest > 0) & ~((norm2 > 0) & np.isfinite(norm2)))
         factor = safe_factor(float(np.max(largest)), self.problem.dtype)
         if self.problem.method.scale_free and factor != 1:
             self.factor = factor
@@ -162,7 +186,7 @@ class Run:
     def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
         problem, objective = self.problem, self.objective
         if problem.rows is None and problem.method.from_outside(objective):
-            host = objective.in_numpy()
+            host = host_of(objective)
             see = host.at if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
             hops = host is None and objective.sight is None
@@ -172,17 +196,26 @@ class Run:
             self.walk = Inside(problem.loop, objective, problem.method)
         return self.walk.begin(problem.start, goal)
 
-    def _called_back(self, carry: Carry, tally: Any, history: History) -> Status | None:
+    def _agreed(self, wished: Next, tally: Any, best: Any, failed: Exception | None = None) -> Next:
+        """What all processes do next."""
+        at = int(np.max(tally.iterations)), float(np.min(best))
+        return agreed(self.together, self.interrupt, wished, at, failed)
+
+    def _called_back(
+        self, carry: Carry, tally: Any, history: History
+    ) -> tuple[Status | None, Exception | None]:
         """What the callback wants; an error of its own goes up with the solution so far."""
         so_far = self._solution(carry, tally, Status.running, history)
         assert self.options.callback is not None
         try:
-            return Status.callback if self.options.callback(so_far) else None
+            return Status.callback if self.options.callback(so_far) else None, None
         except StopIteration:
-            return Status.callback
+            return Status.callback, None
         except Exception as error:
             _with(error, so_far)
-            raise
+            if self.together.alone:
+                raise
+            return None, error
 
     def _check_start(self, value: Any, largest: Any) -> None:
         good = np.isfinite(value) & np.isfinite(largest)
@@ -221,7 +254,8 @@ class Run:
         return Status.time_limit if late else None
 
     def _seen(self, tally: Any, best: Any) -> tuple[int, float, float, str]:
-        rows, running = self.problem.rows, int(np.sum(tally.is_open))
+        rows = self.problem.rows
+        running = int(np.sum(np.ravel(tally.is_open)[:rows]))
         note = "" if rows is None else f"  {running} of {rows} running"
         norm = float(np.sqrt(np.max(tally.norm2))) / self.factor
         return int(np.max(tally.iterations)), float(np.min(best)) / self.factor, norm, note
@@ -239,7 +273,7 @@ class Run:
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
             seen = getattr(carry.state, "seen")  # noqa: B009 - of the states of such methods
             return replaced(point, value=seen), 0
-        x, start = np.where(take_last[..., None], x, x_best), np.asarray(problem.start)
+        x, start = np.where(take_last[..., None], x, x_best), fetched(problem.start)
         see = bind(look, problem.loop, self.objective)
         point, looks = looked_at(self.objective, see, x, x_best, start, most)
         return point, looks - 1
@@ -248,16 +282,19 @@ class Run:
         problem = self.problem
         tuning, one = problem.tuning, problem.rows is None
         point, more = self._best_point(carry, tally)
-        value, norms = np.asarray(point.value), _norms(np.asarray(point.gradient))
+        at, value, gradient = fetched((point.x, point.value, point.gradient))
+        norms = norms_of(gradient)
         real, integer = (float, int) if one else (np.asarray, np.asarray)
-        statuses = self._statuses(tally, status, value, norms)
-        details = self._details(tally, statuses, value, norms)
+        first = Numbers(self.norm0, self.value0)
+        last = Numbers(norms, value)
+        statuses = statuses_of(problem.method, tally, status, first, last)
+        details = details_of(problem.method, tally, statuses, first, last, self.factor)
         rows = history.joined(batched=not one)
         if self.factor != 1:
             value, norms = value / self.factor, norms / self.factor
             rows = rows | {name: rows[name] / self.factor for name in ("value", "gradient_norm")}
-        return Solution(
-            x=like(problem.structure.unravel(np.asarray(point.x)), problem.x0),
+        found = Solution(
+            x=like(problem.structure.unravel(at), problem.x0),
             value=real(value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),
@@ -270,52 +307,15 @@ class Run:
             details=details[0] if one else details,
             how=problem.how,
             rate=tuning.rate if tuning else None,
-            information=self._information(status, point),
+            information=self._information(status, at),
         )
+        return found if problem.rows is None else found.of_first(problem.rows)
 
-    def _information(self, status: Status, point: Point) -> Information | None:
-        x, one = np.asarray(point.x), self.problem.rows is None
+    def _information(self, status: Status, x: Any) -> Information | None:
+        one = self.problem.rows is None
         ended = status not in (Status.running, Status.nonfinite)
         ended = ended and self.problem.method.seeks_minimiser
         return self.walk.information(x) if one and ended and np.all(np.isfinite(x)) else None
-
-    def _statuses(self, tally: Any, status: Status, value: Any, norm: Any) -> list[Status]:
-        """Of each setting: its own, or what ended the run; of the point that is returned."""
-        if self.problem.rows is None:
-            statuses = [status]
-        else:
-            statuses = [status if code == RUNNING else STATUSES[code] for code in tally.code]
-        known = np.abs(self.value0) + self.norm0
-        endless = np.ravel(value < self.value0 - ENDLESS * known)
-        broken = (Status.nonfinite, Status.indefinite)
-        statuses = [
-            Status.unbounded if fell and status in broken else status
-            for status, fell in zip(statuses, endless, strict=True)
-        ]
-        method = self.problem.method
-        if method.judges or not method.seeks_minimiser:
-            return statuses  # the point that was judged is the one that is returned
-        # a run may arrive where the value is higher than at the best point, which has not arrived
-        met = np.ravel(np.square(norm) <= SLACK * tally.floor)
-        return [
-            Status.stalled if status is Status.converged and not arrived else status
-            for status, arrived in zip(statuses, met, strict=True)
-        ]
-
-    def _details(self, tally: Any, statuses: list[Status], value: Any, norm: Any) -> list[str]:
-        """From what to what, for each setting."""
-        seeks = self.problem.method.seeks_minimiser
-        ends = norm if seeks else np.sqrt(tally.norm2)
-        seen = (self.norm0, ends, self.value0, value)
-        columns = (np.ravel(column) / self.factor for column in seen)
-        what = "gradient" if seeks else "direction"
-        advice = self.problem.method.advice
-        return [
-            f"The norm of the {what} went from {a:.3g} to {b:.3g}, "
-            f"the value from {c:.6g} to {d:.6g}."
-            + (f" {advice[status]}" if status in advice else "")
-            for status, a, b, c, d in zip(statuses, *columns, strict=True)
-        ]
 
 
 def _sight(see: Callable[[Any], Point]) -> Sight:
@@ -324,13 +324,6 @@ def _sight(see: Callable[[Any], Point]) -> Sight:
         return point.value, point.gradient, point.carried
 
     return seen
-
-
-def _norms(gradient: Any) -> Any:
-    """Of each row, without squares that overflow."""
-    largest = np.max(np.abs(gradient), -1)
-    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
-    return unit * np.sqrt(np.sum(np.square(gradient / unit[..., None]), -1))
 
 
 def _with(error: Exception, solution: Solution) -> Exception:

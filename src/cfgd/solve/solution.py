@@ -184,6 +184,22 @@ class Solution:
             information=None,
         )
 
+    def of_first(self, count: int) -> Solution:
+        """Of so many settings of a sweep."""
+        if count == len(self):
+            return self
+
+        def cut(tree: Any) -> Any:
+            return jax.tree.map(lambda leaf: leaf[:count], tree)
+
+        return dataclasses.replace(
+            self,
+            **{name: cut(getattr(self, name)) for name in ("x", *NUMBERS)},
+            status=self.status[:count],
+            history={k: v if k == "iteration" else cut(v) for k, v in self.history.items()},
+            details=self.details[:count],
+        )
+
     def __iter__(self) -> Iterator[Solution]:
         return (self[i] for i in range(len(self)))
 
@@ -207,7 +223,16 @@ class Solution:
 
 
 class ConvergenceError(RuntimeError):
-    """Raised by `minimize(..., throw=True)`; its `solution` is what would have been returned."""
+    """Raised by `minimize(..., throw=True)`; its `solution` is what would have been returned.
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> try:
+    ...     cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent(), max_iterations=3, throw=True)
+    ... except cfgd.ConvergenceError as error:
+    ...     print(error.solution.status.name, error.solution.iterations)
+    max_iterations 3
+    """
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)

@@ -1,0 +1,89 @@
+"""Run by test_collectives.py in a process with two devices: what the compiled programs send."""
+
+import json
+import re
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import cfgd
+from cfgd.solve import program
+
+M, D = 20_000, 6  # so many rows that sums over them are made in chunks
+SENT = re.compile(
+    r"= (.*?) (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
+)
+
+
+def sent(text):
+    """Of each collective: what it is, and how many numbers it has of each shape."""
+    found = []
+    for shapes, kind in SENT.findall(text):
+        sizes = [
+            int(np.prod([int(n) for n in shape.split(",") if n]))
+            for shape in re.findall(r"[a-z]+[0-9]*\[([0-9,]*)\]", shapes)
+        ]
+        found.append([kind, sizes])
+    return found
+
+
+def main():
+    mesh = Mesh(np.array(jax.devices()), ("rows",))
+    by_rows = NamedSharding(mesh, PartitionSpec("rows"))
+    random = np.random.default_rng(0)
+    found = {"devices": len(jax.devices())}
+    with jax.enable_x64(True):
+        X, y = (
+            jax.device_put(array, by_rows)
+            for array in (random.normal(size=(M, D)), random.integers(0, 2, M).astype(float))
+        )
+        f = cfgd.LinearModel(X, y)
+        network = cfgd.ShallowNetwork(X, y, 2)
+        objectives = {
+            "linear model": f,
+            "classes": cfgd.LinearModel(X, y, "multinomial", intercept=True),
+            "least squares": cfgd.LeastSquares(X, y),
+            "network": network,
+            "residuals": cfgd.Residuals(lambda x, X, y: X @ x - y, args=(X, y)),
+            "smooth": cfgd.Smooth(lambda x, X, y: jnp.sum(jnp.cosh(X @ x - y)), args=(X, y)),
+        }
+        for name, objective in objectives.items():
+            x = np.zeros(objective.dimension or D)
+            at = eqx.filter_jit(lambda f, x: (f.at(x).value, f.at(x).gradient))
+            found[name] = [x.size, sent(at.lower(objective, x).compile().compiled.as_text())]
+
+        def slopes(objective):
+            x = np.zeros(objective.dimension)
+            at = eqx.filter_jit(lambda f, x, t: f.slopes(f.at(x), t))
+            return sent(at.lower(objective, x, np.ones((3, x.size))).compile().compiled.as_text())
+
+        found["slopes"] = slopes(f)
+        found["slopes of the network"] = slopes(network)
+        normal = eqx.filter_jit(lambda f, x: f.normal(f.at(x), 0 * x)[:2])
+        found["matrix"] = sent(normal.lower(f, np.zeros(D)).compile().compiled.as_text())
+        found["loop"] = loop(f)
+    print(json.dumps(found))
+
+
+def loop(f):
+    """The compiled loop of a method that takes one gradient in an iteration."""
+    texts = []
+    call = program._Program.__call__
+
+    def seen(self, *args):
+        if self.fn.__name__ == "chunk" and not texts:
+            texts.append(self.alone.lower(*args).compile().as_text())
+        return call(self, *args)
+
+    program._Program.__call__ = seen
+    method = cfgd.GradientDescent(step=cfgd.FixedStep(1e-5))
+    cfgd.minimize(f, np.zeros(D), method, max_iterations=3, tolerance=0.0)
+    return sent(texts[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

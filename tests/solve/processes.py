@@ -1,0 +1,202 @@
+"""Run by test_processes.py in each of several processes: what came out goes into a file of JSON.
+
+    python processes.py FOLDER SCENARIO ...
+
+Also imported by it, for the same calls on one process.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+
+import cfgd
+
+M, D = 61, 4  # rows are not divisible by anything
+
+
+def data():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(M, D)) * [1.0, 3.0, 0.5, 1.0]
+    p = X @ [1.0, -0.3, 2.0, 0.5]
+    return {
+        "X": X,
+        "labels": (random.random(M) < 1 / (1 + np.exp(-p))).astype(float),
+        "counts": random.poisson(np.exp(0.5 * p)),
+        "classes": random.integers(0, 3, M),
+        "numbers": p + random.normal(size=M),
+    }
+
+
+def residuals(x, X, y):
+    return jnp.sinh(0.2 * X @ x) - y
+
+
+def smooth(x, X, y, weight):
+    return jnp.sum(weight * jnp.log(jnp.cosh(X @ x - y))) + 0.01 * jnp.sum(x**4)
+
+
+# with few nodes and no search: what takes long is compiling
+EASY = {"nodes": 2, "step": cfgd.FixedStep(0.01)}
+METHOD = cfgd.AdaptiveTerminal(gamma=-0.2, **EASY)
+METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
+
+
+def solved(rows):
+    """Everything that is minimised; `rows(X, y)` are X, y and weights as they are held."""
+    of = data()
+    X = of["X"]
+
+    def model(name, loss, l2=0.0, **options):
+        A, y, weight = rows(X, of[name])
+        return cfgd.LinearModel(A, y, loss, l2, sample_weight=weight, **options)
+
+    A, y, weight = rows(X, of["numbers"])
+    ones = np.ones(M) if weight is None else weight
+    logistic, few = model("labels", "logistic"), {"max_iterations": 15}
+    yield "logistic", cfgd.minimize(logistic, np.zeros(D), record={"gamma": "gamma"})
+    f = model("counts", "poisson", intercept=True)
+    yield "poisson", cfgd.minimize(f, np.zeros(D + 1))
+    f = model("classes", "multinomial", l2=0.1)
+    yield "multinomial", cfgd.minimize(f, np.zeros((D, 3)))
+    f = cfgd.LeastSquares(A, y, sample_weight=weight)
+    yield "least squares", cfgd.minimize(f, np.zeros(D))
+    f = cfgd.Residuals(residuals, args=(A, y), weights=weight)
+    yield "residuals", cfgd.minimize(f, np.full(D, 0.1))
+    x0 = {"a": np.zeros(D)}
+    yield "smooth", cfgd.minimize(lambda p, *of: smooth(p["a"], *of), x0, args=(A, y, ones))
+    yield "network", network(rows)
+    yield "terminal", cfgd.minimize(logistic, np.zeros(D), METHOD, **few)
+    yield "sweep", cfgd.sweep(logistic, np.zeros(D), METHODS, **few)
+
+
+def network(rows):
+    """It has no weights: as many rows on every process."""
+    z = np.linspace(-1, 1, 48)
+    z, y, weight = rows(z, np.sin(2 * z))
+    assert weight is None
+    f = cfgd.ShallowNetwork(z, y, 2)
+    return cfgd.minimize(f, f.init(1), max_iterations=8)
+
+
+def plain(solution):
+    x = np.concatenate([np.ravel(leaf) for leaf in cfgd.structure.jax.tree.leaves(solution.x)])
+    return {
+        "x": x.tolist(),
+        "value": np.ravel(solution.value).tolist(),
+        "iterations": np.ravel(solution.iterations).tolist(),
+        "status": [status.name for status in np.ravel(solution.status)],
+        "history": np.ravel(solution.history["value"]).tolist(),
+        "covariance": np.ravel(solution.covariance()).tolist() if solution.information else None,
+    }
+
+
+def part(me, X, y):
+    """Of the rows that this process holds: of an odd number each another one, the second none."""
+    cuts = np.linspace(0, len(X), me.count + 1).astype(int)
+    if len(X) == M and me.count > 2:
+        cuts[2] = cuts[1]
+    here = slice(cuts[me.index], cuts[me.index + 1])
+    return X[here], y[here]
+
+
+def said(fn):
+    """The error that a call raises."""
+    try:
+        fn()
+    except (ValueError, RuntimeError, KeyError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def decisions(me, folder):
+    """What one process alone wants."""
+    of = data()
+    A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
+    f = cfgd.LinearModel(A, y, l2=1e-3, sample_weight=weight)
+    x0, second = np.zeros(D), me.index == 1
+    slow = cfgd.GradientDescent(step=cfgd.FixedStep(1e-3))
+
+    def run(**options):
+        return cfgd.minimize(f, x0, slow, **{"tolerance": 0.0, "max_iterations": 10**9} | options)
+
+    def stops(solution):
+        return second and solution.iterations >= 30
+
+    def fails(solution):
+        if second:
+            raise KeyError("mine")
+
+    def interrupts(solution):
+        if second and solution.iterations == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    yield "callback", plain(run(callback=stops, every=10))
+    yield "error", said(lambda: run(callback=fails, every=10))
+    yield "ctrl-c", plain(run(callback=interrupts, every=10))
+    yield "time limit", plain(run(time_limit=0.2 if second else 1e9))
+    few = {"max_iterations": 40, "every": 10, "progress": True}
+    file = folder / "run.npz" if me.index == 0 else Path("/nowhere/run.npz")
+    whole = plain(run(**few))
+    run(**few | {"max_iterations": 20}, checkpoint=file)
+    resumed = plain(run(**few, checkpoint=file))
+    yield "checkpoint", [whole, resumed]
+    yield "files", sorted(path.name for path in folder.glob("run*"))
+    yield "unlike", said(lambda: run(max_iterations=10 + me.index))
+    yield "nowhere", said(lambda: run(checkpoint="/nowhere/else/run.npz"))
+    X, labels = np.array(of["X"]), of["labels"]
+    yield (
+        "columns",
+        said(lambda: cfgd.distributed.rows(X[:, : D - me.index][:9], labels[:9])),
+    )
+    X[3, 1] = np.nan if second else X[3, 1]
+    yield "finite", said(lambda: cfgd.distributed.rows(X, labels))
+    bad = cfgd.distributed.rows(of["X"], labels + 2 * second)
+    yield "labels", said(lambda: cfgd.LinearModel(bad.X, bad.y))
+    quadratic = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), np.ones(3))
+    gammas = cfgd.AdaptiveTerminal(gamma=np.linspace(-0.3, 0, 5), step=cfgd.FixedStep(0.3))
+    ends = [cfgd.sweep(quadratic, np.ones(3), gammas, spread=spread) for spread in (False, True)]
+    yield "shared out", [plain(end) for end in ends]
+
+
+def endless(me, folder):
+    """Until somebody dies."""
+    of = data()
+    A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
+    f = cfgd.LinearModel(A, y, sample_weight=weight)
+    slow = cfgd.GradientDescent(step=cfgd.FixedStep(1e-9))
+    options = {"tolerance": 0.0, "max_iterations": 10**9, "every": 1000}
+    file = folder / "run.npz"
+    cfgd.minimize(f, np.zeros(D), slow, **options, checkpoint=file, checkpoint_every=0.2)
+
+
+def main(folder, *scenarios):
+    me = cfgd.distributed.start()
+    found = {"process": [me.index, me.count]}
+    if "solved" in scenarios:
+        held = solved(lambda X, y: cfgd.distributed.rows(*part(me, X, y)))
+        found |= {name: plain(solution) for name, solution in held}
+    if "few" in scenarios:
+        of = data()
+        held = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
+        f = cfgd.LinearModel(held.X, held.y, sample_weight=held.sample_weight)
+        found["logistic"] = plain(cfgd.minimize(f, np.zeros(D)))
+        held = cfgd.distributed.rows(*part(me, of["X"], of["numbers"]))
+        f = cfgd.LeastSquares(held.X, held.y, sample_weight=held.sample_weight)
+        found["least squares"] = plain(cfgd.minimize(f, np.zeros(D)))
+    if "decisions" in scenarios:
+        found |= dict(decisions(me, folder))
+    if "endless" in scenarios:
+        (folder / f"{me.index}.pid").write_text(str(os.getpid()))
+        endless(me, folder)
+    (folder / f"{me.index}.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    # what a shell starts in the background does not hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main(Path(sys.argv[1]), *sys.argv[2:])

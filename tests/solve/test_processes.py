@@ -1,0 +1,274 @@
+"""Several processes give what one gives, decide together, and do not wait for the dead."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import METHOD, METHODS, D, data, plain, solved
+
+import cfgd
+from cfgd import distributed, launch
+
+HERE = Path(__file__).parent
+SCRIPT = str(HERE / "processes.py")
+CACHE = Path(__file__).parents[2] / ".jax_cache"
+# programs are compiled once, by whichever process is first
+OWN = {
+    "PYTHONPATH": str(Path(cfgd.__file__).parents[1]),
+    "JAX_COMPILATION_CACHE_DIR": str(CACHE),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+LIMIT = 240  # seconds: in a minute on an idle machine
+
+
+def started(count, folder, *scenarios):
+    """One process for each, their output in files."""
+    address = f"127.0.0.1:{launch.free_port()}"
+    processes = []
+    for index in range(count):
+        own = {
+            distributed.COORDINATOR: address,
+            distributed.COUNT: str(count),
+            distributed.INDEX: str(index),
+        }
+        with (folder / f"{index}.txt").open("wb") as out:
+            command = [sys.executable, "-W", "error", SCRIPT, str(folder), *scenarios]
+            env = os.environ | OWN | own
+            processes.append(subprocess.Popen(command, env=env, stdout=out, stderr=out))
+    return processes
+
+
+def output(folder, index):
+    return (folder / f"{index}.txt").read_text()
+
+
+def found(count, folder, *scenarios):
+    """What every process of a run wrote."""
+    processes = started(count, folder, *scenarios)
+    try:
+        for index, process in enumerate(processes):
+            assert process.wait(LIMIT) == 0, output(folder, index)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return [json.loads((folder / f"{i}.json").read_text()) for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return {name: plain(end) for name, end in solved(lambda X, y: (X, y, None))}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    return folder, found(2, folder, "solved", "decisions")
+
+
+def is_as_alone(ends, alone):
+    """To rounding; a run that goes on from differences of rounding stays near."""
+    for name, one in alone.items():
+        assert ends[name]["status"] == one["status"], name
+        assert ends[name]["iterations"] == one["iterations"], name
+        for of in ("x", "value", "history"):
+            np.testing.assert_allclose(ends[name][of], one[of], 1e-9, 1e-11, err_msg=name)
+        if one["covariance"] is not None:
+            np.testing.assert_allclose(ends[name]["covariance"], one["covariance"], 1e-8)
+
+
+def test_two_processes_give_what_one_gives(two, alone):
+    first, second = two[1]
+    assert first["process"] == [0, 2]
+    assert second["process"] == [1, 2]
+    is_as_alone(first, alone)
+    for name in alone:  # and every process the same, to the last bit
+        assert second[name] == first[name], name
+
+
+def test_four_processes_give_what_one_gives(tmp_path, alone):
+    """The second of them has no rows."""
+    ends = found(4, tmp_path, "few")
+    few = {name: alone[name] for name in ("logistic", "least squares")}
+    is_as_alone(ends[0], few)
+    for other in ends[1:]:
+        assert all(other[name] == ends[0][name] for name in few)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("callback", "callback"), ("ctrl-c", "interrupted"), ("time limit", "time_limit")],
+)
+def test_what_one_process_wants_is_done_by_all(two, name, status):
+    first, second = (of[name] for of in two[1])
+    assert first == second
+    assert first["status"] == [status]
+    assert first["iterations"][0] == {"callback": 30, "ctrl-c": 20}.get(
+        name, first["iterations"][0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "said"),
+    [
+        ("error", "KeyError: 'mine'", "Process 1 failed, and so do all. KeyError: 'mine'"),
+        ("finite", "got nan at index (3, 1)", "Process 1 failed"),
+        ("columns", "must be the same on every process", "got another one on process 1"),
+        ("unlike", "`minimize(max_iterations=...)`", "got another one on process 1"),
+        ("labels", "be 0/1 or -1/1 for the loss logistic, got", "at index"),
+    ],
+)
+def test_an_error_of_one_is_one_of_all(two, name, own, said):
+    first, second = (of[name] for of in two[1])
+    assert own in second
+    assert said in first
+    assert "nothing" not in (first, second)
+
+
+def test_a_file_that_the_first_cannot_write_ends_all(two):
+    first, second = (of["nowhere"] for of in two[1])
+    assert "`minimize(checkpoint=...)` must be the name of a file" in first
+    assert second.startswith(
+        "OtherProcessError: Process 0 failed, and so do all. ValueError: `minimize("
+    )
+
+
+def test_a_checkpoint_is_written_by_the_first_and_read_for_all(two):
+    for of in two[1]:
+        whole, resumed = of["checkpoint"]
+        assert resumed["iterations"] == whole["iterations"] == [40]
+        np.testing.assert_allclose(resumed["x"], whole["x"], 1e-13)
+        np.testing.assert_allclose(resumed["history"], whole["history"], 1e-13)
+        assert of["files"] == ["run.npz", "run.npz.before"]
+
+
+def test_only_the_first_draws_progress(two):
+    folder, _ = two
+    assert "it/s" in output(folder, 0)
+    assert "it/s" not in output(folder, 1)
+
+
+def test_settings_are_shared_out(two):
+    """Five of them on two devices."""
+    for of in two[1]:
+        alone, shared = of["shared out"]
+        assert shared["status"] == alone["status"] == ["converged"] * 5
+        assert shared["iterations"] == alone["iterations"]
+        np.testing.assert_allclose(shared["x"], alone["x"], 1e-12, 1e-15)
+        np.testing.assert_allclose(shared["history"], alone["history"], 1e-12, 1e-15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", [0, 1])
+def test_a_process_that_dies_ends_the_other(tmp_path, dies):
+    processes = started(2, tmp_path, "endless")
+    try:
+        file, began = tmp_path / "run.npz", time.monotonic()
+        while not file.exists():
+            assert time.monotonic() - began < LIMIT, output(tmp_path, 0)
+            time.sleep(0.05)
+        processes[dies].send_signal(signal.SIGKILL)
+        began = time.monotonic()
+        assert processes[1 - dies].wait(60) != 0
+        print(f"{time.monotonic() - began:.1f} s")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    said = output(tmp_path, 1 - dies)
+    # of the two that say it, whichever was first
+    ours = "Another process has ended, or cannot be reached" in said and str(file) in said
+    assert ours or "another task died" in said
+    assert file.exists()
+
+
+# ------------------------------------------------------------------ on one process
+
+
+def test_on_one_process_rows_are_what_they_are():
+    of = data()
+    held = distributed.rows(of["X"], of["labels"])
+    assert held.sample_weight is None
+    assert held.X.shape == of["X"].shape
+    assert held.X.dtype == np.float64
+    ends = [
+        cfgd.minimize(cfgd.LinearModel(X, y), np.zeros(D), METHOD, max_iterations=5)
+        for X, y in ((of["X"], of["labels"]), held[:2])
+    ]
+    np.testing.assert_allclose(ends[0].x, ends[1].x, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weight", "said"),
+    [
+        (np.ones((3, 2)), np.ones(2), None, r"`rows\(y=...\)` must have a row for each row of X"),
+        (np.ones((3, 2)), [1, 2, "a"], None, r"`rows\(y=...\)` must be an array of numbers"),
+        (np.ones((3, 2)), np.ones(3), np.ones(2), r"`rows\(sample_weight=...\)` must have shape"),
+        (np.ones((0, 2)), np.ones(0), None, r"`rows\(X=...\)` must have rows on some process"),
+        (np.full((3, 2), np.inf), np.ones(3), None, r"`rows\(X=...\)` must be finite, got inf"),
+    ],
+)
+def test_bad_rows(X, y, weight, said):
+    with pytest.raises(ValueError, match=said):
+        distributed.rows(X, y, weight)
+
+
+def test_settings_that_are_shared_out_on_one_device():
+    f = cfgd.LinearModel(data()["X"], data()["labels"])
+    alone, shared = (
+        cfgd.sweep(f, np.zeros(D), METHODS, max_iterations=5, spread=spread)
+        for spread in (False, True)
+    )
+    np.testing.assert_allclose(alone.x, shared.x, 1e-13)
+
+
+# ------------------------------------------------------------------ the launcher
+
+
+def in_processes(tmp_path, code, count=2):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import os, signal, sys, time\nme = os.environ['{distributed.INDEX}']\n{code}"
+    )
+    return launch.launch([sys.executable, str(script)], count)
+
+
+def test_all_is_well(tmp_path, capfd):
+    assert in_processes(tmp_path, "print('I am', me, flush=True)", 3) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert sorted(said) == ["I am 0", "[1] I am 1", "[2] I am 2"]
+
+
+def test_one_that_fails_ends_the_others(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(launch, "GRACE", 0.2)
+    began = time.monotonic()
+    code = "if me == '1':\n    print('oh', file=sys.stderr)\n    sys.exit(7)\ntime.sleep(60)"
+    assert in_processes(tmp_path, code) == 7
+    assert time.monotonic() - began < 30
+    said = capfd.readouterr().err
+    assert "[1] oh" in said
+    assert "cfgd launch: process 1 of 2 ended with code 7; the others end, too." in said
+
+
+def test_one_that_is_killed(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(launch, "GRACE", 0.2)
+    code = "if me == '0':\n    os.kill(os.getpid(), 9)\ntime.sleep(60)"
+    assert in_processes(tmp_path, code) == 128 + 9
+    assert "process 0 of 2 ended with signal SIGKILL" in capfd.readouterr().err
+
+
+def test_ctrl_c_goes_to_all(tmp_path, capfd):
+    code = (  # what a shell starts in the background does not hear it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "try:\n    if me == '0':\n        time.sleep(0.3)\n        os.kill(os.getppid(), 2)\n"
+        "    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('asked', flush=True)"
+    )
+    assert in_processes(tmp_path, code) == 0
+    assert sorted(capfd.readouterr().out.splitlines()) == ["[1] asked", "asked"]
