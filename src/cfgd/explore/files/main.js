@@ -1,0 +1,282 @@
+// The explorer: a state, and what a frame draws of it. Only what has changed is computed again.
+
+import { gaussJacobi } from "./calculus/quadrature.js";
+import { smoothing } from "./calculus/smoothing.js";
+import { Objective } from "./formula/objective.js";
+import { fractional, walk } from "./method/presets.js";
+import { FRACTIONAL, PLAIN, linkOf, ofKnown, ofLink, pastOf, settingOf } from "./state.js";
+import { drawChart } from "./view/chart.js";
+import { Sheet } from "./view/canvas.js";
+import { drawContours, graded, heights } from "./view/contours.js";
+import { Controls, Points, made } from "./view/controls.js";
+import { FormulaBox } from "./view/formula_box.js";
+import { Handles } from "./view/handles.js";
+import { Legend } from "./view/legend.js";
+import { lookOf } from "./view/look.js";
+import { MapView } from "./view/map_view.js";
+import { drawAxes, drawPaths, mapFrame } from "./view/paths.js";
+import { drawSlice, sliceOf } from "./view/slice.js";
+import { themed } from "./view/theme.js";
+import { KNOWN } from "./known.js";
+import { NAMES, pointShown, shown } from "./words.js";
+
+const element = (id) => document.getElementById(id);
+const TEXT_WAITS = 80; // milliseconds between two texts
+const LINK_WAITS = 250; // milliseconds after the last change
+
+// what a run depends on: all others may change without a new one
+const SHARED = ["formula", "start", "step", "eta", "iterations"];
+const ORDER = ["alpha", "given", "beta", "gamma", "nodes"];
+const NEEDS = {
+  gradient: SHARED,
+  nonadaptive: [...SHARED, ...ORDER, "terminal"],
+  terminal: [...SHARED, ...ORDER, "lag", "past"],
+  order: [...SHARED, ...ORDER, "terminal", "stages"],
+  auto: ["formula", "start", "iterations"],
+};
+
+class Explorer {
+  constructor() {
+    this.state = ofLink(location.hash);
+    this.kept = new Map(); // runs, with what they depend on
+    this.drawnMap = "";
+    const change = (part) => this.change(part);
+    this.formula = new FormulaBox((part) => this.change(part));
+    this.controls = new Controls(element("numbers"), element("number-said"), change);
+    this.points = new Points(element("points"), (id, x) => this.move(id, x), (atStart) => this.change({ atStart }));
+    this.legend = new Legend(element("legend"), (name, on) => this.toggle(name, on));
+    this.map = new MapView(element("map"), () => this.state.view, (view) => this.change({ view }));
+    this.handles = new Handles(element("handles"), () => this.frame, (id, x) => this.move(id, x));
+    for (const name of FRACTIONAL) element("of").append(made("option", { value: name, textContent: NAMES[name] }));
+    for (const name of ["of", "along"]) {
+      element(name).addEventListener("change", () => this.change({ [name]: element(name).value }));
+    }
+    for (const className of ["f", "F", "nodes"]) element("slice-said").append(made("li", { className }));
+    element("k").addEventListener("input", () => this.change({ k: Number(element("k").value) }));
+    element("reset").addEventListener("click", () => this.startOver());
+    element("whole").addEventListener("click", () => this.showAll());
+    element("link").addEventListener("click", () => this.copyLink());
+    element("map").addEventListener("pointermove", (event) => this.readAt(event));
+    const sheets = ["contours", "paths", "chart", "slice"];
+    this.sheets = Object.fromEntries(
+      sheets.map((id) => [id, new Sheet(element(id), () => this.newLook())]),
+    );
+    themed(element("theme"), () => this.newLook());
+    window.addEventListener("hashchange", () => {
+      this.formula.clear();
+      this.change(ofLink(location.hash));
+    });
+    this.newLook();
+  }
+
+  newLook() {
+    this.look = lookOf(document.documentElement);
+    this.legend.strokes(this.look);
+    this.drawnMap = "";
+    this.ask();
+  }
+
+  change(part) {
+    this.state = { ...this.state, ...part };
+    clearTimeout(this.linking);
+    this.linking = setTimeout(() => this.writeLink(), LINK_WAITS);
+    this.ask();
+  }
+
+  move(id, x) {
+    if (id === "start" || id === "terminal") this.change({ [id]: x });
+    else {
+      const past = pastOf(this.state);
+      past[Number(id.split("-")[1]) - 1] = x;
+      this.change({ past });
+    }
+  }
+
+  toggle(name, on) {
+    const rest = this.state.shown.filter((one) => one !== name);
+    this.change({ shown: on ? [...rest, name] : rest });
+  }
+
+  startOver() {
+    this.formula.clear();
+    const known = KNOWN.find(({ id }) => id === this.state.known);
+    const { formula, view, start, terminal, past } = this.state;
+    this.change({ ...PLAIN, ...(known ? ofKnown(known) : { formula, view, start, terminal, past, known: "" }) });
+  }
+
+  showAll() {
+    const known = KNOWN.find(({ id }) => id === this.state.known);
+    this.map.fit(this.movable().map(({ x }) => x), known && known.view);
+  }
+
+  async copyLink() {
+    this.writeLink();
+    const button = element("link");
+    try {
+      await navigator.clipboard.writeText(location.href);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "In the address bar";
+    }
+    setTimeout(() => { button.textContent = "Copy link"; }, 1500);
+  }
+
+  writeLink() {
+    clearTimeout(this.linking);
+    history.replaceState(null, "", linkOf(this.state));
+  }
+
+  // what can be dragged: what no method that is shown needs is not there
+  movable() {
+    const { start, terminal, shown: names, atStart } = this.state;
+    const found = [{ id: "start", kind: "start", label: "start", x: start }];
+    const stays = names.includes("nonadaptive") || names.includes("order");
+    if (stays) found.push({ id: "terminal", kind: "terminal", label: "terminal", x: terminal });
+    if (names.includes("terminal") && !atStart) {
+      pastOf(this.state).forEach((x, i) => {
+        found.push({ id: `past-${i + 1}`, kind: "past", label: `past ${i + 1}`, x });
+      });
+    }
+    return found;
+  }
+
+  run(name) {
+    const setting = settingOf(name, this.state);
+    const key = JSON.stringify(NEEDS[name].map((field) => setting[field]));
+    const kept = this.kept.get(name);
+    if (kept && kept.key === key) return kept.run;
+    const run = walk(name, this.objective, setting);
+    this.kept.set(name, { key, run });
+    return run;
+  }
+
+  ask() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.asked = false;
+    const { state, look } = this;
+    if (!this.objective || this.objective.formula !== state.formula) {
+      this.objective = new Objective(state.formula);
+    }
+    const runs = new Map(state.shown.map((name) => [name, this.run(name)]));
+    const known = KNOWN.find(({ id }) => id === state.known);
+    this.runs = runs;
+    this.drawMap(known, runs);
+    this.drawValues(known, runs);
+    this.drawSlice();
+    this.handles.place(this.movable());
+    this.controls.show(state);
+    if (!this.saying) this.saying = setTimeout(() => this.say(), this.drawn ? TEXT_WAITS : 0);
+    if (!this.drawn) this.drawn = performance.now();
+  }
+
+  // The numbers as text: nobody reads sixty of them in a second, and laying them out takes longer
+  // than a run.
+  say() {
+    this.saying = 0;
+    const { state } = this;
+    const known = KNOWN.find(({ id }) => id === state.known);
+    this.formula.show(state, this.objective.value(state.start));
+    this.legend.show(state.shown, this.runs);
+    this.points.show(this.movable(), state.atStart);
+    this.sayValues(known);
+    this.saySlice();
+  }
+
+  drawMap(known, runs) {
+    const { view } = this.state;
+    const above = this.sheets.paths;
+    const key = `${this.state.formula} ${view}`;
+    if (key !== this.drawnMap) {
+      const below = this.sheets.contours;
+      drawContours(below, graded(heights(this.objective, view)), this.look);
+      drawAxes(below, view, this.look, known ? known.minima : []);
+      this.drawnMap = key;
+    }
+    this.frame = mapFrame(above, view);
+    const { x, c } = this.sliceAt();
+    const paths = [...runs].map(([name, { path }]) => [name, path]);
+    const mark = this.state.shown.includes(this.state.of) ? { x, c, name: this.state.of } : null;
+    drawPaths(above, view, this.look, { paths, mark });
+  }
+
+  drawValues(known, runs) {
+    const seen = [...runs.values()].flatMap(({ values }) => values.filter(Number.isFinite));
+    this.least = known ? known.least : Math.min(...seen);
+    drawChart(this.sheets.chart, this.look, [...runs], this.least, this.state.k);
+  }
+
+  sayValues(known) {
+    const words = known ? "f* = its known minimum" : "f* = the least value of these runs";
+    written("chart-said", Number.isFinite(this.least) ? `f − f*, ${words}, ${shown(this.least)}` : "");
+  }
+
+  // where the slice is: x_k, its terminal, and the order there
+  sliceAt() {
+    const { of, k } = this.state;
+    const { path } = this.run(of);
+    const at = Math.min(k, path.length - 1);
+    const method = fractional(of, settingOf(of, this.state));
+    return { x: path[at], c: method.terminalAt(at, path), at, last: path.length - 1, ...method.orders(at) };
+  }
+
+  drawSlice() {
+    const { of, along, view } = this.state;
+    const place = this.sliceAt();
+    const j = along === "x" ? 0 : 1;
+    const span = view[2 * j + 1] - view[2 * j];
+    this.slice = { ...sliceOf(this.objective, place, j, span), place };
+    drawSlice(this.sheets.slice, this.look, this.slice, of);
+  }
+
+  saySlice() {
+    const { of, along } = this.state;
+    const { slope, fractional: d, place } = this.slice;
+    element("of").value = of;
+    element("along").value = along;
+    element("k").max = Math.max(place.last, 1);
+    element("k").value = place.at;
+    written("k-shown", String(place.at));
+    element("slice-said").style.setProperty("--method", this.look.strokes[of].colour);
+    const said = [`slope of f: ${shown(slope)}`, `slope of F, the direction: ${shown(d)}`,
+      `${place.nodes} nodes from c to x (dotted on the map), weights as bars`];
+    [...element("slice-said").children].forEach((item, i) => {
+      if (item.textContent !== said[i]) item.textContent = said[i];
+    });
+  }
+
+  readAt(event) {
+    if (event.pointerType !== "mouse" || !this.frame) return;
+    const box = element("map").getBoundingClientRect();
+    const x = this.map.at(event.clientX - box.left, event.clientY - box.top);
+    const short = x.map((one) => Number(one.toPrecision(3)));
+    written("here", `f${pointShown(short)} = ${shown(this.objective.value(x))}`);
+  }
+}
+
+function written(id, text) {
+  if (element(id).textContent !== text) element(id).textContent = text;
+}
+
+const explorer = new Explorer();
+
+// For the console: what is drawn, as numbers, and the same of any other setting.
+window.explorer = {
+  get state() { return explorer.state; },
+  get runs() { return Object.fromEntries(explorer.runs); },
+  get slice() { return explorer.slice; },
+  get drawn() { return explorer.drawn; },
+  get least() { return explorer.least; },
+  get settled() { return Boolean(explorer.drawn) && !explorer.asked && !explorer.saying; },
+  walk: (name, formula, setting) => walk(name, new Objective(formula), setting),
+  gaussJacobi,
+  seen: (formula, x, v) => ({ ...new Objective(formula).along(x, v) }),
+  smoothing: (formula, x, j, alpha, beta, c, zs) => {
+    const objective = new Objective(formula);
+    return zs.map(smoothing((t) => objective.slice(x, j, t), alpha, beta, c));
+  },
+};

@@ -1,0 +1,65 @@
+// The function: from the list, or typed; what cannot be read is said with its place.
+
+import { parse } from "../formula/parser.js";
+import { KNOWN } from "../known.js";
+import { ofKnown } from "../state.js";
+import { made } from "./controls.js";
+
+export class FormulaBox {
+  constructor(change) {
+    this.list = document.getElementById("known");
+    this.input = document.getElementById("formula");
+    this.said = document.getElementById("formula-said");
+    for (const { id, name } of KNOWN) this.list.append(made("option", { value: id, textContent: name }));
+    this.list.append(made("option", { value: "", textContent: "Your own formula" }));
+    this.list.addEventListener("change", () => {
+      const known = KNOWN.find(({ id }) => id === this.list.value);
+      if (known) change(ofKnown(known));
+      else this.input.focus();
+      this.say("");
+    });
+    this.input.addEventListener("input", () => this.read(change));
+  }
+
+  read(change) {
+    const formula = this.input.value;
+    try {
+      parse(formula);
+    } catch (error) {
+      this.say(error.message, error.place);
+      return;
+    }
+    this.say("");
+    const known = KNOWN.find((one) => one.formula === formula);
+    change({ formula, known: known ? known.id : "" });
+  }
+
+  say(sentence, place) {
+    this.bad = sentence !== "";
+    this.input.setAttribute("aria-invalid", String(this.bad));
+    this.said.replaceChildren(sentence);
+    if (!place) return;
+    const text = this.input.value;
+    const where = made("code", {});
+    where.append(
+      text.slice(0, place - 1),
+      made("mark", { textContent: text[place - 1] ?? "\u00a0" }),
+      text.slice(place),
+    );
+    this.said.append(made("br", {}), where);
+  }
+
+  // what could not be read is forgotten
+  clear() {
+    this.say("");
+    this.input.blur();
+  }
+
+  show({ known, formula }, value) {
+    this.list.value = known;
+    if (this.bad) return;
+    if (document.activeElement !== this.input && this.input.value !== formula) this.input.value = formula;
+    const words = Number.isFinite(value) ? "" : "f is no number at the start: drag it elsewhere.";
+    if (this.said.textContent !== words) this.said.textContent = words;
+  }
+}

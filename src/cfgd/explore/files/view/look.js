@@ -1,0 +1,31 @@
+// Colours and lines: as the style sheet has them, so that light and dark are said once.
+
+const STROKES = {
+  gradient: { colour: "--ink", dash: [7, 4], width: 1.6 },
+  nonadaptive: { colour: "--blue", dash: [], width: 2 },
+  terminal: { colour: "--orange", dash: [], width: 2.6 },
+  order: { colour: "--green", dash: [9, 3, 2, 3], width: 2 },
+  auto: { colour: "--purple", dash: [2, 3], width: 2.6 },
+};
+
+export function lookOf(element) {
+  const style = getComputedStyle(element);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const strokes = Object.fromEntries(
+    Object.entries(STROKES).map(([name, stroke]) => [
+      name,
+      { ...stroke, colour: colour(stroke.colour) },
+    ]),
+  );
+  const names = ["ink", "soft", "faint", "page", "card", "low", "high", "contour", "yellow"];
+  return {
+    strokes,
+    scale: parseFloat(style.fontSize) / 16, // on a wall letters are larger
+    font: style.fontFamily,
+    inked: 0.6, // how much of a level line's colour is on the map
+    ...Object.fromEntries(names.map((name) => [name, colour(`--${name}`)])),
+  };
+}
+
+// "#rrggbb" as three numbers
+export const channels = (code) => [1, 3, 5].map((i) => parseInt(code.slice(i, i + 2), 16));

@@ -1,0 +1,470 @@
+"""The page as a person uses it: mouse, keyboard, finger, links, light and dark, a phone."""
+
+import itertools
+
+import numpy as np
+import pytest
+from selenium.webdriver import ActionChains, Keys
+
+from browser import explorer
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with explorer(tmp_path_factory.mktemp("explorer")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser):
+    yield browser.open()
+    said = [line for line in browser.driver.get_log("browser") if line["level"] == "SEVERE"]
+    assert said == []
+
+
+def per_pixel(page):
+    view, size = page.state["view"], page.element("#map").size
+    return (view[1] - view[0]) / size["width"], (view[3] - view[2]) / size["height"]
+
+
+def drag(page, handle, right, down):
+    chain = ActionChains(page.driver, duration=20).click_and_hold(page.element(handle))
+    for _ in range(4):
+        chain = chain.move_by_offset(right // 4, down // 4)
+    chain.release().perform()
+    page.settle()
+
+
+# ------------------------------------------------------------------ dragging
+
+
+@pytest.mark.parametrize(
+    ("handle", "field", "follows"),
+    [
+        ("start", "start", {"gradient", "nonadaptive", "terminal", "order", "auto"}),
+        ("terminal", "terminal", {"nonadaptive", "order"}),
+        ("past-1", "past", {"terminal"}),
+    ],
+)
+def test_a_point_is_dragged_and_what_depends_on_it_follows(page, handle, field, follows):
+    before, (across, up) = page.state, per_pixel(page)
+    page.js("window.before = explorer.runs")
+    drag(page, f"#handle-{handle}", 40, -80)
+    after = page.state
+    moved = np.ravel(after[field]) - np.ravel(before[field])
+    np.testing.assert_allclose(moved, [40 * across, 80 * up], atol=1.01 * max(across, up))
+    assert {**after, field: None} == {**before, field: None}
+    # the others are not computed again: they are the same objects
+    names = page.js(
+        "return Object.keys(explorer.runs).filter((n) => explorer.runs[n] !== before[n])"
+    )
+    assert set(names) == follows
+    box = page.element(f"#handle-{handle}").rect
+    middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+    here = page.element("#map").rect
+    x = np.ravel(after[field])
+    there = [
+        here["x"] + (x[0] - after["view"][0]) / across,
+        here["y"] + (after["view"][3] - x[1]) / up,
+    ]
+    np.testing.assert_allclose(middle, there, atol=2)
+
+
+def test_the_start_of_every_path_is_the_start(page):
+    drag(page, "#handle-start", -60, -40)
+    state, runs = page.state, page.runs
+    assert len(runs) == 5
+    for run in runs.values():
+        assert run["path"][0] == state["start"]
+
+
+def test_the_map_is_moved_and_zoomed(page):
+    view = page.state["view"]
+    box = page.element("#map")
+    ActionChains(page.driver, duration=20).move_to_element_with_offset(
+        box, 150, 150
+    ).click_and_hold().move_by_offset(50, 0).release().perform()
+    page.settle()
+    moved = page.state["view"]
+    assert moved[0] == pytest.approx(view[0] - 50 * per_pixel(page)[0], rel=1e-3)
+    assert moved[2:] == view[2:]
+    page.element("#closer").click()
+    page.settle()
+    nearer = page.state["view"]
+    assert nearer[1] - nearer[0] == pytest.approx(0.8 * (view[1] - view[0]), rel=1e-3)
+    page.element("#whole").click()
+    page.settle()
+    assert page.state["view"] == view
+
+
+# ------------------------------------------------------------------ typing
+
+
+def type_into(page, field, text):
+    box = page.element(field)
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(Keys.DELETE, text)
+    page.settle()
+
+
+def test_a_formula_is_typed(page):
+    type_into(page, "#formula", "x^4 + 2(y - 1)^2")
+    assert page.state["formula"] == "x^4 + 2(y - 1)^2"
+    assert page.element("#known").get_attribute("value") == ""
+    start, run = page.state["start"], page.runs["gradient"]
+    assert run["values"][0] == pytest.approx(start[0] ** 4 + 2 * (start[1] - 1) ** 2)
+    assert page.element("#formula-said").text == ""
+
+
+def test_a_bad_formula_is_a_sentence_and_nothing_changes(page):
+    type_into(page, "#formula", "x^2 ")
+    runs = page.runs
+    page.element("#formula").send_keys("+ + (y")
+    page.settle()
+    said = page.element("#formula-said").text
+    assert said.startswith("At place 11: “)” was wanted for the “(” at place 9, and the end")
+    assert page.element("#formula").get_attribute("aria-invalid") == "true"
+    assert page.state["formula"] == "x^2 "
+    assert page.runs == runs
+    page.element("#formula").send_keys(")")
+    page.settle()
+    assert page.state["formula"] == "x^2 + + (y)"
+    assert page.element("#formula-said").text == ""
+    page.element("#formula").send_keys("(")
+    page.element("#reset").click()  # what could not be read is forgotten
+    page.settle()
+    assert page.element("#formula").get_attribute("value") == page.state["formula"]
+    assert page.element("#formula-said").text == ""
+
+
+def test_a_formula_without_a_value_at_the_start_is_a_sentence(page):
+    type_into(page, "#formula", "log(y) + x^2")
+    assert page.element("#formula-said").text == "f is no number at the start: drag it elsewhere."
+    assert {run["status"] for run in page.runs.values()} == {"nonfinite"}
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("alpha", "2", "alpha must lie in (0, 1), got 2."),
+        ("alpha", "half", "alpha must lie in (0, 1), got half."),
+        ("gamma", "", "gamma must be a number, got nothing."),
+        ("nodes", "2.5", "nodes must be an integer from 1 to 30, got 2.5."),
+        ("iterations", "5000", "iterations must be an integer from 1 to 1000, got 5000."),
+        ("lag", "0", "lag must be an integer from 1 to 5, got 0."),
+    ],
+)
+def test_a_bad_number_is_a_sentence(page, field, text, said):
+    before = page.state[field]
+    box = page.element(f"#{field}-typed")
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(Keys.DELETE, text)
+    page.settle()
+    assert page.element("#number-said").text == said
+    page.element("#formula").click()
+    page.settle()
+    assert page.element("#number-said").text == ""
+    assert box.get_attribute("value") == str(page.state[field])
+    assert page.state[field] in (before, 2, 5, 50, 500)  # what stood there while it was typed
+
+
+def test_numbers_are_typed_and_shown_by_sliders(page):
+    for field, text in (("alpha", "0.37"), ("gamma", "-0.42"), ("nodes", "3"), ("lag", "2")):
+        type_into(page, f"#{field}-typed", text)
+        assert page.state[field] == float(text)
+        assert float(page.element(f"#{field}").get_attribute("value")) == float(text)
+    assert len(page.driver.find_elements("css selector", ".handle.past")) == 2
+    type_into(page, "#start-x", "0.25")
+    assert page.state["start"][0] == 0.25
+
+
+def test_steps_and_what_is_given_are_chosen(page):
+    assert not page.element("#row-eta").is_displayed()
+    for step in ("fixed", "grid", "armijo"):
+        page.element(f"label[for=step-{step}]").click()
+        page.settle()
+        assert page.state["step"] == step
+        assert page.element("#row-eta").is_displayed() == (step == "fixed")
+    page.element("label[for=given-beta]").click()
+    page.settle()
+    assert page.state["given"] == "beta"
+    assert page.element("#row-beta").is_displayed()
+    assert not page.element("#row-gamma").is_displayed()
+
+
+def test_methods_are_shown_and_hidden(page):
+    for name in ("nonadaptive", "order", "terminal"):
+        page.element(f"#show-{name}").click()
+    page.settle()
+    assert set(page.runs) == {"gradient", "auto"}
+    handles = page.driver.find_elements("css selector", ".handle")
+    assert [handle.get_attribute("id") for handle in handles] == ["handle-start"]
+    # all of them hidden, too
+    for name in ("gradient", "auto"):
+        page.element(f"#show-{name}").click()
+    page.settle()
+    assert page.runs == {}
+
+
+def test_known_functions_bring_their_points(page):
+    options = [
+        one.get_attribute("value")
+        for one in page.driver.find_elements("css selector", "#known option")
+    ]
+    assert {"paper", "rosenbrock", "himmelblau", "beale", "booth", "scaled"} <= set(options)
+    for name in options[:-1]:
+        page.js(
+            "const list = document.getElementById('known'); list.value = arguments[0];"
+            "list.dispatchEvent(new Event('change'))",
+            name,
+        )
+        page.settle()
+        state, runs = page.state, page.runs
+        x0, x1, y0, y1 = state["view"]
+        for x, y in (state["start"], state["terminal"], *state["past"]):
+            assert x0 < x < x1
+            assert y0 < y < y1
+        # Auto finds a minimum of every one, and the page's least value is right
+        assert runs["auto"]["status"] == "converged", name
+        end = runs["auto"]["path"][-1]
+        assert page.element("#chart-said").text.startswith("f − f*, f* = its known minimum")
+        least = page.js("return explorer.least")
+        assert runs["auto"]["values"][-1] >= least - 1e-12, (name, end)
+
+
+# ------------------------------------------------------------------ keyboard and touch
+
+
+def test_handles_are_moved_with_the_arrow_keys(page):
+    (across, up), start = per_pixel(page), page.state["start"]
+    handle = page.element("#handle-start")
+    handle.send_keys(Keys.ARROW_RIGHT)
+    page.settle()
+    assert page.state["start"][0] == pytest.approx(start[0] + 4 * across, abs=across)
+    handle.send_keys(Keys.SHIFT, Keys.ARROW_UP)
+    page.settle()
+    assert page.state["start"][1] == pytest.approx(start[1] + 40 * up, abs=up)
+    assert "start at (" in handle.get_attribute("aria-label")
+
+
+def test_everything_is_reached_with_the_tab_key(page):
+    seen = set()
+    page.js("document.activeElement.blur()")
+    for _ in range(60):
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
+        seen.add(page.js("return document.activeElement.id"))
+    wanted = {"known", "formula", "alpha", "alpha-typed", "gamma", "lag", "nodes", "iterations"}
+    wanted |= {
+        "handle-start",
+        "handle-terminal",
+        "handle-past-1",
+        "show-auto",
+        "k",
+        "theme",
+        "link",
+    }
+    assert wanted <= seen
+
+
+def test_sliders_take_the_arrow_keys(page):
+    page.element("#alpha").send_keys(Keys.ARROW_RIGHT)
+    page.element("#iterations").send_keys(Keys.ARROW_LEFT)
+    page.element("#k").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    page.settle()
+    state = page.state
+    assert (state["alpha"], state["iterations"], state["k"]) == (0.51, 59, 2)
+    assert page.element("#k-shown").text == "2"
+
+
+def touch(page, kind, *points):
+    where = [{"x": x, "y": y} for x, y in points]
+    page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": where})
+
+
+def test_a_finger_drags(page):
+    page.emulate("setTouchEmulationEnabled", enabled=True)
+    try:
+        (across, up), start = per_pixel(page), page.state["start"]
+        box = page.js("return document.getElementById('handle-start').getBoundingClientRect()")
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        touch(page, "touchStart", (x, y))
+        for step in (10, 20, 30):
+            touch(page, "touchMove", (x - step, y - step))
+        touch(page, "touchEnd")
+        page.settle()
+    finally:
+        page.emulate("setTouchEmulationEnabled", enabled=False)
+    moved = np.subtract(page.state["start"], start)
+    np.testing.assert_allclose(moved, [-30 * across, 30 * up], atol=1.01 * max(across, up))
+
+
+# ------------------------------------------------------------------ links
+
+
+def test_a_link_carries_everything(page):
+    type_into(page, "#formula", "x^2 + 3y^2 + sin(x y)")
+    for field, text in (
+        ("alpha", "0.123456789"),
+        ("lag", "3"),
+        ("nodes", "4"),
+        ("iterations", "31"),
+    ):
+        type_into(page, f"#{field}-typed", text)
+    page.element("label[for=step-fixed]").click()
+    type_into(page, "#eta-typed", "0.07")
+    page.element("#show-order").click()
+    drag(page, "#handle-past-2", 24, 36)
+    page.element("#closer").click()
+    page.element("#k").send_keys(Keys.ARROW_RIGHT)
+    page.settle()
+    state, runs = page.state, page.runs
+    page.js("document.getElementById('link').click()")
+    link = page.js("return location.hash")
+    page.open(link)
+    unused = {"beta", "betaStays"}  # as gamma is given
+    assert {k: v for k, v in page.state.items() if k not in unused} == {
+        k: v for k, v in state.items() if k not in unused
+    }
+    assert page.runs == runs
+
+
+def test_the_link_is_written_by_itself(page):
+    page.element("#handle-start").send_keys(Keys.ARROW_RIGHT)
+    wanted = "return new URLSearchParams(location.hash.slice(1)).get('start')"
+    for _ in range(100):
+        if page.js(wanted) == ",".join(map(str, page.js("return explorer.state.start"))):
+            return
+        page.js("return new Promise((done) => setTimeout(done, 20))")
+    raise AssertionError(page.js(wanted))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "#f=alert(1)&start=a,b&view=1,1,1,1&alpha=7&lag=99&nodes=&step=own&show=&of=gradient&k=-1",
+        "#%%%&&&===",
+        "#past=1,2,3&terminal=&gamma=Infinity&view=NaN,1,2,3",
+        "#start=1e400,0&past=" + ",".join(["1"] * 40),
+    ],
+)
+def test_a_bad_link_is_a_page_as_usual(page, link):
+    page.open(link)
+    state = page.state
+    assert state["formula"] == "10x^2 + y^2"
+    assert (state["start"], state["alpha"], state["lag"], state["step"]) == (
+        [1, -10],
+        0.5,
+        1,
+        "exact",
+    )
+    assert all(np.isfinite(run["values"]).all() for run in page.runs.values())
+
+
+def test_start_over(page):
+    usual = page.state
+    drag(page, "#handle-start", 40, -40)
+    type_into(page, "#alpha-typed", "0.2")
+    page.element("#reset").click()
+    page.settle()
+    assert page.state == usual
+
+
+# ------------------------------------------------------------------ light, dark, small
+
+
+def background(page):
+    colour = page.js("return getComputedStyle(document.body).backgroundColor")
+    return sum(int(part) for part in colour[4:-1].split(","))
+
+
+def map_colour(page):
+    return page.js(
+        "const c = document.getElementById('contours');"
+        "return [...c.getContext('2d').getImageData(30, 30, 1, 1).data].slice(0, 3)"
+        ".reduce((a, b) => a + b)"
+    )
+
+
+def test_dark_as_the_system_has_it_and_as_the_button_says(page):
+    assert background(page) > 600
+    light = map_colour(page)
+    try:
+        page.emulate(
+            "setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+        )
+        page.js("return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+        page.settle()
+        assert background(page) < 150
+        assert map_colour(page) < light - 200
+        assert page.element("#theme").text == "Light"
+        page.element("#theme").click()
+        page.settle()
+        assert background(page) > 600
+        assert map_colour(page) == light
+    finally:
+        page.emulate("setEmulatedMedia", features=[])
+    page.open()
+    page.element("#theme").click()
+    page.settle()
+    assert background(page) < 150
+
+
+@pytest.mark.parametrize("width", [360, 390, 820, 1100, 1920])
+def test_nothing_is_wider_than_the_screen(page, width):
+    mobile = width < 600
+    page.emulate(
+        "setDeviceMetricsOverride", width=width, height=844, deviceScaleFactor=2, mobile=mobile
+    )
+    try:
+        page.open("#f=himmelblau&lag=5")
+        assert page.js("return document.documentElement.scrollWidth") <= width
+        wide = page.js(
+            """return [...document.querySelectorAll("main *")].filter((one) => {
+              const box = one.getBoundingClientRect();
+              return box.width > 0 && (box.right > innerWidth + 1 || box.left < -1)
+                && !one.closest("#map");
+            }).map((one) => one.id || one.className || one.tagName)"""
+        )
+        assert wide == []
+        box = page.js("return document.getElementById('map').getBoundingClientRect()")
+        assert box["width"] > 300
+        assert box["height"] > 250
+        handle = page.js("return document.getElementById('handle-start').getBoundingClientRect()")
+        assert min(handle["width"], handle["height"]) >= 44  # as wide as a finger
+    finally:
+        page.emulate("clearDeviceMetricsOverride")
+
+
+def test_whatever_can_be_changed_has_a_name(page):
+    nameless = page.js(
+        """return [...document.querySelectorAll("input, select, button")].filter((one) =>
+          !one.ariaLabel && !one.textContent.trim() && !(one.labels && one.labels.length)
+        ).map((one) => one.id)"""
+    )
+    assert nameless == []
+
+
+def contrast(one, other):
+    def light(colour):
+        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    bright, dim = sorted([light(one), light(other)], reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_and_paths_can_be_read(page, theme):
+    page.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    colours = page.js(
+        """const style = getComputedStyle(document.documentElement);
+        return Object.fromEntries(["ink", "soft", "page", "card", "low", "high", "blue", "orange",
+          "green", "purple"].map((n) => [n, style.getPropertyValue(`--${n}`).trim()]))"""
+    )
+    for text, below in itertools.product(("ink", "soft"), ("page", "card")):
+        assert contrast(colours[text], colours[below]) > 4.5
+    for line, below in itertools.product(
+        ("ink", "blue", "orange", "green", "purple"), ("low", "high")
+    ):
+        assert contrast(colours[line], colours[below]) > 2.2, (line, below)

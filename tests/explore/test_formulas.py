@@ -1,0 +1,149 @@
+"""Formulas mean what they say, with their derivatives; what cannot be read is a sentence."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from browser import explorer
+
+# as typed on the page, and in Python
+WRITTEN = {
+    "10x^2 + y^2": "10*x**2 + y**2",
+    "2(x + 1)(y - 1)": "2*(x + 1)*(y - 1)",
+    "-x^2 + y": "-(x**2) + y",
+    "2^-x + y^2": "2**(-x) + y**2",
+    "x^2^3 + y": "x**8 + y",
+    "x − y² · 3 × x³": "x - y**2*3*x**3",
+    "1/2x + y": "x/2 + y",
+    "x/y/2": "x/(2*y)",
+    "x - y - 1": "(x - y) - 1",
+    "3e-2x + .5y + 2.": "0.03*x + 0.5*y + 2",
+    "x**2 + y**3": "x**2 + y**3",
+    "2 e x + pi y": "2*e*x + pi*y",
+    "sin(x)cos(y) + tan(x/4)": "sin(x)*cos(y) + tan(x/4)",
+    "exp(-x^2) * log(1 + y^2)": "exp(-x**2)*log(1 + y**2)",
+    "ln(2 + x) sqrt(3 + y)": "log(2 + x)*sqrt(3 + y)",
+    "sinh(x) - cosh(y) + tanh(x y)": "sinh(x) - cosh(y) + tanh(x*y)",
+    "asin(x/4) + acos(y/4) + atan(x*y)": "asin(x/4) + acos(y/4) + atan(x*y)",
+    "(2 + x)^(y/2)": "(2 + x)**(y/2)",
+    "(3 + x)^1.5 + (3 + y)^-2.5": "(3 + x)**1.5 + (3 + y)**-2.5",
+    "x^-2 + y^0 + x^1": "x**-2 + 1 + x",
+    "-(-(+x)) + --y": "x + y",
+    "abs(x) + abs(y - 3)": "abs(x) + abs(y - 3)",
+    "(((((x)))))/((y))": "x/y",
+    "1e3(x - 1)^4 / (1 + y^4)": "1000*(x - 1)**4/(1 + y**4)",
+}
+NAMES = {
+    name: getattr(mpmath, name)
+    for name in (
+        *("sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "exp", "log", "sqrt"),
+    )
+} | {"abs": abs, "pi": mpmath.pi, "e": mpmath.e}
+
+
+def truth(python, x, v):
+    """Value, slope and curvature along x + t v, by differences in forty digits."""
+
+    def f(t):
+        at = {"x": mpmath.mpf(x[0]) + t * v[0], "y": mpmath.mpf(x[1]) + t * v[1]}
+        return eval(python, {"__builtins__": {}}, NAMES | at)
+
+    with mpmath.workdps(40):
+        return [float(mpmath.diff(f, 0, n, h=mpmath.mpf(10) ** -12)) for n in range(3)]
+
+
+def random_formula(random, depth):
+    """One that both sides read, defined for all numbers near one."""
+    if depth == 0:
+        return str(random.choice(["x", "y", "x", "y", round(random.uniform(0.1, 3), 2)]))
+    left, right = (random_formula(random, depth - 1) for _ in range(2))
+    forms = ["({a} + {b})", "({a} - {b})", "{a} * {b}", "{a} / (1 + {b}^2)", "-{a}", "({a})^2"]
+    forms += ["sin({a})", "tanh({a} - {b})", "exp(-({a})^2)", "log(2 + ({a})^2)", "({a} + {b})^3"]
+    forms += ["sqrt(1 + ({a})^2)", "atan({a})", "(1 + ({a})^2)^(sin({b}))", "(1 + ({b})^2)^-0.5"]
+    return str(random.choice(forms)).format(a=left, b=right)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with explorer(tmp_path_factory.mktemp("explorer")) as page:
+        yield page.open()
+
+
+def seen(page, wanted):
+    script = "return arguments[0].map(([f, x, v]) => explorer.seen(f, x, v))"
+    return [[one[k] for k in ("value", "slope", "curvature")] for one in page.js(script, wanted)]
+
+
+def check(page, pairs, points):
+    wanted = [(page_text, x, v) for page_text in pairs for x, v in points]
+    expected = [truth(python, x, v) for python in pairs.values() for x, v in points]
+    for (text, x, v), found, true in zip(wanted, seen(page, wanted), expected, strict=True):
+        size = max(1, *np.abs(true))
+        np.testing.assert_allclose(
+            found, true, rtol=0, atol=1e-12 * size, err_msg=f"{text} {x} {v}"
+        )
+
+
+def test_what_is_written(page):
+    points = [([0.7, -0.4], [1, 0]), ([1.3, 0.9], [0, 1]), ([-1.1, 0.6], [0.3, -2])]
+    check(page, WRITTEN, points)
+
+
+def test_formulas_without_end(page):
+    random = np.random.default_rng(0)
+    texts = [random_formula(random, 1 + i % 4) for i in range(120)]
+    pairs = {f"{text} + 0*x": f"{text} + 0*x".replace("^", "**") for text in texts}
+    check(page, pairs, [([1.2, 0.8], [0.6, -0.9])])
+
+
+BAD = {
+    "": "At place 1: a number, x, y, a function or “(” was wanted, and the end was given.",
+    "x +": "At place 4: a number, x, y, a function or “(” was wanted, and the end was given.",
+    "x + * y": "At place 5: a number, x, y, a function or “(” was wanted, and “*” was given.",
+    "(x + y": "At place 7: “)” was wanted for the “(” at place 1, and the end was given.",
+    "x + y)": "At place 6: “)” has nothing to close or to join.",
+    "sin x": "At place 5: “(” was wanted after sin, and “x” was given.",
+    "xy": "At place 1: “xy” is not known; for a product write x*y.",
+    "x + foo(y)": "At place 5: “foo” is not known; known are x, y, pi, e and sin, cos, tan, asin,",
+    "x $ y": "At place 3: “$” has no meaning in a formula.",
+    "x + 🙂": "At place 5: “🙂” has no meaning in a formula.",
+    "1e999 x": "At place 1: 1e999 is too large.",
+    "3 + 4": "At place 1: the formula has neither x nor y in it.",
+    "x, y": "At place 2: “,” has nothing to close or to join.",
+    "x.constructor": "At place 2: “.” has no meaning in a formula.",
+    "constructor(x)": "At place 1: “constructor” is not known; known are",
+    "__proto__ + x": "At place 1: “__proto__” is not known; known are",
+    "alert(1)+x": "At place 1: “alert” is not known; known are",
+    "x=1": "At place 2: “=” has no meaning in a formula.",
+    "(" * 200 + "x": "more than 60 brackets or signs in one another.",
+    "-" * 200 + "x": "more than 60 brackets or signs in one another.",
+    "x" + "+x" * 300: "At place 501: a formula has at most 500 characters.",
+}
+
+
+def test_bad_formulas_are_one_sentence(page):
+    script = """return arguments[0].map((text) => {
+      try { explorer.seen(text, [1, 1], [1, 0]); return "read"; }
+      catch (error) { return `${error.name}: ${error.message}`; }
+    })"""
+    for text, said in zip(BAD, page.js(script, list(BAD)), strict=True):
+        assert said.startswith("FormulaError: At place "), (text, said)
+        assert BAD[text] in said, (text, said)
+        assert said.count("\n") == 0
+
+
+def test_whatever_is_typed_is_read_or_refused(page):
+    """No text makes anything but a function or a sentence."""
+    random = np.random.default_rng(1)
+    signs = [*"xy019.+-*/^(), e", "sin", "exp", "pi", "e", "²"]
+    texts = ["".join(random.choice(signs, random.integers(1, 12))) for _ in range(3000)]
+    kinds = page.js(
+        """return arguments[0].map((text) => {
+          try { return typeof explorer.seen(text, [1, 1], [1, 0]).value; }
+          catch (error) { return error.name; }
+        })""",
+        texts,
+    )
+    assert set(kinds) == {"number", "FormulaError"}
+    assert 50 < kinds.count("number") < 2900

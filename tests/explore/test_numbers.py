@@ -1,0 +1,322 @@
+"""What the page computes is what the library computes, to 1e-10: its methods, steps and Auto."""
+
+import itertools
+import urllib.parse
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cfgd
+from browser import explorer
+
+CLOSE = 1e-10
+
+# One function with numbers in it: a new one compiles nothing.
+FAMILY = "{a}*(y - {b}*x^2)^2 + {c}*(x - {d})^2 + {e}*x*y + {g}*sin(x + 2*y)"
+NUMBERS = [
+    (100.0, 1.0, 1.0, 1.0, 0.0, 0.0),  # Rosenbrock's
+    (10.0, 0.0, 1.0, 0.5, 0.3, 0.0),  # a quadratic
+    (3.0, 0.5, 2.0, -1.0, 0.2, 1.5),
+]
+
+
+def family(x, *numbers):
+    a, b, c, d, e, g = numbers
+    u, v = x
+    return a * (v - b * u**2) ** 2 + c * (u - d) ** 2 + e * u * v + g * jnp.sin(u + 2 * v)
+
+
+# Of a method, a step and what is compiled anew for: nodes, lag and stages.
+KINDS = [
+    ("gradient", "armijo", {}),
+    ("nonadaptive", "exact", {"nodes": 10}),
+    ("terminal", "exact", {"nodes": 7, "lag": 1}),
+    ("terminal", "grid", {"nodes": 4, "lag": 3}),
+    ("terminal", "fixed", {"nodes": 1, "lag": 2}),
+    ("order", "exact", {"nodes": 5, "stages": 3}),
+]
+MORE = [
+    *[("gradient", step, {}) for step in ("exact", "fixed", "grid")],
+    *[("nonadaptive", "fixed", {"nodes": 3}), ("nonadaptive", "armijo", {"nodes": 1})],
+    *[("terminal", "armijo", {"nodes": 10, "lag": 1}), ("terminal", "exact", {"lag": 5})],
+    *[("order", "grid", {"nodes": 2, "stages": 2}), ("order", "fixed", {"stages": 8})],
+    *[("nonadaptive", "grid", {"nodes": 12}), ("order", "armijo", {"nodes": 1})],
+]
+USUAL = {
+    "nodes": 10,
+    "lag": 1,
+    "stages": 3,
+    "eta": 0.0003,
+    "iterations": 24,
+    "given": "gamma",
+    "beta": 0.2,
+    "gamma": 0.3,
+}
+
+
+def drawn(random, kind, each):
+    """A setting with points on both sides of its terminals."""
+    name, step, fixed = kind
+    start, terminal = random.uniform(-2, 2, (2, 2)).round(3).tolist()
+    setting = {**USUAL, "step": step, "start": start, "terminal": terminal, **fixed}
+    past = random.uniform(-2, 2, (setting["lag"], 2)).round(3).tolist()
+    gamma = round(random.uniform(-0.5, 0.2) if name == "terminal" else random.uniform(0, 0.6), 3)
+    setting |= {"past": past, "alpha": round(random.uniform(0.05, 0.95), 3), "gamma": gamma}
+    if each % 2:
+        setting |= {"given": "beta", "beta": round(gamma + 0.3, 3)}
+        if setting["lag"] == 1:
+            setting["past"] = None  # compiled anew, too
+    return name, setting
+
+
+def settings(kinds, count, seed):
+    random = np.random.default_rng(seed)
+    for kind, each in itertools.product(kinds, range(count)):
+        yield (*drawn(random, kind, each), NUMBERS[each % len(NUMBERS)])
+
+
+STEPS = {
+    "exact": lambda setting: cfgd.ExactStep(),
+    "fixed": lambda setting: cfgd.FixedStep(setting["eta"]),
+    "grid": lambda setting: cfgd.GridStep(),
+    "armijo": lambda setting: cfgd.ArmijoStep(),
+}
+
+
+def method(name, setting):
+    """The same in the library's words."""
+    if name == "auto":
+        return cfgd.Auto()
+    step, alpha, nodes = STEPS[setting["step"]](setting), setting["alpha"], setting["nodes"]
+    given = {setting["given"]: setting[setting["given"]]}
+    if name == "gradient":
+        return cfgd.GradientDescent(step)
+    if name == "nonadaptive":
+        return cfgd.NonAdaptive(setting["terminal"], alpha, nodes=nodes, step=step, **given)
+    if name == "terminal":
+        own = {"lag": setting["lag"], "past": setting["past"], "nodes": nodes, "step": step}
+        return cfgd.AdaptiveTerminal(alpha, **own, **given)
+    gamma = given.get("gamma", setting["beta"] - (1 - alpha) / (2 - alpha))
+    count, iterations = setting["stages"], setting["iterations"]
+    lengths = [iterations // count] * (count - 1)
+    lengths.append(iterations - sum(lengths))
+    stages = [
+        cfgd.Stage(length, alpha, gamma=gamma * (1 - s / (count - 1)))
+        for s, length in enumerate(lengths)
+    ]
+    return cfgd.AdaptiveOrder(stages, setting["terminal"], nodes=nodes, step=step)
+
+
+def itself(x):
+    return x  # one function for all runs: a new one would be compiled anew
+
+
+def walked(name, setting, f, args=()):
+    return cfgd.minimize(
+        f,
+        np.array(setting["start"]),
+        method(name, setting),
+        args=args,
+        max_iterations=setting["iterations"],
+        record={"x": itself},
+    )
+
+
+def errors(run, solution):
+    """How far the page's path and values are from the library's, in units of their size."""
+    for mine, theirs in ((run["path"], "x"), (run["values"], "value")):
+        mine, theirs = np.array(mine, float), solution.history[theirs]
+        assert mine.shape == theirs.shape
+        yield np.max(np.abs(mine - theirs)) / max(1, np.max(np.abs(theirs)))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with explorer(tmp_path_factory.mktemp("explorer")) as page:
+        yield page.open()
+
+
+def ask(page, wanted):
+    """The runs of many settings in one call."""
+    return page.js(
+        "return arguments[0].map(([name, f, setting]) => explorer.walk(name, f, setting))",
+        wanted,
+    )
+
+
+def formula(numbers):
+    return FAMILY.format(**dict(zip("abcdeg", numbers, strict=True)))
+
+
+def compare(page, wanted):
+    runs = ask(page, [(name, formula(numbers), setting) for name, setting, numbers in wanted])
+    for (name, setting, numbers), run in zip(wanted, runs, strict=True):
+        solution = walked(name, setting, family, numbers)
+        said = (name, setting, numbers)
+        assert run["status"] == solution.status.name, said
+        assert max(errors(run, solution)) < CLOSE, said
+        assert run["evaluations"] == solution.evaluations, said
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_papers_methods(page):
+    wanted = list(settings(KINDS, 9, seed=5))
+    assert len(wanted) >= 50
+    signs = {
+        tuple(np.sign(np.subtract(setting["start"], setting["terminal"])))
+        for _, setting, _ in wanted
+    }
+    assert len(signs) == 4
+    compare(page, wanted)
+
+
+def steady(solution, name, setting, numbers):
+    """How many rows say the same when the start moves by a unit in its last place.
+
+    In a curved valley, and where steps are too long, rounding grows from step to step, in the
+    library as in the page.
+    """
+    x = solution.history["x"]
+    rows = len(x)
+    for ends in ([np.inf, np.inf], [-np.inf, -np.inf], [np.inf, -np.inf]):
+        nudged = np.nextafter(setting["start"], ends).tolist()
+        other = walked(name, setting | {"start": nudged}, family, numbers).history["x"][:rows]
+        rows = min(rows, len(other))
+        apart = np.abs(x[:rows] - other[:rows]).max(1) > 3e-13 * np.abs(x[:rows]).max()
+        rows = int(apart.argmax()) if apart.any() else rows
+    return rows
+
+
+def compare_what_is_steady(page, wanted):
+    """As far as rounding lets runs be compared: most of them to their end."""
+    runs = ask(page, [(name, formula(numbers), setting) for name, setting, numbers in wanted])
+    whole = 0
+    for (name, setting, numbers), run in zip(wanted, runs, strict=True):
+        solution = walked(name, setting, family, numbers)
+        rows = steady(solution, name, setting, numbers)
+        rows = min(rows, np.isfinite(solution.history["value"]).sum())  # JSON has no infinity
+        said = str((name, setting, numbers, rows))
+        for mine, theirs in ((run["path"], "x"), (run["values"], "value")):
+            mine, theirs = np.array(mine, float)[:rows], solution.history[theirs][:rows]
+            size = max(1, np.max(np.abs(theirs)))
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=CLOSE * size, err_msg=said)
+        whole += rows == len(solution.history["x"]) == len(run["path"])
+    assert whole >= 0.5 * len(wanted)
+
+
+def of_auto(count, seed):
+    starts = np.random.default_rng(seed).uniform(-2, 2, (count, 2)).round(2).tolist()
+    return [
+        ("auto", USUAL | {"start": start, "iterations": 60}, NUMBERS[i % 3])
+        for i, start in enumerate(starts)
+    ]
+
+
+@pytest.mark.slow
+def test_the_papers_methods_with_other_steps_and_nodes(page):
+    compare_what_is_steady(page, list(settings(MORE, 9, seed=6)))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_auto(page):
+    compare_what_is_steady(page, of_auto(15, seed=3))
+
+
+# Where Auto has to look around: saddles, valleys without curvature, no bottom, a start at the end.
+AROUND = {
+    "(x^2 - 1)^2 + y^2": (lambda x: (x[0] ** 2 - 1) ** 2 + x[1] ** 2, [2e-10, 1.0]),
+    "x^2 - y^2 + y^4/50": (lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4 / 50, [1.0, 1e-10]),
+    "(x + y - 1)^2": (lambda x: (x[0] + x[1] - 1) ** 2, [2.0, 0.5]),
+    "(x*y - 1)^2 + 0*x": (lambda x: (x[0] * x[1] - 1) ** 2, [2.0, 1.0]),
+    "x^4 + y^4": (lambda x: x[0] ** 4 + x[1] ** 4, [1.0, -0.3]),
+    "3x + y": (lambda x: 3 * x[0] + x[1], [1.0, 1.0]),
+    "x^2 + 5y^2": (lambda x: x[0] ** 2 + 5 * x[1] ** 2, [0.0, 0.0]),
+    "x^3 - y": (lambda x: x[0] ** 3 - x[1], [1.0, 1.0]),
+    "exp(-x) + y^2": (lambda x: jnp.exp(-x[0]) + x[1] ** 2, [0.5, 1.0]),
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_auto_looks_around_as_the_library_does(page):
+    settings = {text: USUAL | {"start": x0, "iterations": 200} for text, (_, x0) in AROUND.items()}
+    runs = ask(page, [("auto", text, setting) for text, setting in settings.items()])
+    endings = set()
+    for text, run in zip(AROUND, runs, strict=True):
+        solution = walked("auto", settings[text], AROUND[text][0])
+        assert run["status"] == solution.status.name, text
+        assert run["evaluations"] == solution.evaluations, text
+        assert max(errors(run, solution)) < CLOSE, text
+        endings.add(run["status"])
+    assert {"converged", "unbounded"} <= endings
+
+
+@pytest.mark.slow
+def test_auto_from_many_starts(page):
+    compare_what_is_steady(page, of_auto(150, seed=4))
+
+
+# ------------------------------------------------------------------ the calculus
+
+
+def test_quadrature(page):
+    wanted = [(alpha, nodes) for alpha in (0.01, 0.3, 0.5, 0.97) for nodes in (1, 5, 64)]
+    found = page.js("return arguments[0].map(([a, s]) => explorer.gaussJacobi(a, s))", wanted)
+    for (alpha, nodes), rule in zip(wanted, found, strict=True):
+        u, w = cfgd.gauss_jacobi(alpha, nodes)
+        np.testing.assert_allclose(rule["u"], u, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(rule["w"], w, rtol=0, atol=1e-13)
+
+
+def test_smoothing(page):
+    formula, z = "(x - 6)*(x + 4)*(7*x^2 + 10*x + 24) + 0*y", [-3.0, -2.7, -1.0, 0.7, 4.0]
+    f = lambda t: (t - 6) * (t + 4) * (7 * t**2 + 10 * t + 24)  # noqa: E731 - of the paper's figure
+    for alpha, beta, c in ((0.66, 1.0, -1.0), (0.2, -0.4, 2.0)):
+        found = page.js(
+            "return explorer.smoothing(...arguments)", formula, [0, 0], 0, alpha, beta, c, z
+        )
+        F = cfgd.smoothing(f, alpha, beta, c)
+        np.testing.assert_allclose(found, F(np.array(z)), rtol=1e-12)
+
+
+def test_the_slice_has_the_slopes_of_the_library(page):
+    page.open(
+        "#f=beale&start=1,-1.2&terminal=2,1.5&alpha=0.35&gammaStays=0.4&of=nonadaptive&nodes=6"
+    )
+    for j, along in enumerate("xy"):
+        page.js(f"location.hash = location.hash.replace(/&?along=./, '') + '&along={along}'")
+        page.settle()
+        seen = page.js("return explorer.slice")
+        x, c = np.array([1, -1.2]), np.array([2, 1.5])
+        beta = 0.4 + 0.65 / 1.65
+        d = cfgd.fractional_gradient(beale, x, c, 0.35, beta, nodes=6)
+        assert seen["fractional"] == pytest.approx(d[j], rel=CLOSE)
+        assert seen["slope"] == pytest.approx(cfgd.Smooth(beale).gradient(x)[j], rel=CLOSE)
+        u, w = cfgd.gauss_jacobi(0.35, 6)
+        np.testing.assert_allclose([node["t"] for node in seen["nodes"]], c[j] + u * (x - c)[j])
+        np.testing.assert_allclose([node["weight"] for node in seen["nodes"]], w)
+
+
+def beale(x):
+    u, v = x
+    return (1.5 - u + u * v) ** 2 + (2.25 - u + u * v**2) ** 2 + (2.625 - u + u * v**3) ** 2
+
+
+# ------------------------------------------------------------------ what a reader sees
+
+
+def test_a_link_shows_the_numbers_of_the_library(page):
+    """As drawn and as written, not only as computed."""
+    numbers = NUMBERS[2]
+    link = {"f": formula(numbers), "start": "1,-1.2", "past": "start", "gamma": "-0.2"}
+    link |= {"step": "exact", "iterations": "24", "nodes": "7"}
+    page.open(f"#{urllib.parse.urlencode(link)}")
+    setting = USUAL | {"start": [1.0, -1.2], "past": None, "gamma": -0.2, "alpha": 0.5}
+    setting |= {"step": "exact", "iterations": 24, "nodes": 7}
+    for name in ("terminal", "auto"):
+        solution = walked(name, setting, family, numbers)
+        assert max(errors(page.runs[name], solution)) < CLOSE
+        cells = page.element(f"#method-{name}").find_elements("css selector", "td.number")
+        value = float(cells[1].text.replace("−", "-"))
+        assert value == pytest.approx(solution.history["value"][-1], rel=1e-3)
+        assert int(cells[0].text) == solution.iterations
