@@ -2,7 +2,8 @@
 #
 #   make test    lint, then the fast tests      make demo    the paper, quickly
 #   make lint    ruff and mypy                  make bench   the benchmarks
-#   make slow    the long checks                make clean   remove .venv, caches, output
+#   make slow    the long checks                make docs    the pages: build/site/index.html
+#                                               make clean   remove .venv, caches, output
 #
 # Each target makes .venv if it is missing and installs into it when pyproject.toml has changed.
 
@@ -14,9 +15,12 @@ TORCH := .venv/.torch
 # Nothing of another environment leaks in.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
+# what does not wait for one another goes side by side: lint, and the installation of PyTorch
+MAKEFLAGS += -j2
+
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
-.PHONY: test lint slow demo bench clean
+.PHONY: test lint slow demo bench docs clean
 
 test: lint $(TORCH)
 	$(BIN)/python -m pytest -n 2
@@ -36,13 +40,18 @@ bench: $(READY)
 	$(BIN)/python -m cfgd.bench
 	$(BIN)/cfgd bench
 
+# a warning is an error, and every link and anchor is checked
+docs: $(READY) $(TORCH)
+	$(BIN)/python -m sphinx -E -a -q -n -W --keep-going -d build/doctrees docs build/site
+	@echo 'build/site/index.html'
+
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 # the tests of the PyTorch integration are skipped without it
 $(TORCH): pyproject.toml | $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-torch]' || \
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[test-torch]' || \
 		echo 'PyTorch could not be installed: its tests will be skipped' >&2
 	@touch $@
 
@@ -50,5 +59,5 @@ $(BIN)/python:
 	$(PYTHON) -m venv --clear .venv
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .jax_cache build dist report bench
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .jax_cache build dist report bench docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

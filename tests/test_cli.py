@@ -44,7 +44,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_is_for_a_newcomer() -> None:
     code, said = cfgd("--help")
     assert code == 0
-    for words in ("gradient descent with a memory", "cfgd reproduce --list", "reproduce"):
+    for words in ("gradient descent with a memory", "cfgd reproduce --list", "make docs"):
         assert words in said
     code, said = cfgd("reproduce", "--help")
     for option in ("--full", "--seeds", "--out", "--data", "--resume", "--list"):

@@ -20,7 +20,8 @@ MOST_LINES = 350
 ROOMS = {
     "ground": {
         *("types", "status", "either", "algebra", "given", "_check", "_version"),
-        *("output", "stored", "extras", "precision", "structure", "theory"),
+        *("output", "stored", "extras", "precision", "spread", "structure", "theory"),
+        *("processes", "distributed", "launch"),
     },
     "calculus": {"calculus"},
     "objective": {"objective"},
@@ -29,8 +30,9 @@ ROOMS = {
     "surface": {"__init__"},  # what `import cfgd` gives
     "shared": {"data", "page"},  # by what stands around the library
     "adapters": {"integrations"},  # measured by the benchmarks
+    "explorer": {"explore"},  # measured by the benchmarks
     "around": {"reproduce", "bench", "fit"},
-    "command": {"cli", "__main__"},
+    "command": {"command", "cli", "__main__"},
 }
 LAYER = {name: i for i, names in enumerate(ROOMS.values()) for name in names}
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
@@ -173,6 +175,7 @@ PUBLIC = {
     "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
     "solving": {"minimize", "sweep", "curve_fit", "Fit", "Solution", "Status", "ConvergenceError"},
     "theory": {"theory"},
+    "processes": {"distributed"},
 }
 
 

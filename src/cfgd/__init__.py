@@ -8,7 +8,7 @@ from cfgd._version import __version__ as __version__
 if (
     TYPE_CHECKING
 ):  # what type checkers and editors read; where a file has a function's name, from it
-    from cfgd import theory as theory
+    from cfgd import distributed as distributed, theory as theory
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
     from cfgd.calculus.smoothing import smoothing as smoothing
@@ -85,6 +85,7 @@ __all__ = [
     "StepRule",
     "caputo",
     "curve_fit",
+    "distributed",
     "fractional_gradient",
     "gauss_jacobi",
     "minimize",
@@ -98,7 +99,10 @@ __all__ = [
 
 # From the ground up: the first that has a public name is where it comes from.
 _ROOMS = ("calculus", "objective", "method", "solve", "status")
-_GROUND = ("algebra", "either", "given", "precision", "structure", "theory", "types")
+_GROUND = (
+    *("algebra", "distributed", "either", "given", "precision", "processes", "spread"),
+    *("structure", "theory", "types"),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
-import os
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from cfgd.extras import MissingExtraError
-from cfgd.output import NotWrittenError, printable, reason
+from cfgd.command import one_sentence
 
 app = typer.Typer(
     name="cfgd",
@@ -46,35 +42,14 @@ def program(
 
     **Start here:**
 
+    - `cfgd explore` opens a page on which the methods run while you drag their points;
     - `cfgd fit data.csv --target y` fits a model to a table in a file;
-    - `cfgd reproduce --list` shows what can be reproduced;
-    - `cfgd reproduce fig1` makes one figure, in a few seconds;
-    - `cfgd reproduce` makes all of them, in about two minutes;
+    - `cfgd reproduce` draws the paper's figures and checks its claims (`cfgd reproduce --list`);
     - `cfgd bench` shows where cfgd stands among the solvers of the field.
+
+    **Documentation:** guides, pictures, the reference and every message are pages in the source of
+    cfgd, in docs/. There, `make docs` builds the site build/site/index.html, which opens from disk.
     """
-
-
-def _fail(message: str) -> typer.Exit:
-    said = f"[bold red]cfgd:[/] {escape(printable(message))}"
-    Console(stderr=True).print(said, highlight=False, soft_wrap=True)
-    return typer.Exit(2)
-
-
-@contextlib.contextmanager
-def _one_sentence() -> Iterator[None]:
-    """What is wrong with the input, or with the disk, is no traceback."""
-    try:
-        yield
-    except (ValueError, NotWrittenError, MissingExtraError) as error:
-        raise _fail(str(error)) from None
-    except BrokenPipeError:  # `| head` has seen enough
-        raise
-    except OSError as error:
-        if error.filename is not None:
-            raise _fail(f"{error.filename}: {reason(error)}.") from None
-        # what could not be said is not to be said again at the end of the program
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise _fail(f"The output could not be written: {reason(error)}.") from None
 
 
 @app.command()
@@ -120,14 +95,13 @@ def reproduce(
 
     Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
     what the paper says about it. Ctrl-C keeps what is finished, of the networks each run; --resume
-    goes on from there.
-    What earlier runs left in DIR stays on the page.
+    goes on from there. What earlier runs left in DIR stays on the page.
     """
     from cfgd.reproduce.console import show_list, show_run
     from cfgd.reproduce.experiments.catalogue import chosen
 
     console = Console()
-    with _one_sentence():
+    with one_sentence():
         experiments = chosen(names or [])
         if listing:
             show_list(console, experiments)
@@ -190,11 +164,10 @@ def bench(
     problems, and CUTEst where sif2jax is installed. The tables have work and time to the same
     accuracy, for networks the loss with equal work and in equal time, and every loss of cfgd. All
     of it takes about an hour. Ctrl-C keeps what is finished; --resume goes on from there.
-
     --training trains small networks instead, in about ten minutes (--quick in one), and writes
     DIR/training.json and DIR/training.md.
     """
-    with _one_sentence():
+    with one_sentence():
         if training:
             from cfgd.bench.training.console import show_training as show
         else:
@@ -208,6 +181,44 @@ def bench(
             data=data,
             resume=resume,
         )
+    raise typer.Exit(code)
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def launch(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A Python script.")],
+    args: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="What it is given.")
+    ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", "-n", min=1, help="How many processes.")
+    ] = 2,
+) -> None:
+    """Start several processes of a script on this machine, to try it before a cluster does.
+
+    The script calls `cfgd.distributed.start()` first. Process 0 has the terminal, lines of the
+    others come with their number before them; Ctrl-C goes to all. When one fails, the others end
+    within 15 seconds, and the exit code is its own.
+    """
+    with one_sentence():
+        from cfgd.launch import launch as start
+
+        if not script.is_file():
+            raise ValueError(f"{script} is no file: `cfgd launch` starts a Python script.")
+        code = start([sys.executable, str(script), *(args or [])], processes)
+    raise typer.Exit(code)
+
+
+@app.command()
+def explore(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("explorer.html"),
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
+) -> None:
+    """See what a fractional gradient does: one page with contours, points to drag and sliders."""
+    with one_sentence():
+        from cfgd.explore.console import show_explorer
+
+        code = show_explorer(Console(), out, opens)
     raise typer.Exit(code)
 
 
@@ -276,6 +287,9 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="How many processes share the rows, on this machine.")
+    ] = 1,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder of model.json and report.html.")
     ] = Path("fit"),
@@ -286,8 +300,8 @@ def fit(
     coefficients are in their own units. Writes DIR/model.json, for `cfgd predict`, and
     DIR/report.html. Ends with code 1 where the fit did not converge.
     """
-    with _one_sentence():
-        from cfgd.fit.console import show_fit
+    with one_sentence():
+        from cfgd.fit.console import launched, show_fit
         from cfgd.fit.run import Asked
 
         asked = Asked(
@@ -304,7 +318,8 @@ def fit(
             memory=None if memory is None else 1e6 * memory,
             checkpoint=checkpoint,
         )
-        code = show_fit(Console(), asked, out)
+        several = processes > 1
+        code = launched(asked, out, processes) if several else show_fit(Console(), asked, out)
     raise typer.Exit(code)
 
 
@@ -328,7 +343,7 @@ def predict(
     OUT has the rows of DATA in their order. Of a model that was fitted with --missing drop, a row
     in which a value is missing has no prediction; with --missing mean the mean is put in.
     """
-    with _one_sentence():
+    with one_sentence():
         from cfgd.fit.console import show_predict
 
         code = show_predict(Console(), model, data, out)

@@ -4,6 +4,10 @@ The objective is f(x) = x'Ax/2 + b'x with a symmetric A, and D = diag(A). For le
 A = X'X and b = -X'y. Nothing here imports the solver: a bound must not depend on the code
 that it judges. The paper's theorems are counted in order of appearance: Theorem 3 is
 thm:fLSQ (non-adaptive), 4 is thm:adapt-terminal and 5 is thm:adapt-order.
+
+>>> from cfgd import theory
+>>> print(theory.tikhonov_solution([[2.0, 0.0], [0.0, 4.0]], [-2.0, -8.0], [0.0, 0.0], 1.0))
+[0.5 1. ]
 """
 
 from __future__ import annotations
@@ -257,7 +261,12 @@ def adaptive_order_bound(
 
 
 class BestConstants(NamedTuple):
-    """What `best_constants` returns."""
+    """What `best_constants` returns.
+
+    >>> gamma, eta, rate = best_constants([1.0, 9.0])
+    >>> print(gamma, eta, rate)
+    -1.0 0.25 0.5
+    """
 
     gamma: float
     eta: float

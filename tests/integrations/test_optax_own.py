@@ -40,6 +40,7 @@ def test_they_are_on_ours():
     assert len(cases) == len(LIST) * 2 * 2
 
 
+@pytest.mark.slow
 def test_shardings_stay():
     folder = Path(__file__).parent
     done = subprocess.run(

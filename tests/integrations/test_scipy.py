@@ -23,11 +23,13 @@ class MaximumEntropy:
     solution = np.array([0.0, -0.524869316, 0.487525860])
 
     def func(self, x):
-        return np.log(np.sum(np.exp(self.F @ x))) - self.K @ x
+        with np.errstate(divide="ignore"):  # f is constant along x_0, and may be looked at far off
+            return np.log(np.sum(np.exp(self.F @ x))) - self.K @ x
 
     def grad(self, x):
         weight = np.exp(self.F @ x)
-        return weight / weight.sum() @ self.F - self.K
+        with np.errstate(invalid="ignore"):
+            return weight / weight.sum() @ self.F - self.K
 
 
 ENTROPY = MaximumEntropy()

@@ -66,6 +66,7 @@ def test_random_claims_about_the_best_gamma_hold_on_the_papers_iterations() -> N
     assert errors[:, -1].argmin() == random_data.BEST or errors[:, -1].min() <= random_data.MACHINE
 
 
+@pytest.mark.slow
 def test_a_short_run_is_not_held_against_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_data, "LAGS", (1, 2))  # two to compile instead of four
     experiment = EXPERIMENTS["random"]

@@ -245,6 +245,7 @@ def test_an_unwritable_folder_is_found_before_the_run(tmp_path: Path) -> None:
     assert calls == []
 
 
+@pytest.mark.slow
 def test_the_stand_in_is_labelled(tmp_path: Path) -> None:
     setting = Setting("tiny", gas=gas.surrogate("there is no network"))
     result = reproduce([EXPERIMENTS["uci"]], setting, tmp_path)

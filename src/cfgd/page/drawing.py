@@ -114,10 +114,14 @@ def contours(
 
 def render(name: str, panels: Panels, data: Mapping[str, Any]) -> tuple[list[list[str]], bytes]:
     """The panels as rows of SVG texts, and all of them in one PNG."""
+    return svgs(name, panels, data), png(panels, data)
+
+
+def png(panels: Panels, data: Mapping[str, Any], dpi: int = 130) -> bytes:
+    """All panels in one PNG."""
     plt = _pyplot()
     with plt.rc_context(STYLE):
-        png = _png(plt, panels, data)
-    return svgs(name, panels, data), png
+        return _png(plt, panels, data, dpi)
 
 
 def svgs(name: str, panels: Panels, data: Mapping[str, Any]) -> list[list[str]]:
@@ -139,7 +143,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _png(plt: Any, panels: Panels, data: Mapping[str, Any]) -> bytes:
+def _png(plt: Any, panels: Panels, data: Mapping[str, Any], dpi: int) -> bytes:
     widest = max(len(row) for row in panels)
     size = (PANEL[0] * widest, (PANEL[1] + 0.2) * len(panels))
     figure = plt.figure(figsize=size)
@@ -148,7 +152,7 @@ def _png(plt: Any, panels: Panels, data: Mapping[str, Any]) -> bytes:
             panel.draw(axis, data)
             axis.set_title(panel.title)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
+    figure.savefig(buffer, format="png", dpi=dpi)
     plt.close(figure)
     return buffer.getvalue()
 

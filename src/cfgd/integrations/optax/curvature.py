@@ -49,6 +49,13 @@ class Given(Curvature):
 
     Nothing is asked of `update`. With a number D and the step eta the direction is heavy ball, with
     the momentum -eta gamma D.
+
+    >>> import jax.numpy as jnp
+    >>> from cfgd.integrations.optax import Given, scale_by_caputo
+    >>> caputo, p = scale_by_caputo(gamma=-0.5, curvature=Given(2.0)), jnp.zeros(2)
+    >>> _, state = caputo.update(jnp.ones(2), caputo.init(p), p)
+    >>> print(caputo.update(jnp.ones(2), state, p + 0.1)[0])  # 1 - 0.5 * 2 * 0.1
+    [0.9 0.9]
     """
 
     diagonal: Any
@@ -138,7 +145,19 @@ class Measured(Curvature):
 
 @dataclasses.dataclass(frozen=True)
 class Hutchinson(Measured):
-    """D = E[v * Hv] for the Hessian H of `value_fn`, the loss of the batch. See `Measured`."""
+    """D = E[v * Hv] for the Hessian H of `value_fn`, the loss of the batch.
+
+    A measurement every `every`-th step, of `probes` vectors v of random signs that follow from
+    `seed`; D is their running mean, in which what is older counts for less by `decay`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from cfgd.integrations.optax import Hutchinson, scale_by_caputo
+    >>> loss = lambda p: jnp.sum(p**4)
+    >>> caputo, p = scale_by_caputo(curvature=Hutchinson(every=5)), jnp.array([1.0, 2.0])
+    >>> updates, _ = caputo.update(jax.grad(loss)(p), caputo.init(p), p, value_fn=loss)
+    >>> print(updates)
+    [ 4. 32.]
+    """
 
     def product(self, batch: Batch) -> diagonal.Product:
         return diagonal.hessian(batch.value, batch.x)
@@ -149,7 +168,16 @@ class GaussNewton(Measured):
     """The same for Gauss-Newton's matrix J' L'' J of a loss L of a model with the Jacobian J.
 
     `update` is given `model_fn`, the predictions of the batch as a function of the parameters, and
-    `loss_fn`, the loss as a function of the predictions. See `Measured`.
+    `loss_fn`, the loss as a function of the predictions; the fields are those of `Hutchinson`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from cfgd.integrations.optax import GaussNewton, scale_by_caputo
+    >>> model, loss = lambda p: p**2, lambda z: jnp.sum((z - 1) ** 2)
+    >>> caputo, p = scale_by_caputo(gamma=-0.5, curvature=GaussNewton()), jnp.array([1.0, 2.0])
+    >>> g = jax.grad(lambda p: loss(model(p)))(p)
+    >>> updates, _ = caputo.update(g, caputo.init(p), p, model_fn=model, loss_fn=loss)
+    >>> print(updates)
+    [ 0. 24.]
     """
 
     def product(self, batch: Batch) -> diagonal.Product:
@@ -158,7 +186,16 @@ class GaussNewton(Measured):
 
 @dataclasses.dataclass(frozen=True)
 class Exact(Hutchinson):
-    """The diagonal of the Hessian itself, at every step and without a mean: for small models."""
+    """The diagonal of the Hessian itself, at every step and without a mean: for small models.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from cfgd.integrations.optax import Exact, scale_by_caputo
+    >>> loss = lambda p: jnp.sum(p**4)
+    >>> caputo, p = scale_by_caputo(gamma=-0.5, curvature=Exact()), jnp.array([1.0, 2.0])
+    >>> updates, _ = caputo.update(jax.grad(loss)(p), caputo.init(p), p, value_fn=loss)
+    >>> print(updates)
+    [ 4. 32.]
+    """
 
     every: int = 1
     decay: float = 0.0
@@ -174,6 +211,14 @@ class Quadrature(Curvature):
     (1 - alpha)/(2 - alpha), as `cfgd.fractional_gradient` has it: about nodes * d gradients, so for
     small models. `update` is given `value_fn`; the gradient that it is given says which parameters
     move, and is not used otherwise.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from cfgd.integrations.optax import Quadrature, scale_by_caputo
+    >>> loss = lambda p: jnp.sum(p**4)
+    >>> caputo, p = scale_by_caputo(curvature=Quadrature(nodes=3)), jnp.array([1.0, 2.0])
+    >>> updates, _ = caputo.update(jax.grad(loss)(p), caputo.init(p), p, value_fn=loss)
+    >>> print(updates)
+    [ 4. 32.]
     """
 
     alpha: float = 0.5

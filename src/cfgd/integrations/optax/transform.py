@@ -21,7 +21,14 @@ ONE = np.int64(1)
 
 
 class CaputoState(NamedTuple):
-    """k, the points (x_{k - lag}, ..., x_{k - 1}), and the diagonal D: lag + 1 copies at most."""
+    """k, the points (x_{k - lag}, ..., x_{k - 1}), and the diagonal D: lag + 1 copies at most.
+
+    >>> import jax.numpy as jnp
+    >>> from cfgd.integrations.optax import scale_by_caputo
+    >>> state = scale_by_caputo(lag=2).init(jnp.zeros(3))
+    >>> print(state.count, len(state.past))
+    0 2
+    """
 
     count: Any
     past: tuple[Any, ...]

@@ -34,6 +34,11 @@ def auto(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
     problems half of the iterations or fewer; where the Hessian is singular at the minimum and f
     zero there, as for Powell's function, it runs on to `maxiter`. `hessp` is not used, and a
     warning says so: a Hessian made of products took more calls in all on those problems.
+
+    >>> from scipy.optimize import minimize, rosen, rosen_der
+    >>> from cfgd.integrations.scipy import auto
+    >>> print(minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto).x.round(6))
+    [1. 1.]
     """
 
     def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
@@ -50,6 +55,14 @@ def adaptive_terminal(fun: Callable[..., Any], x0: Any, **given: Any) -> Optimiz
     Options: `alpha`, `gamma`, `lag`, and those of `auto`. On the local model, whose curvatures are
     those of `hess`, or of a product `hessp` for each coordinate, or else differences of gradients:
     three for each coordinate in every iteration.
+
+    >>> import numpy as np
+    >>> from scipy.optimize import minimize
+    >>> from cfgd.integrations.scipy import adaptive_terminal
+    >>> f, g = lambda x: 10 * x[0] ** 2 + x[1] ** 2, lambda x: x * [20.0, 2.0]
+    >>> found = minimize(f, [1.0, -10.0], jac=g, method=adaptive_terminal, options={"gamma": -0.25})
+    >>> print(found.success, np.abs(found.x).max() < 1e-6)
+    True True
     """
 
     def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
@@ -64,6 +77,15 @@ def adaptive_order(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeRe
 
     Options: `stages`, a list of `cfgd.Stage`, `terminal` (default x0), and those of `auto`;
     curvatures as of `adaptive_terminal`.
+
+    >>> import cfgd, numpy as np
+    >>> from scipy.optimize import minimize
+    >>> from cfgd.integrations.scipy import adaptive_order
+    >>> f, g = lambda x: 10 * x[0] ** 2 + x[1] ** 2, lambda x: x * [20.0, 2.0]
+    >>> stages = {"stages": [cfgd.Stage(10, gamma=1.0), cfgd.Stage(100, gamma=0.0)]}
+    >>> found = minimize(f, [1.0, -10.0], jac=g, method=adaptive_order, options=stages)
+    >>> print(found.success, np.abs(found.x).max() < 1e-6)
+    True True
     """
 
     def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:

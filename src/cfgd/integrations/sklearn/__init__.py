@@ -1,4 +1,11 @@
-"""scikit-learn estimators whose fits are cfgd's: change one import."""
+"""scikit-learn estimators whose fits are cfgd's: change one import.
+
+>>> from sklearn.datasets import load_iris
+>>> from cfgd.integrations.sklearn import CaputoClassifier
+>>> X, y = load_iris(return_X_y=True)
+>>> print(round(CaputoClassifier().fit(X, y).score(X, y), 2))
+0.97
+"""
 
 from cfgd.integrations.extras import needed
 

@@ -1,0 +1,68 @@
+"""A public name in the text, written as code, leads to its entry in the reference."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from importlib.util import find_spec
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+
+import cfgd
+
+INTEGRATIONS = ("scipy", "sklearn", "optax", "torch")
+
+
+def names() -> dict[str, str]:
+    """What may stand in the text, and the entry that is meant."""
+    found: dict[str, str] = {}
+    for name in cfgd.__all__:
+        if not inspect.ismodule(getattr(cfgd, name)):
+            found[name] = found[f"cfgd.{name}"] = f"cfgd.{name}"
+    for name, each in vars(cfgd.theory).items():
+        if getattr(each, "__module__", "") == "cfgd.theory" and not name.startswith("_"):
+            found[f"theory.{name}"] = found[f"cfgd.theory.{name}"] = f"cfgd.theory.{name}"
+    for integration in INTEGRATIONS:
+        if integration == "torch" and find_spec("torch") is None:
+            continue
+        module = importlib.import_module(f"cfgd.integrations.{integration}")
+        for name in module.__all__:
+            full = f"{module.__name__}.{name}"
+            found[full] = full
+            if name.startswith(("Caputo", "CF", "cfadam", "scale_by", "Hutchinson")):
+                found.setdefault(name, full)  # others are words of their own elsewhere
+    return found
+
+
+def link(app: Any, doctree: nodes.document) -> None:
+    entries = names()
+    for literal in list(doctree.findall(nodes.literal)):
+        called = re.fullmatch(r"([\w.]+)(\(.*\))?", literal.astext())
+        target = entries.get(called[1]) if called else None
+        above = (nodes.reference, addnodes.pending_xref, nodes.title, addnodes.desc_signature)
+        if target is None or any(isinstance(node, above) for node in ancestors(literal)):
+            continue
+        reference = addnodes.pending_xref(
+            "",
+            literal.deepcopy(),
+            refdomain="py",
+            reftype="obj",
+            reftarget=target,
+            refexplicit=True,
+            refdoc=app.env.docname,
+        )
+        literal.replace_self(reference)
+
+
+def ancestors(node: nodes.Node) -> Any:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("doctree-read", link)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,31 @@
+"""Raw columns beside standardised ones: what a method with a step of its own makes of them."""
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+import cfgd
+from cfgd.page.drawing import Panel, decades, line
+
+
+def data():
+    X, y = load_breast_cancer(return_X_y=True)
+    Z = (X - X.mean(0)) / X.std(0)
+    runs = {}
+    for name, columns in (("raw", X), ("standardised", Z)):
+        f = cfgd.LinearModel(columns, y, "logistic", l2=1.0, intercept=True)
+        for method, model in (("Tikhonov", None), ("span", "span")):
+            run = cfgd.minimize(f, np.zeros(31), cfgd.Auto(model), max_iterations=400)
+            runs[f"{name}, {method}"] = run.history["value"] - run.value
+    return runs
+
+
+def values(axis, runs):
+    looks = (("blue", "-"), ("blue", "--"), ("green", "-"), ("green", "--"))
+    for (name, above), (colour, style) in zip(runs.items(), looks, strict=True):
+        k = np.arange(1, len(above) + 1)
+        line(axis, k, np.maximum(above, 1e-12), colour, linestyle=style, label=name)
+    axis.set_xscale("log")
+    decades(axis, "value above the least")
+
+
+PANELS = [[Panel("Auto on breast cancer data, as they are and standardised", values)]]

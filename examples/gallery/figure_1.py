@@ -1,0 +1,50 @@
+"""Four iterations against eighty: figure 1 of the paper, and what it rests on
+
+The function 10x² + y² is a valley, ten times as steep across as along. Gradient descent with the
+best step on every line zigzags down it; the adaptive terminal, whose memory starts at the point
+before (gamma = -1), is at the bottom after four iterations. The right panel shows what the paper
+does not say: four is a gift of its starting pair, for which x₀'Ax₋₁ = 0. Other past points take
+12, 24 and 47 iterations, which is still fewer than gradient descent takes. `Auto` measures every
+coordinate by its own curvature: this valley is round to it, and one iteration is enough.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import cfgd
+
+BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#c9ced6"
+plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
+
+f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+x0 = np.array([1.0, -10.0])
+path = {"x": lambda x: x}
+
+methods = {"gradient descent": (cfgd.GradientDescent(), ORANGE, "-o")}
+for past, line in {(-1, -1): "-s", (-1, -1.01): "--", (-2, -1): "-.", (0.3, -0.7): ":"}.items():
+    method = cfgd.AdaptiveTerminal(gamma=-1.0, past=[past])
+    methods[f"adaptive terminal, past {past}"] = method, BLUE, line
+methods["Auto"] = cfgd.Auto(), GREEN, "-D"
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+x, y = np.meshgrid(np.linspace(-1.9, 1.6, 200), np.linspace(-11.4, 3, 200))
+left.contour(x, y, 10 * x**2 + y**2, [1, 5, 15, 35, 65, 110], colors=GREY, linewidths=1)
+for name, (method, colour, line) in methods.items():
+    run = cfgd.minimize(f, x0, method, tolerance=1e-10, record=path).history
+    below = np.flatnonzero(run["value"] < 1e-12)
+    print(f"{name:36} value below 1e-12 after {below[0]} iterations")
+    if name in ("gradient descent", "adaptive terminal, past (-1, -1)"):
+        left.plot(*run["x"].T, line, color=colour, markersize=4.5, label=name)
+    heights = np.maximum(run["value"], 1e-20)  # zero has no place on this axis
+    right.semilogy(heights, line[:-1] if line[-1] in "osD" else line, color=colour, label=name)
+left.plot(0, 0, "k+", markersize=14)
+left.annotate("start (1, -10)", x0, (8, -8), textcoords="offset points", ha="right", va="top")
+left.set(xlabel="x", ylabel="y", title="10x² + y²: the paper's start")
+left.legend(loc="upper left")
+right.set(xlabel="iteration", ylabel="value", xlim=(-2, 90), ylim=(1e-12, 1e3))
+right.set_title("The same, from other past points")
+right.legend(fontsize=8.5, loc="upper right")
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)

@@ -1,0 +1,149 @@
+"""What builds the site, part by part; and, slowly, the whole of it in a browser."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from blocks import DOCS, ROOT
+
+from browser import command
+
+pytest.importorskip("sphinx", reason="the site needs cfgd[docs]")
+sys.path.insert(0, str(DOCS))
+
+from extensions import gallery, links
+from extensions.mathml import mathml
+from sphinx.errors import ExtensionError
+
+EXAMPLE = '''"""A line.
+
+What it shows.
+"""
+
+import sys
+from pathlib import Path
+
+print("drawn", 1 + 1)
+Path(sys.argv[1]).write_bytes(b"a picture")
+'''
+
+
+def script(folder, text=EXAMPLE, name="line.py"):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_gallery_has_a_page_for_each_script(tmp_path, count):
+    scripts = [script(tmp_path / "examples", name=f"line{i}.py") for i in range(count)]
+    gallery.write(scripts, tmp_path / "pages", tmp_path / "kept")
+    page = (tmp_path / "pages" / "line0.md").read_text()
+    assert page.startswith("# A line\n\nWhat it shows.")
+    assert "![A line](line0.png)" in page
+    assert "drawn 2" in page
+    assert "{literalinclude} ../examples/line0.py" in page
+    assert (tmp_path / "pages" / "line0.png").read_bytes() == b"a picture"
+    index = (tmp_path / "pages" / "index.md").read_text()
+    assert index.count("{container} thumbnail\n") == count
+
+
+def test_a_script_is_run_once(tmp_path):
+    one = script(tmp_path / "examples")
+    first = gallery.run(one, tmp_path / "kept")
+    (first.folder / gallery.PRINTED).write_text("from before")
+    assert gallery.run(one, tmp_path / "kept").printed == "from before"
+    script(tmp_path / "examples", EXAMPLE.replace("1 + 1", "2 + 2"))
+    assert gallery.run(one, tmp_path / "kept").printed == "drawn 4\n"
+
+
+BAD = {
+    "without a title": ("print(1)", "must begin with a docstring"),
+    "that fails": ('"""A line."""\n1 / 0', "ZeroDivisionError"),
+    "that draws nothing": ('"""A line."""\n', "must save a figure"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
+def test_a_script_that_cannot_be_shown_ends_the_build(tmp_path, text, message):
+    with pytest.raises(ExtensionError, match=message):
+        gallery.run(script(tmp_path / "examples", text), tmp_path / "kept")
+
+
+def test_formulas_are_mathml():
+    formula = mathml(r"\gamma = \beta - \frac{1-\alpha}{2-\alpha}", display="block")
+    assert formula.startswith("<math")
+    assert "<mfrac>" in formula
+    assert 'display="block"' in formula
+
+
+FAULTS = {
+    '<a href="b.html">': "leads nowhere",
+    '<a href="a.html#nowhere">': "no such anchor",
+    '<img src="nowhere.png">': "leads nowhere",
+    '<script src="https://example.org/a.js">': "asked of the network",
+    '<link href="//example.org/a.css">': "asked of the network",
+}
+
+
+@pytest.mark.parametrize(("html", "message"), FAULTS.items(), ids=FAULTS)
+def test_a_site_with_a_fault_is_found_out(tmp_path, html, message):
+    (tmp_path / "a.html").write_text(f'<p id="here">{html}<a href="https://arxiv.org">', "utf-8")
+    (found,) = [fault for fault in links.faults(tmp_path) if message in fault]
+    assert found.startswith("a.html: ")
+
+
+def test_a_style_that_asks_the_network_is_found_out(tmp_path):
+    (tmp_path / "a.css").write_text("@import 'https://example.org/font.css';", "utf-8")
+    (found,) = links.faults(tmp_path)
+    assert "asked of the network" in found
+
+
+def test_a_site_without_fault(tmp_path):
+    html = '<p id="here"><a href="a.html#here"><a href="#here"><a href="https://arxiv.org">'
+    (tmp_path / "a.html").write_text(html, "utf-8")
+    assert not list(links.faults(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """All of it, with a gallery, from a copy: as `make docs` does it."""
+    folder = tmp_path_factory.mktemp("site")
+    copied = ("docs", "src", "examples", "README.md", "CHANGELOG.md", "CITATION.cff")
+    for name in copied:
+        path = ROOT / name
+        copy = shutil.copytree if path.is_dir() else shutil.copy
+        copy(path, folder / name)
+    if not (folder / "examples" / "gallery").exists():
+        picture = f"open({str(DOCS / 'trajectories.png')!r}, 'rb').read()"
+        script(folder / "examples" / "gallery", EXAMPLE.replace('b"a picture"', picture))
+    build = [sys.executable, "-m", "sphinx", "-E", "-a", "-q", "-n", "-W", "docs", "build/site"]
+    env = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    done = subprocess.run(build, capture_output=True, text=True, cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    return folder / "build" / "site"
+
+
+@pytest.mark.slow
+def test_the_site_is_whole(site):
+    assert not list(links.faults(site))
+    assert (site / "gallery" / "index.html").exists()
+    assert "<math" in (site / "how" / "formula.html").read_text(encoding="utf-8")
+    assert (site / "how" / "formula.html").read_text(encoding="utf-8").count("<svg") >= 2
+    for page in site.rglob("*.html"):
+        assert not re.search(r'src="[^"]*mathjax', page.read_text(encoding="utf-8").lower()), page
+
+
+@pytest.mark.slow
+def test_search_finds_from_disk(site, tmp_path):
+    browse = command(site / "search.html", tmp_path)
+    browse[-1] += "?q=terminal"
+    wait = "--virtual-time-budget=8000"
+    done = subprocess.run(
+        [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=120
+    )
+    assert re.search(r"found (\d\d+|[2-9]) page", done.stdout), done.stdout[-2000:]
+    assert "how/versions.html" in done.stdout
