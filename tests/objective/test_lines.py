@@ -3,11 +3,13 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 
 import cfgd
 from cfgd.objective import Line
+from cfgd.objective.activation import series, tanh
 from objectives import CASES, all_close, arguments, close, in_float64
 
 
@@ -80,6 +82,38 @@ def test_layers_of_a_network_have_one_step_each():
     got = in_float64(values, x, d, inside, outside)
     steps = np.where(np.arange(12) < NETWORK.hidden, inside[:, None], outside[:, None])
     close(got, np.array([NETWORK.value(x - step * d) for step in steps]), 1e-13)
+
+
+# along a line, steps of both signs that move the units' inputs by less and by more than 1/64
+STEPS = np.array([0.3, -1e-3, 0.1, 0.02, 5e-3, -0.06, 0.0, 1e-6, 1e-2, -2e-2, 1.0, 7e-3])
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "a batch"])
+def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, batched):
+    """Those of short steps come from a Taylor series, of which they are to show nothing."""
+    network = cfgd.ShallowNetwork(Z, Y, 4, activation)
+    x, d = np.stack([network.init(4), network.init(5)]), np.cos(np.arange(24.0)).reshape(2, 12)
+    outside = np.sin(np.arange(12.0))
+
+    def values(x, d):
+        return network.line(network.at(x), d).layer_values(jnp.asarray(STEPS), jnp.asarray(outside))
+
+    got = in_float64(
+        jax.jit(jax.vmap(values) if batched else values), *((x, d) if batched else (x[0], d[0]))
+    )
+    for k, own in enumerate(got if batched else got[None]):
+        moved = np.where(np.arange(12) < network.hidden, STEPS[:, None], outside[:, None])
+        want = [network.value(x[k] - step * d[k]) for step in moved]
+        np.testing.assert_allclose(own, want, rtol=3e-15)
+
+
+def test_the_series_of_tanh_is_taylor_s():
+    for u in (-2.5, -0.3, 0.0, 1e-3, 0.9, 4.0):
+        phi, slope, _ = tanh(np.array([u]))
+        got = np.ravel(series(tanh, phi, slope))
+        want = [float(part) for part in mpmath.taylor(mpmath.tanh, u, 8)]
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("curvature", ["exact", "gauss_newton"])

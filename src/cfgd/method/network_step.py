@@ -11,7 +11,7 @@ from cfgd.algebra import inner
 from cfgd.method.step import Chosen, StepRule, candidates, least, no_descent
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Line, Point
-from cfgd.objective.network import NetworkLine
+from cfgd.objective.network_line import NetworkLine
 from cfgd.types import Flag, Scalar, Vector
 
 

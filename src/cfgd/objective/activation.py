@@ -41,6 +41,28 @@ def sin(u: Data) -> Answer:
     return phi, space(u).cos(u), -phi
 
 
+def series(activation: Activation, phi: Data, slope: Data) -> list[Any] | None:
+    """phi^(k)(u) / k! for k = 0 to 8 from phi(u) and phi'(u), where that costs little: for tanh.
+
+    Each follows from the one before by phi' = 1 - phi^2. They are written out, since a compiler
+    would compute a recurrence anew for each of its terms.
+    """
+    if activation is not tanh:
+        return None
+    p = phi * phi
+    return [
+        phi,
+        slope,
+        -phi * slope,
+        (p - 1 / 3) * slope,
+        -phi * (p - 2 / 3) * slope,
+        ((p - 1) * p + 2 / 15) * slope,
+        -phi * ((p - 4 / 3) * p + 17 / 45) * slope,
+        (((p - 5 / 3) * p + 11 / 15) * p - 17 / 315) * slope,
+        -phi * (((p - 2) * p + 6 / 5) * p - 62 / 315) * slope,
+    ]
+
+
 class Custom:
     """Any JAX function of one number; equal functions are one trace."""
 

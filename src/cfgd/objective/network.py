@@ -15,12 +15,13 @@ from cfgd.algebra import inner
 from cfgd.either import Unbound, made, on_host, space
 from cfgd.objective.activation import Activation, Custom, activation_of
 from cfgd.objective.base import CHUNK_NUMBERS, Objective
-from cfgd.objective.line import Costs, Line, Point, slope_along
+from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.model import Model
+from cfgd.objective.network_line import NetworkLine
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd.spread import in_its_precision, is_by_rows, is_spread, shards
-from cfgd.types import Column, Data, Etas, Heights, Rows, Samples, Scalar, Vector, Vectors
+from cfgd.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
 
 # phi'^2 that a unit is taken to have at least, where steps are damped
 SATURATED = 1e-3
@@ -41,49 +42,6 @@ class Seen(NamedTuple):
     phi: Rows
     slope: Rows
     misfit: Samples
-
-
-class NetworkLine(Line):
-    """Along the line the units' inputs change by eta z d: linear, unlike what comes out of them."""
-
-    change: Float[Array, "m n"]  # of what goes into the units, for eta = -1
-
-    @property
-    def costs(self) -> Costs:
-        return Costs(curvature=0.5)
-
-    def curvature(self) -> Scalar:
-        f, seen = self.objective, self.point.carried
-        (_, output), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
-        _, _, curvature = f.activation(seen.inside)
-        change = seen.slope * self.change
-        first = change @ output + seen.phi @ out_d
-        second = (curvature * self.change * self.change) @ output + 2 * (change @ out_d)
-        return inner(first, first) + inner(seen.misfit, second)
-
-    def output_curvature(self) -> Scalar:
-        """d'Hd of the output layer alone, in which f is quadratic."""
-        change = self.point.carried.phi @ self.d[self.objective.hidden :]
-        return inner(change, change)
-
-    def values(self, etas: Etas) -> Heights:
-        return super().values(etas) if etas.ndim != 1 else self.layer_values(etas, etas)
-
-    def layer_values(
-        self, hidden: Float[Array, " n"], output: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
-        """f with a step of one length in the hidden layer, and of one in the output layer."""
-        f = self.objective
-        (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
-
-        def value(etas: tuple[Scalar, Scalar]) -> Scalar:
-            inside, out = etas
-            phi, _, _ = f.activation(self.point.carried.inside - inside * self.change)
-            misfit = phi @ (weights - out * out_d) - f.y
-            return inner(misfit, misfit) / 2
-
-        size = max(1, min(len(hidden), CHUNK_NUMBERS // self.change.size))
-        return jax.lax.map(value, (hidden, output), batch_size=size)
 
 
 class ShallowNetwork(Objective):

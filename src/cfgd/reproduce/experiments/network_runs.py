@@ -45,7 +45,7 @@ class Run:
     @property
     def work(self) -> float:
         """Of an iteration: the search is the same for all, and each node adds its part."""
-        return 0.6 if self.how == "descent" else 0.6 + 0.04 * self.nodes
+        return 0.23 if self.how == "descent" else 0.23 + 0.046 * self.nodes
 
     def method(self) -> Any:
         step = cfgd.NetworkStep()
