@@ -3,6 +3,7 @@
 import ast
 import os
 import runpy
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,35 @@ def test_an_example(name, capsys):
         pytest.importorskip(module, reason=f"{module} is not installed: pip install '{extra}'")
     runpy.run_path(str(FOLDER / name))
     assert SAYS[name] in capsys.readouterr().out
+
+
+def slurm(index, port):
+    """What srun tells a process of two on this machine; JAX takes the port from the job."""
+    first = 2**16 - 2**12
+    of = {"JOB_ID": port - first, "STEP_NODELIST": "localhost", "NTASKS": 2, "STEP_NUM_NODES": 1}
+    return {
+        f"SLURM_{name}": str(value)
+        for name, value in (of | dict.fromkeys(("PROCID", "LOCALID"), index)).items()
+    }
+
+
+@pytest.mark.slow
+def test_the_script_for_several_processes_runs_unchanged_under_slurm():
+    for port in range(2**16 - 2**12, 2**16):
+        with socket.socket() as one:
+            if one.connect_ex(("localhost", port)) != 0:
+                break  # nobody listens there
+    command = [sys.executable, str(FOLDER / "several_processes.py")]
+    both = [
+        subprocess.Popen(
+            command, env=os.environ | slurm(i, port), stdout=subprocess.PIPE, text=True
+        )
+        for i in range(2)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert "2 processes, 5 iterations, converged" in said[0]
+    assert "iterations" not in said[1]
 
 
 @pytest.mark.parametrize("name", PROMISES)

@@ -62,6 +62,15 @@ def beside(X: Any, array: Any) -> Any:
     )
 
 
+def placed_as(other: Any, array: np.ndarray) -> Any:
+    """An array that every process has, spread as another one is."""
+    if not is_spread(other):
+        return array
+    return jax.make_array_from_callback(
+        array.shape, other.sharding, lambda place: np.ascontiguousarray(array[place])
+    )
+
+
 def ones_beside(X: Any, m: int, dtype: Any) -> Any:
     """A one for each of the m rows of X; no process makes those of all."""
     one = np.ones((), dtype)

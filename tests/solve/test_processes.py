@@ -144,8 +144,7 @@ def test_a_checkpoint_is_written_by_the_first_and_read_for_all(two):
     for of in two[1]:
         whole, resumed = of["checkpoint"]
         assert resumed["iterations"] == whole["iterations"] == [40]
-        np.testing.assert_allclose(resumed["x"], whole["x"], 1e-13)
-        np.testing.assert_allclose(resumed["history"], whole["history"], 1e-13)
+        assert resumed == whole  # to the last bit: what a point carries is in the file
         assert of["files"] == ["run.npz", "run.npz.before"]
 
 

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -38,7 +37,7 @@ from cfgd.solve.options import Options
 from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
-from cfgd.spread import fetched, has_spread, is_spread
+from cfgd.spread import fetched
 
 FORMAT = "cfgd checkpoint 1"
 # times that a checkpoint takes, for each of which the run goes on for as long: under one percent
@@ -67,8 +66,6 @@ class Checkpoint:
     ) -> None:
         assert options.checkpoint is not None
         self.together = together
-        # what a point carries of data that is spread has as many rows, and is computed anew
-        self.by_rows = has_spread(problem.objective) and not is_spread(problem.start)
         self.path, self.every = options.checkpoint, options.checkpoint_every
         self.owner, self.written = options.owner, time.perf_counter()
         self.cost = 0.0  # seconds that the last one took
@@ -120,8 +117,7 @@ class Checkpoint:
         """Of several processes the first one writes; all of them are called."""
         began = time.perf_counter()
         arrays: list[np.ndarray] = []
-        if self.by_rows:
-            carry = eqx.tree_at(lambda c: c.state.point.carried, carry, None, is_leaf=_is_none)
+        # what a point carries of rows that are spread comes along: a number or a few for each row
         if not self.together.alone:
             carry = fetched(carry)
         if not self.together.is_first:
@@ -147,10 +143,6 @@ class Checkpoint:
                 _check.fail(
                     self.owner, "checkpoint", "be a file of this very run, or a new one", got
                 )
-
-
-def _is_none(part: Any) -> bool:
-    return part is None
 
 
 def _seen(walk: Inside | Outside, problem: Problem, x: np.ndarray) -> tuple[Any, ...]:

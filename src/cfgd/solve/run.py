@@ -36,7 +36,7 @@ from cfgd.solve.program import bind
 from cfgd.solve.progress import Progress
 from cfgd.solve.solution import Solution
 from cfgd.solve.uncertainty import Information
-from cfgd.spread import beside, fetched, has_spread
+from cfgd.spread import beside, fetched, has_spread, placed_as
 from cfgd.status import STATUSES, Status
 from cfgd.structure import like
 
@@ -151,10 +151,13 @@ class Run:
         assert kept.carry is not None
         problem, carry = self.problem, kept.carry
         self.walk = Inside(problem.loop, self.objective, problem.method)
-        if has_spread(self.objective) and carry.state.point.carried is None:
-            point = bind(look, problem.loop, self.objective)(carry.state.point.x)
-            state = replaced(carry.state, point=replaced(carry.state.point, carried=point.carried))
-            carry = replaced(carry, state=state)
+        if has_spread(self.objective):
+            point = carry.state.point
+            there = bind(look, problem.loop, self.objective)(point.x).carried
+            carried = jax.tree.map(placed_as, there, point.carried)
+            carry = replaced(
+                carry, state=replaced(carry.state, point=replaced(point, carried=carried))
+            )
         return jax.tree.map(partial(beside, problem.start), carry)
 
     def _begin(self) -> tuple[Carry, Any, Goal]:
