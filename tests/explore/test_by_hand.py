@@ -298,6 +298,28 @@ def test_a_finger_drags(page):
     np.testing.assert_allclose(moved, [-30 * across, 30 * up], atol=1.01 * max(across, up))
 
 
+def test_two_fingers_zoom(page):
+    """What is under them stays under them."""
+    page.emulate("setTouchEmulationEnabled", enabled=True)
+    try:
+        box = page.js("return document.getElementById('map').getBoundingClientRect()")
+        view, x, y = page.state["view"], box["x"] + 20, box["y"] + 30
+        touch(page, "touchStart", (x, y), (x + 100, y))
+        for step in (10, 20, 40):
+            touch(page, "touchMove", (x, y + step), (x + 100 + 2.5 * step, y + step))
+        touch(page, "touchEnd")
+        page.settle()
+    finally:
+        page.emulate("setTouchEmulationEnabled", enabled=False)
+    left, right, low, high = page.state["view"]
+    across, up = (view[1] - view[0]) / box["width"], (view[3] - view[2]) / box["height"]
+    assert right - left == pytest.approx((view[1] - view[0]) / 2, rel=1e-4)
+    assert high - low == pytest.approx((view[3] - view[2]) / 2, rel=1e-4)
+    # the first finger stood 20 from the left, and went 40 down to 70 from above
+    assert left + 20 * across / 2 == pytest.approx(view[0] + 20 * across, abs=1e-3 * (right - left))
+    assert high - 70 * up / 2 == pytest.approx(view[3] - 30 * up, abs=1e-3 * (high - low))
+
+
 # ------------------------------------------------------------------ links
 
 

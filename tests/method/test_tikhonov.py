@@ -9,6 +9,7 @@ from scipy.optimize import least_squares
 import cfgd
 from cfgd import Status
 from cfgd.objective import model as model_file
+from cfgd.objective.design import Dense
 from nist import NIST, correct_digits, residuals
 from problems import few, identity, quick
 
@@ -75,6 +76,19 @@ def test_on_a_convex_loss_it_is_newtons_step():
     g = WIDE.T @ (0.5 - LABELS)
     np.testing.assert_allclose(ends.history["x"][1], -np.linalg.solve(H, g), rtol=1e-6)
     assert ends.iterations < 12
+
+
+def test_the_last_step_of_newton_is_made_by_the_matrix_that_judges(monkeypatch):
+    """Digits are doubled for a look; a matrix is made at each point but the last one."""
+    matrices, gram = [], Dense.gram
+    monkeypatch.setattr(Dense, "gram", lambda *of: matrices.append(1) or gram(*of))
+    f = cfgd.LinearModel(WIDE, LABELS, l2=0.1)
+    end = cfgd.minimize(f, np.zeros(5))
+    assert end.status is Status.converged
+    norms = end.history["gradient_norm"]
+    assert norms[-2] <= 1e-8 * norms[0]  # enough for the verdict
+    assert norms[-1] <= 1e-13 * norms[0]
+    assert len(matrices) == end.iterations
 
 
 @pytest.mark.parametrize("name", quick({name: name for name in NIST}, ["BoxBOD", "Thurber"]))

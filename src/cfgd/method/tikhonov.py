@@ -18,7 +18,7 @@ from cfgd.method.base import Info, Method, ending
 from cfgd.method.damped import system
 from cfgd.method.outcome import FIRST, Outcome, TikhonovState, stays
 from cfgd.method.trial import Start
-from cfgd.method.verdict import looked, promises_nothing
+from cfgd.method.verdict import Promise, looked, promised
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.types import Number, Scalar, Vector
@@ -135,14 +135,15 @@ def _walked(
     part = space(norm2).sqrt(norm2) / chosen(start.norm > 0, start.norm, 0 * norm2 + 1)
     model = system(objective, point, state.D, part)
     near = norm2 <= floor
-    quiet, settled = branch(
+    no = near & ~near
+    promise = branch(
         near | state.stuck,
-        lambda: promises_nothing(state, model, tolerance),
-        lambda: (near & ~near, near & ~near),
+        lambda: promised(objective, state, model, tolerance),
+        lambda: Promise(0 * point.x, no, no),
     )
     outcome = branch(
-        state.stuck | (near & settled),
-        lambda: looked(objective, state, point, model, quiet, tolerance),
+        state.stuck | (near & promise.settled),
+        lambda: looked(objective, state, point, model, promise, tolerance),
         lambda: tried(objective, state, point, model),
     )
     return model.D, outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cfgd.algebra import inner, size as size_of
-from cfgd.either import chosen, on_host, repeat
+from cfgd.algebra import eps_of, inner, size as size_of
+from cfgd.either import branch, chosen, on_host, repeat
 from cfgd.method.base import ending
 from cfgd.method.damped import System
 from cfgd.method.outcome import Outcome, TikhonovState, goes, stays
@@ -14,25 +14,53 @@ from cfgd.method.probe import directions, looked_around
 from cfgd.method.trial import Around
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
-from cfgd.types import Count, Flag, Number, Scalar
+from cfgd.types import Count, Flag, Number, Scalar, Vector
 
-# The power of the tolerance to which a promise must fall before the verdict is asked for: a step
-# more costs less than the verdict, and gives as many digits again.
+# The power of the tolerance to which a promise must fall before the Hessian is asked: a step more
+# costs less than its products, and gives as many digits again.
 FURTHER = 1.5
 # how often a step may be shortened
 MOST_TRIES = 40
 
 
-def promises_nothing(state: TikhonovState, model: System, tolerance: Number) -> tuple[Flag, Flag]:
-    """Whether the step without gamma promises no more than asked for, and than is easily had."""
+class Promise(NamedTuple):
+    """Of the step without gamma: whether it is no more than asked for, and than is easily had."""
+
+    p: Vector
+    quiet: Flag
+    settled: Flag
+
+
+def promised(
+    objective: Objective, state: TikhonovState, model: System, tolerance: Number
+) -> Promise:
     p = model.undamped()
     P = model.own()
     around = Around(None, state.point, state.start, P)  # type: ignore[arg-type]
     gain, length = inner(state.point.gradient, p) / 2, size_of(p, P)
-    quiet, settled = (
-        is_quiet(around, p, gain, length, each) for each in (tolerance, tolerance**FURTHER)
+    quiet = is_quiet(around, p, gain, length, tolerance)
+    if objective.model_is_exact:
+        return Promise(p, quiet, quiet)
+    return Promise(p, quiet, is_quiet(around, p, gain, length, tolerance**FURTHER))
+
+
+def _last_of_newton(
+    objective: Objective, state: TikhonovState, point: Point, model: System, promise: Promise
+) -> Outcome:
+    """The matrix has judged; the step that it promised is there, and doubles the digits."""
+    p, quiet = promise.p, promise.quiet
+    ends, gamma = ending(converged=quiet, stalled=~quiet), 0 * state.norm2
+
+    def is_better() -> Flag:
+        at, f = objective.at(point.x - p), point.value
+        same = at.value <= f + 8 * eps_of(f) * abs(f)  # what is left to gain is rounding
+        return same & (inner(at.gradient, at.gradient) < state.norm2 / 4)
+
+    return chosen(
+        branch(quiet, is_better, lambda: quiet),
+        goes(state, p, gamma, state.next_gamma, model.cost)._replace(ending=ends),
+        stays(state, model.cost + quiet, ends),
     )
-    return quiet, settled
 
 
 class Walk(NamedTuple):
@@ -46,15 +74,16 @@ def looked(
     state: TikhonovState,
     point: Point,
     model: System,
-    quiet: Flag,
+    promise: Promise,
     tolerance: Number,
 ) -> Outcome:
     """Whether the Hessian agrees that nothing is to gain; else a step of its own.
 
     Where that does not help and the model is `quiet`, what the Hessian promised is its rounding.
     """
+    quiet = promise.quiet
     if objective.model_is_exact:
-        return stays(state, model.cost, ending(converged=quiet, stalled=~quiet))
+        return _last_of_newton(objective, state, point, model, promise)
     around = looked_around(objective, point, state.start, model.own())
     sure, f, none = state.k >= 0, point.value, 0 * state.k
     plan = plan_of_probes(around, sure, tolerance)

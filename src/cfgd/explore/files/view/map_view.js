@@ -1,6 +1,8 @@
-// The part of the plane that the map shows: zoomed by wheel and buttons, moved by the mouse.
+// The part of the plane that the map shows: zoomed by wheel, buttons and two fingers, moved by the
+// mouse.
 
 const CLOSER = 0.8;
+const ENDS = ["touchend", "touchcancel"];
 
 export class MapView {
   constructor(map, view, change) {
@@ -14,6 +16,8 @@ export class MapView {
       this.zoom(Math.exp(Math.min(Math.max(event.deltaY, -200), 200) / 500), at);
     }, { passive: false });
     map.addEventListener("pointerdown", (event) => this.grab(event));
+    // one finger scrolls the page, two are the map's
+    map.addEventListener("touchstart", (event) => this.pinch(event), { passive: false });
   }
 
   // the point under a pixel of the map
@@ -54,6 +58,33 @@ export class MapView {
     this.map.addEventListener("lostpointercapture", drop, { once: true });
   }
 
+  // what was under the fingers' middle stays there, and grows as they part
+  pinch(event) {
+    if (event.targetTouches.length !== 2 || event.target.closest("button")) return;
+    event.preventDefault();
+    const [begin, first] = [this.view(), fingers(event)];
+    const follow = (now) => {
+      if (now.targetTouches.length !== 2) return;
+      now.preventDefault();
+      const last = fingers(now);
+      const factor = first.apart / Math.max(last.apart, 1);
+      const box = this.map.getBoundingClientRect();
+      const part = (of) => [(of.x - box.left) / box.width, 1 - (of.y - box.top) / box.height];
+      const [from, to] = [part(first), part(last)];
+      this.shown([0, 1].flatMap((j) => {
+        const [low, size] = [begin[2 * j], begin[2 * j + 1] - begin[2 * j]];
+        const edge = low + size * (from[j] - factor * to[j]);
+        return [edge, edge + factor * size];
+      }));
+    };
+    const drop = () => {
+      this.map.removeEventListener("touchmove", follow);
+      for (const end of ENDS) this.map.removeEventListener(end, drop);
+    };
+    this.map.addEventListener("touchmove", follow, { passive: false });
+    for (const end of ENDS) this.map.addEventListener(end, drop);
+  }
+
   // a view with all points in it, or the one that a known function comes with where it has them all
   fit(points, usual) {
     const inside = ([x, y], [x0, x1, y0, y1]) => x0 <= x && x <= x1 && y0 <= y && y <= y1;
@@ -70,5 +101,12 @@ export class MapView {
     this.shown(spans);
   }
 }
+
+// their middle, and how far they are from one another
+const fingers = ({ targetTouches: [a, b] }) => ({
+  x: (a.clientX + b.clientX) / 2,
+  y: (a.clientY + b.clientY) / 2,
+  apart: Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY),
+});
 
 const rounded = (view) => view.map((value) => Number(value.toPrecision(6)));
