@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
 import cfgd
+from cfgd.objective import one_pass
 from problems import few, quick
 
 RNG = np.random.default_rng(11)
@@ -71,6 +72,23 @@ CASES = [
     for name in MODELS
     for kind in FORMATS
 ]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_long_matrix_is_read_once_for_what_two_products_give(name, monkeypatch):
+    """Seven rows in a block, and a last one with fewer."""
+    f = MODELS[name](X).in_numpy()
+    x = np.random.default_rng(3).normal(size=f.dimension) * 0.4
+    monkeypatch.setattr(one_pass, "BLOCK_NUMBERS", 7 * f.X.shape[1])
+    want = f.at(x)
+    monkeypatch.setattr(one_pass, "LONG", 10)
+    got = f.at(x)
+    assert got.carried is not want.carried
+    for field in ("value", "gradient", "carried"):
+        np.testing.assert_allclose(getattr(got, field), getattr(want, field), rtol=1e-13)
+    assert not one_pass.is_long(f, f.X, jnp.asarray(x))
+    sparse = MODELS[name](FORMATS["sparse"](X)).in_numpy()
+    np.testing.assert_allclose(sparse.at(x).gradient, got.gradient, rtol=1e-12)
 
 
 @eqx.filter_jit

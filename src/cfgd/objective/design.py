@@ -16,7 +16,7 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd import _check, spread
-from cfgd.either import Plain, on_host, space
+from cfgd.either import Plain, made, on_host, space
 from cfgd.objective.samples import sum_of_parts
 from cfgd.precision import own_promotion
 from cfgd.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
@@ -72,6 +72,9 @@ class Dense(Plain, eqx.Module):
     @property
     def is_dense(self) -> bool:
         return True
+
+    def rows(self, here: slice) -> Dense:
+        return made(Dense, X=self.X[here], shards=1)
 
     def times(self, v: Data) -> Any:
         """X v. The vector on the left, so that a batch of them is one matrix product."""

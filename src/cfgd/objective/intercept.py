@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from cfgd.either import Plain, space
+from cfgd.either import Plain, made, space
 from cfgd.objective.design import Derivatives
 from cfgd.types import Data, DType, Matrix, Samples, Scalar, Vectors
 
@@ -28,6 +28,9 @@ class WithIntercept(Plain, eqx.Module):
     @property
     def is_dense(self) -> bool:
         return self.inner.is_dense
+
+    def rows(self, here: slice) -> WithIntercept:
+        return made(WithIntercept, inner=self.inner.rows(here))
 
     def times(self, v: Data) -> Any:
         return self.inner.times(v[:-1]) + v[-1]

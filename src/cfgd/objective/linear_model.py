@@ -25,6 +25,7 @@ from cfgd.objective.multinomial import (
     matrix_of_classes,
     slopes_by_class,
 )
+from cfgd.objective.one_pass import is_long, one_pass
 from cfgd.objective.prediction_line import PredictionLine
 from cfgd.objective.samples import idle, is_negative, penalties, targets, weights
 from cfgd.precision import numpy_in_numpy_out, precision_of, to_numpy
@@ -185,7 +186,11 @@ class LinearModel(Objective):
         return inner(self.sample_weight, self.loss.value(p, self.y)) + self.penalty(x) / 2
 
     def at(self, x: Vector) -> Point:
-        return self.point(x, self.predictions(x))
+        if not is_long(self, self.X, x):
+            return self.point(x, self.predictions(x))
+        value, gradient, p = one_pass(self, self.X, x)
+        value, gradient = value + self.penalty(x) / 2, gradient + self.l2 * x
+        return made(Point, x=x, value=value, gradient=gradient, carried=p)
 
     def point(self, x: Vector, p: Data) -> Point:
         """The point at x, its predictions p being known."""

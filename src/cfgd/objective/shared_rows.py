@@ -18,6 +18,7 @@ from cfgd.either import Plain, Unbound, made
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.objective.linear_model import LinearModel
+from cfgd.objective.one_pass import is_long, one_pass
 from cfgd.precision import to_numpy
 from cfgd.processes import Together
 from cfgd.spread import has_spread, is_on_cpu, is_spread
@@ -88,12 +89,19 @@ class SharedRows(LinearModel):
         own = inner(self.sample_weight, self.loss.value(p, self.y))
         return self.total(np.asarray(own)[None])[0] + self.penalty(x) / 2
 
+    def at(self, x: Vector) -> Point:
+        if not is_long(self, self.X.inner, x):
+            return self.point(x, self.predictions(x))
+        return self._summed(x, *one_pass(self, self.X.inner, x))
+
     def point(self, x: Vector, p: Data) -> Point:
-        """Value and gradient in one sum."""
         slope, _ = self.loss.derivatives(p, self.y)
         own = self.X.inner.back(self.weighted(slope)).reshape(-1)
-        value = inner(self.sample_weight, self.loss.value(p, self.y))
-        sums = self.total(np.append(own, value))
+        return self._summed(x, inner(self.sample_weight, self.loss.value(p, self.y)), own, p)
+
+    def _summed(self, x: Vector, value: Scalar, gradient: Vector, p: Data) -> Point:
+        """Value and gradient in one sum."""
+        sums = self.total(np.append(gradient, value))
         gradient = sums[:-1] + self.l2 * x
         value = sums[-1] + self.penalty(x) / 2
         return made(Point, x=x, value=value, gradient=gradient, carried=p)
