@@ -7,6 +7,7 @@ is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -244,7 +245,7 @@ class Outside:
         last = self.last
         if self.asks_twice and last is not None and (x is last.x or (x == last.x).all()):
             return last
-        with np.errstate(**self.errors):  # the user's function may warn
+        with np.errstate(**self.errors) if self.host is None else nullcontext():  # users' warn
             seen = self.see(x)
         if seen is None:
             raise UnseenError
@@ -342,8 +343,7 @@ class Outside:
 
     def let_go(self) -> None:
         """Of what it holds most: its objective looks through it, and a circle is freed late."""
-        del self.objective, self.state
-        self.last = None
+        del self.objective, self.state, self.last
 
     def handed_over(self, carry: Carry) -> Carry:
         """The whole of it, for a loop that goes on from there."""

@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 class Progress:
-    """Writes at most ten times a second, so that watching costs nothing."""
+    """Writes at most ten times a second, so that watching costs nothing; to be told if `shown`."""
 
     def __init__(self, total: int, shown: bool, stream: TextIO | None = None) -> None:
         self.total, self.shown = total, shown
@@ -18,15 +18,13 @@ class Progress:
 
     def update(self, iteration: int, value: float, norm: float, note: str = "") -> None:
         now = time.perf_counter() - self.began
-        if not self.shown or now - self.written < 0.1:
-            return
-        self._write(now, iteration, value, norm, note)
+        if now - self.written >= 0.1:
+            self._write(now, iteration, value, norm, note)
 
     def close(self, iteration: int, value: float, norm: float, note: str = "") -> None:
-        if self.shown:
-            self._write(time.perf_counter() - self.began, iteration, value, norm, note)
-            self.stream.write("\n")
-            self.stream.flush()
+        self._write(time.perf_counter() - self.began, iteration, value, norm, note)
+        self.stream.write("\n")
+        self.stream.flush()
 
     def _write(self, now: float, iteration: int, value: float, norm: float, note: str) -> None:
         self.written = now

@@ -116,7 +116,8 @@ class Run:
                 if error is not None:
                     raise _with(error, self._solution(carry, tally, Status.nonfinite, history))
                 status = self._status(tally)
-                meter.update(*self._seen(tally, best))
+                if meter.shown:
+                    meter.update(*self._seen(tally, best))
                 failed = None
                 if options.callback is not None and status is None:
                     status, failed = self._called_back(carry, tally, history)
@@ -139,7 +140,8 @@ class Run:
             tally = fetched(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
-        meter.close(*self._seen(tally, fetched(carry.best.value)))
+        if meter.shown:
+            meter.close(*self._seen(tally, fetched(carry.best.value)))
         solution = self._solution(carry, tally, status, history)
         self.walk.let_go()
         return solution

@@ -23,7 +23,7 @@ PAPER = {
 }
 EARLY, LATE = 20_000, 100_000
 # Pairs of start and formula that are run to the end. 1e5 iterations of all twenty starts would
-# take four hours; two finalists keep the first round from deciding alone.
+# take two hours; two finalists keep the first round from deciding alone.
 FINALISTS = 2
 
 RULE = (

@@ -19,7 +19,8 @@ class Plan:
     """How much of what is run.
 
     In full size the family of h1 goes to the iterations of the paper's numbers, as the rule needs;
-    that of h2 and h3 to a fifth of them, and the panels to the paper's 1e5: an hour on two cores.
+    that of h2 and h3 to a fifth of them, and the panels to the paper's 1e5: 35 minutes on two
+    cores.
     """
 
     starts: tuple[str, ...]
