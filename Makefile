@@ -23,7 +23,7 @@ MAKEFLAGS += -j2
 .PHONY: test lint slow demo bench docs clean
 
 test: lint $(TORCH)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -31,7 +31,7 @@ lint: $(READY)
 	$(BIN)/mypy src
 
 slow: $(READY) $(TORCH)
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 demo: $(READY)
 	$(BIN)/cfgd reproduce

@@ -17,7 +17,7 @@ SAYS = {
     "optax_network.py": "converged after",
     "pytorch.py": "CFGD after 1000 steps: 2",
     "scikit_learn.py": "converged after",
-    "several_processes.py": "1 processes, 5 iterations, converged",
+    "several_processes.py": "1 processes, 6 iterations, converged",
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",
 }
 NEEDS = {"pytorch.py": {"torch": "cfgd[torch]"}}
@@ -89,7 +89,7 @@ def test_the_script_for_several_processes_runs_unchanged_under_slurm():
     ]
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert "2 processes, 5 iterations, converged" in said[0]
+    assert "2 processes, 6 iterations, converged" in said[0]
     assert "iterations" not in said[1]
 
 

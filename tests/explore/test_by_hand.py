@@ -8,6 +8,9 @@ from selenium.webdriver import ActionChains, Keys
 
 from browser import explorer
 
+# one worker starts what they share
+pytestmark = pytest.mark.xdist_group("explorer, by hand")
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):

@@ -64,6 +64,10 @@ def random_formula(random, depth):
     return str(random.choice(forms)).format(a=left, b=right)
 
 
+# one worker starts what they share
+pytestmark = pytest.mark.xdist_group("explorer, formulas")
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     with explorer(tmp_path_factory.mktemp("explorer")) as page:

@@ -131,6 +131,10 @@ def errors(run, solution):
         yield np.max(np.abs(mine - theirs)) / max(1, np.max(np.abs(theirs)))
 
 
+# one worker starts what they share
+pytestmark = pytest.mark.xdist_group("explorer, numbers")
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     with explorer(tmp_path_factory.mktemp("explorer")) as page:

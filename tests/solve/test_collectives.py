@@ -18,6 +18,10 @@ D = 6
 ROWS = 1000  # fewer than any array with a number for each row has
 
 
+# one worker starts what they share
+pytestmark = pytest.mark.xdist_group("collectives")
+
+
 @pytest.fixture(scope="module")
 def found():
     script = Path(__file__).parent / "collectives.py"

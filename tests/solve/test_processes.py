@@ -25,6 +25,8 @@ OWN = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+# one worker starts what they share
+pytestmark = pytest.mark.xdist_group("processes")
 LIMIT = 240  # seconds: in a minute on an idle machine
 
 
