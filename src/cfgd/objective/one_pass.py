@@ -11,11 +11,8 @@ import numpy as np
 
 from cfgd.algebra import inner
 from cfgd.either import on_host
-from cfgd.objective.design import BLOCK_NUMBERS
+from cfgd.objective.design import BLOCK_NUMBERS, LONG
 from cfgd.types import Vector
-
-# numbers of X, beyond which it does not stay in the cache from one product to the next: 16 MiB
-LONG = 2**21
 
 
 class Sums(NamedTuple):
