@@ -280,7 +280,9 @@ def _block(
         return after, (trace, row(state) if row else None)
 
     start = state, carry.best, jnp.zeros(tally.code.shape, bool)
-    (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=8)
+    # written out, eight iterations take twice as long to compile; only a batch is faster for it
+    unroll = BLOCK if loop.batched else 1
+    (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=unroll)
     falls = best.value < carry.best.value
     tally = _after(method, goal, tally, trace, goes, floors, looked, drifting, falls)
     return Carry(state, tally, best), rows
