@@ -47,8 +47,6 @@ PROMISES = {
     ],
     "tikhonov_path.py": ["13 of 13 runs converged", "59.4 at gamma = 0.50, the best"],
 }
-QUICK = ("between_orders.py", "smoothing.py")
-ALL = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROMISES]
 
 
 def test_all_are_here():
@@ -104,7 +102,8 @@ def test_a_gallery_script_is_short_and_says_what_is_seen(name):
     assert 3 <= len(sentences) <= 9
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROMISES)
 def test_a_gallery_script_draws_what_it_promises(name, tmp_path):
     figure = tmp_path / name.replace(".py", ".gif" if name == "moving_path.py" else ".png")
     command = [sys.executable, "-W", "error", str(FOLDER / "gallery" / name), str(figure)]
