@@ -136,4 +136,5 @@ def _start() -> Iterator[Row]:
         "cfgd.AdaptiveTerminal(gamma=-0.25))"
     )
     solved = min(fresh(solve) for _ in range(3))
-    yield at_most("first solve at d = 20, compilation included", solved - imported, 2.0, "s")
+    # `import cfgd` leaves JAX, which takes a second, to the first name that needs it
+    yield at_most("first solve at d = 20, JAX and compilation included", solved - bare, 3.0, "s")
