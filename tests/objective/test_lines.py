@@ -108,6 +108,17 @@ def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, 
         np.testing.assert_allclose(own, want, rtol=3e-15)
 
 
+def test_short_steps_along_a_long_direction_in_float32():
+    """The eighth power of the change is 1e47, that of the step 1e-65: their product is not."""
+    network = cfgd.ShallowNetwork(Z.astype(np.float32), Y.astype(np.float32), 4)
+    x, d = network.init(4), np.cos(np.arange(12, dtype=np.float32))
+    steps = jnp.asarray([1e-8, 5e-9, -1e-8, 2e-9, 0.0, 7e-9, -3e-9, 4e-9], jnp.float32)
+    line = network.line(network.at(jnp.asarray(x)), jnp.asarray(1e6 * d))
+    got = line.layer_values(steps, 0 * steps)
+    moved = np.outer(1e6 * np.asarray(steps), d * (np.arange(12) < network.hidden))
+    np.testing.assert_allclose(got, [network.value(x - of) for of in moved], rtol=1e-5)
+
+
 def test_the_series_of_tanh_is_taylor_s():
     for u in (-2.5, -0.3, 0.0, 1e-3, 0.9, 4.0):
         phi, slope, _ = tanh(np.array([u]))

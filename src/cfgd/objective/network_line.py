@@ -59,11 +59,12 @@ class NetworkLine(Line):
             misfit = phi @ (weights - out * out_d) - f.y
             return inner(misfit, misfit) / 2
 
-        near = self._nearby(hidden, output) if len(hidden) >= MANY else None
+        furthest = jnp.max(jnp.abs(self.change))
+        near = self._nearby(hidden, output, furthest) if len(hidden) >= MANY else None
         if near is None:
             size = max(1, min(len(hidden), CHUNK_NUMBERS // self.change.size))
             return jax.lax.map(value, (hidden, output), batch_size=size)
-        is_far = jnp.abs(hidden) * jnp.max(jnp.abs(self.change)) > NEAR
+        is_far = jnp.abs(hidden) * furthest > NEAR
         far = jnp.argsort(~is_far)  # those first
 
         def replaced(k: Count, values: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -73,24 +74,27 @@ class NetworkLine(Line):
         return jax.lax.fori_loop(0, jnp.sum(is_far), replaced, near)
 
     def _nearby(
-        self, hidden: Float[Array, " n"], output: Float[Array, " n"]
+        self, hidden: Float[Array, " n"], output: Float[Array, " n"], furthest: Scalar
     ) -> Float[Array, " n"] | None:
         """The values for small steps in the hidden layer, by the Taylor series of its units.
 
         N = sum_k (-eta)^k (phi_k c^k) a_3, c being the change: m numbers for each power of eta, so
-        that a value costs no activation. None where the series is not known.
+        that a value costs no activation. In units in which the largest change is one: float32
+        would lose its eighth power. None where the series is not known.
         """
         f, seen = self.objective, self.point.carried
         parts = series(f.activation, seen.phi, seen.slope)
         if parts is None:
             return None
         (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
-        power, terms, out_terms = jnp.ones_like(self.change), [], []
+        unit = jnp.where(furthest > 0, furthest, 1)
+        change = self.change / unit
+        power, terms, out_terms = jnp.ones_like(change), [], []
         for part in parts:
             terms.append((part * power) @ weights)
             out_terms.append((part * power) @ out_d)
-            power = -power * self.change
-        powers = hidden[:, None] ** np.arange(len(parts))
+            power = -power * change
+        powers = (unit * hidden)[:, None] ** np.arange(len(parts))
         answers = powers @ jnp.stack(terms) - output[:, None] * (powers @ jnp.stack(out_terms))
         misfit = answers - f.y
         return jnp.sum(misfit * misfit, 1) / 2
