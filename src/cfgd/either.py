@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 
 HOST = (np.ndarray, np.generic)
+# columns that LAPACK reflects at once
+BLOCK = 64
 
 
 def on_host(x: Any) -> bool:
@@ -153,6 +155,17 @@ def triangular_solved(R: Any, b: Vector, transposed: bool = False) -> Vector:
     return solve(R, b[:, None], left_side=True, transpose_a=transposed)[:, 0]
 
 
+def reflected(A: Any) -> tuple[Any, Any]:
+    """QR of A, in LAPACK's form: R above, reflections below, and their factors. On the host."""
+    found = _of(A, "geqrf")(A, lwork=BLOCK * A.shape[1], overwrite_a=1)
+    return found[0], found[1]
+
+
+def basis(reflections: Any, tau: Any) -> Any:
+    """The columns of Q that they make."""
+    return _of(tau, "orgqr")(reflections, tau, lwork=BLOCK * len(tau))[0]
+
+
 def raised(A: Any, by: Any) -> Any:
     """A with so much more on its diagonal."""
     if not on_host(A):
@@ -190,5 +203,5 @@ def _of(A: Any, name: str) -> Any:
 _ROUTINES = {
     (char, name): getattr(lapack, letter + name)
     for char, letter in (("f", "s"), ("d", "d"))
-    for name in ("trtrs", "potrf", "potrs")
+    for name in ("trtrs", "potrf", "potrs", "geqrf", "orgqr")
 }

@@ -14,13 +14,14 @@ import equinox as eqx
 from cfgd import _check
 from cfgd.method.base import Info, Method, State
 from cfgd.method.conjugate import Conjugate
+from cfgd.method.projected import Projected
 from cfgd.method.relay import Relay
 from cfgd.method.span import Span
 from cfgd.method.tikhonov import Tikhonov
 from cfgd.objective.base import Objective
 from cfgd.types import Number, Scalar, Vector
 
-RELAY = Relay()
+RELAY, PROJECTED = Relay(), Projected()
 MODELS: dict[str, Method] = {"conjugate": Conjugate(), "tikhonov": Tikhonov(), "span": Span()}
 
 
@@ -41,7 +42,11 @@ class Auto(Method):
     numbers (and, of a linear model, more than 512 columns), or X is sparse, conjugate iterations on
     products take its place. An iteration costs one matrix and a few values. On a linear model with
     more than 120 columns, or a sparse one, a matrix costs many gradients, and on well scaled data
-    few are needed: the span below goes first, for as many iterations as six matrices cost.
+    few are needed: the span below goes first, for as many iterations as six matrices cost. On a
+    network the output weights a are kept at their own limit point, with terminal 0: the minimiser
+    of |Phi a - y|^2 / 2 + gamma/2 |a|^2, whose gamma falls with f; the steps are those of the
+    hidden weights, until no more comes of it. Not so in sweeps, with an activation of one's own, or
+    where the samples are spread.
 
     On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
     last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
@@ -83,6 +88,8 @@ class Auto(Method):
         kind = self.model
         if kind is None and objective.model_is_costly and not objective.is_quadratic:
             return RELAY
+        if kind is None and objective.has_model and objective.hidden is not None:
+            return PROJECTED
         if kind is None:
             has_steps = objective.has_model and not objective.by_gradients
             kind = "tikhonov" if has_steps else "span"

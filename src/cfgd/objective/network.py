@@ -18,6 +18,7 @@ from cfgd.objective.base import CHUNK_NUMBERS, Objective
 from cfgd.objective.line import Line, Point, slope_along
 from cfgd.objective.model import Model
 from cfgd.objective.network_line import NetworkLine
+from cfgd.objective.projection import Features
 from cfgd.objective.samples import sum_of_parts, targets
 from cfgd.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd.spread import in_its_precision, is_by_rows, is_spread, shards
@@ -146,9 +147,18 @@ class ShallowNetwork(Objective):
         return inner(misfit, misfit) / 2
 
     def at(self, x: Vector) -> Point:
-        weights, output = self.layers(x)
-        inside = self.z @ weights
+        return self.seen_at(x, self.features(x[: self.hidden]))
+
+    def features(self, w: Vector) -> Features:
+        """Of the hidden coordinates."""
+        inside: Any = self.z @ w.reshape(-1, self.width)
         phi, slope, _ = self.activation(inside)
+        return Features(inside, phi, slope)
+
+    def seen_at(self, x: Vector, features: Features) -> Point:
+        """The point whose features are known."""
+        _, output = self.layers(x)
+        inside, phi, slope = features
         misfit = phi @ output - self.y
         back = misfit[:, None] * slope
         gradient = space(x).concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
@@ -215,10 +225,14 @@ class ShallowNetwork(Objective):
     def model(self, point: Point) -> Model:
         """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
         _, output = self.layers(point.x)
-        inside = point.carried.slope * output
-        hidden = (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
+        hidden = self.hidden_rows(point.carried.slope, output)
         J = space(point.x).concatenate([hidden, point.carried.phi], 1)
         return Model(J, r=point.carried.misfit)
+
+    def hidden_rows(self, slope: Data, output: Data) -> Any:
+        """dN/da_1 and dN/da_2."""
+        inside = slope * output
+        return (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
 
     def damping(self, point: Point, diagonal: Vector) -> Vector:
         """The diagonal with slopes phi'^2 that are larger by a little.

@@ -40,6 +40,7 @@ class Watched(Plain, Objective):
     least: Any
     product_cost: float = 2.0
     model_is_exact: bool = False
+    hidden: int | None = None  # known where the formulas of a network take NumPy's arrays
 
     def value(self, x: Any) -> Any:
         return self.at(x).value
@@ -128,7 +129,10 @@ def _of_model(
             own["line"] = lambda point, d: Along(partial(values, point, d))
             own["hessian_times"] = here(times_hessian_of_model)
     else:
+        names: tuple[str, ...]
         names = ("normal", "model_times", "gauss_newton_diagonal", "damping", "hessian_times")
+        if objective.hidden is not None:
+            names += ("hidden", "features", "seen_at", "hidden_rows", "y", "z")
         own = {name: getattr(host, name) for name in (*names, "line")}
         if not objective.has_hessian:
             own["hessian_times"] = times_hessian
