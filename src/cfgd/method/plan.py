@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     quiet: Flag  # it promises no more than the tolerance
     endless: Flag  # it leads to infinity
     flat: Vector  # a direction without curvature to look along, or zero
+    convex: Flag  # all curvatures are known, and positive
 
 
 def plan_of_steps(
@@ -55,7 +56,8 @@ def plan_of_steps(
         lambda: is_quiet(around, p, slope / 2, size_of(p, P), tolerance),
         lambda: near,
     )
-    return Plan(trial, quiet, near & ~near, 0 * p)
+    no = near & ~near
+    return Plan(trial, quiet, no, 0 * p, no)
 
 
 def plan_of_probes(
@@ -64,9 +66,11 @@ def plan_of_probes(
     tolerance: Number,
     aside: Offset | None = None,
     stuck: Flag | None = None,
+    blur: Any = None,
 ) -> Plan:
     """Newton's step of the curvature around the point, or `aside`, and whether it promises much.
 
+    `blur` is what is not known of curvatures, where it is more than rounding.
     A saddle is left where the gradient is `near` zero, and where no step helps (`stuck`), if its
     curvature is clear beside the largest one in the units of x, too.
     """
@@ -74,7 +78,8 @@ def plan_of_probes(
     g, x, xp, size = point.gradient, point.x, space(point.x), around.size()
     far = abs(x) > FAR * (abs(start.x) + xp.sqrt((start.x**2).mean()))
     far = far & (start.x != 0).any()
-    found = looked_direction(memory, g, P, size, noise(g), far)
+    blur = noise(g) if blur is None else blur
+    found = looked_direction(memory, g, P, size, blur, far)
     down, one = found.downwards, 0 * size + 1
     clear = -found.least > noise(g) * inner(down, down) * P.max()
     leaves = (found.least < 0) & (near if stuck is None else near | (stuck & clear))
@@ -85,7 +90,8 @@ def plan_of_probes(
     if aside is not None:
         trial = trial._replace(aside=chosen(leaves, aside, 0 * aside))
     quiet = is_quiet(around, p, found.decrease, found.length, tolerance)
-    return Plan(trial, quiet, ~(found.length < np.inf), _aside(around, size * found.flat))
+    endless, flat = ~(found.length < np.inf), _aside(around, size * found.flat)
+    return Plan(trial, quiet, endless, flat, found.convex)
 
 
 def _aside(around: Around, flat: Vector) -> Vector:

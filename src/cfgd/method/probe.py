@@ -16,8 +16,13 @@ from cfgd.types import Count, Flag, Offset, Vector
 
 
 def probes(d: int) -> int:
-    """Two along every coordinate, or one along each of Krylov's directions."""
+    """Along every coordinate one and then another, or one along each of Krylov's directions."""
     return 2 * d if is_small(d) else terminals(d)
+
+
+def is_half(number: Count, d: int) -> Flag:
+    """Whether every coordinate was looked along once: that is often enough."""
+    return number == (d - 1 if is_small(d) else -1)
 
 
 def directions(d: int) -> int:
@@ -30,9 +35,15 @@ def noise(g: Vector) -> Any:
     return 8 * eps_of(g) ** (2 / 3 if is_small(g.size) else 1 / 2)
 
 
+def one_sided_noise(g: Vector) -> Any:
+    """What a change of the curvature along a probe leaves of them, if there is but one."""
+    return 8 * eps_of(g) ** (1 / 3)
+
+
 def probed(memory: Memory, number: Count, step: Vector, change: Vector) -> Memory:
     """With one probe more: of two along a coordinate, the difference."""
-    row, sign = (number // 2, 1 - 2 * (number % 2)) if is_small(step.size) else (number, 1)
+    d = step.size
+    row, sign = (number % d, 1 - 2 * (number // d)) if is_small(d) else (number, 1)
     return memory.plus(row, sign * step, sign * change)
 
 
@@ -54,14 +65,14 @@ def _probe(memory: Memory, around: Around, number: Count) -> Trial:
     eps, one = eps_of(P), 0 * size + 1
     typical = chosen(size > 0, size, one)
     if is_small(P.size):
-        j, x, x0 = number // 2, around.point.x, around.start.x
+        j, x, x0 = number % P.size, around.point.x, around.start.x
         # a coordinate without curvature is moved no further than the others are large
         squares, first = inner(x, x), inner(x0, x0)
         others = xp.sqrt(chosen(squares < first, first, squares) / x.size)
         least = smaller(1e-3 * typical / xp.sqrt(P[j]), chosen(others > 0, others, one))
         reach = chosen(abs(x[j]) < least, least, abs(x[j]))
         ahead = eps ** (1 / 3) * reach
-        p = put(xp.zeros_like(x), j, chosen(number % 2 == 0, -ahead, ahead))
+        p = put(xp.zeros_like(x), j, chosen(number < P.size, -ahead, ahead))
     else:
         p = _krylov(memory, around, number)
         p *= -(eps**0.5) * typical

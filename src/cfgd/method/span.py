@@ -15,8 +15,15 @@ import numpy as np
 from cfgd.algebra import eps_of, inner
 from cfgd.either import branch, chosen, made, replaced, smaller, space
 from cfgd.method.base import Info, Method, State, ending
-from cfgd.method.plan import plan_of_probes, plan_of_steps
-from cfgd.method.probe import next_probe, probed, probes
+from cfgd.method.plan import Plan, plan_of_probes, plan_of_steps
+from cfgd.method.probe import (
+    is_half,
+    next_probe,
+    noise,
+    one_sided_noise,
+    probed,
+    probes,
+)
 from cfgd.method.scaling import new_scaling, probed_scaling
 from cfgd.method.subspace import TERMINALS, Memory, Pair, is_small
 from cfgd.method.trial import Around, Start, Trial, judged, no_offset, shorter
@@ -249,6 +256,7 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
     trial, point, at = state.trial, state.point, look.at
     memory = probed(state.memory, trial.probe, at.x - point.x, at.gradient - point.gradient)
     seen_all = trial.probe == probes(at.x.size) - 1
+    seen_half = is_half(trial.probe, at.x.size) & (state.sides == 0)
     start, norm2, one = state.start, state.norm2, 0 * state.reach + 1
 
     def again() -> tuple[SpanState, Count]:
@@ -256,19 +264,24 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
         rest, next_trial = next_probe(around, ~seen_all & seen_all, trial.probe, trial.aside)
         return replaced(state, memory=rest, trial=next_trial), ending()
 
-    def all_seen() -> tuple[SpanState, Count]:
+    def seen() -> tuple[SpanState, Count]:
         scaling = probed_scaling(objective, state.scaling, memory)
         around = Around(memory, point, start, scaling)
         home = state.sides == 0
         near = (norm2 <= look.floor) | ~home
-        plan = plan_of_probes(around, near, look.tolerance, trial.aside, state.stuck)
+        g = point.gradient
+        blur = chosen(seen_half, one_sided_noise(g), noise(g))
+        plan = plan_of_probes(around, near, look.tolerance, trial.aside, state.stuck, blur)
+        return branch(plan.convex | seen_all, lambda: known(plan, around, near, home), again)
+
+    def known(plan: Plan, around: Around, near: Flag, home: Flag) -> tuple[SpanState, Count]:
         idle = chosen(plan.trial.leaves & ~home, 0 * state.idle, state.idle)  # a way out is new
         end = idle >= TOO_IDLE
         done = ~plan.trial.leaves & ((plan.quiet & (near | state.stuck)) | ~home)
         after = replaced(
             state,
             memory=memory.settled(),
-            scaling=scaling,
+            scaling=around.P,
             reach=one,
             trial=plan.trial,
             looked=end | ~end,
@@ -290,7 +303,7 @@ def _probed(objective: Objective, state: SpanState, look: Look) -> tuple[SpanSta
 
         return branch(more, look_aside, lambda: (after, ends))
 
-    after, ends = branch(seen_all, all_seen, again)
+    after, ends = branch(seen_all | seen_half, seen, again)
     return after, _info(after, ends, state.k < 0)
 
 

@@ -208,6 +208,7 @@ class Looked(NamedTuple):
     least: Scalar  # curvature, as a part of the largest one; negative at a saddle
     downwards: Vector  # the direction of the least curvature, of length one in the norm of P
     flat: Vector  # one without any curvature, or zero
+    convex: Flag  # all curvatures are known, and positive
 
 
 def looked_direction(
@@ -255,6 +256,6 @@ def looked_direction(
     endless = (~known & (gone > 0.1)).any()
     length = chosen(endless, 0 * largest + np.inf, xp.sqrt(inner(most, most)))
     decrease = chosen(length < np.inf, inner(slopes, most) / 2, 0 * largest + np.inf)
-    unknown = ~known & (whole > 0.5)
+    unknown = ~known & (whole > 0.5)  # and not an empty row
     flat = unknown.any() * (ways[unknown.argmax()] @ memory.steps)
-    return Looked(p, decrease, length, least, downwards, flat)
+    return Looked(p, decrease, length, least, downwards, flat, ~unknown.any() & (least >= 0))
