@@ -7,6 +7,7 @@ shapes and dtypes are checked.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import warnings
 import weakref
@@ -158,6 +159,8 @@ def number(
     holds: Callable[[np.ndarray], np.ndarray | np.bool_],
 ) -> Values:
     """`value` as a floating array of which `holds` is true in every entry."""
+    if type(value) is float and math.isfinite(value) and holds(np.asarray(value)):
+        return np.asarray(value)  # as nearly always: the rest takes as long as a step
     if isinstance(value, str | bytes) or value is None:
         fail(owner, field, wanted, repr(value))
     value = array(owner, field, value, wanted)

@@ -22,12 +22,16 @@ import numpy as np
 from cfgd.given import as_array, computed_in
 from cfgd.types import DType
 
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+ARRAYS = (np.ndarray, np.generic, jax.Array)  # in the order in which asking is quick
+
+
 def is_array(leaf: object) -> bool:
-    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+    return isinstance(leaf, ARRAYS)
 
 
 def is_spread(leaf: object) -> bool:
@@ -41,13 +45,13 @@ def precision_of(*trees: Any) -> DType:
     A number has no precision of its own: a float64 that stands alone, Python's or NumPy's, does
     not widen float32 arrays.
     """
-    arrays = [leaf for leaf in jax.tree.leaves(trees) if is_array(leaf)]
-    bits = [
-        jnp.finfo(computed_in(leaf.dtype)).bits
-        for leaf in arrays
-        if jnp.issubdtype(leaf.dtype, jnp.floating) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
-    ]
-    return np.dtype(np.float32 if bits and max(bits) <= 32 else np.float64)
+    kinds = {
+        leaf.dtype
+        for leaf in jax.tree.leaves(trees)
+        if is_array(leaf) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
+    }
+    sizes = [computed_in(dtype).itemsize for dtype in kinds if jnp.issubdtype(dtype, jnp.floating)]
+    return SINGLE if sizes and max(sizes) <= SINGLE.itemsize else DOUBLE
 
 
 @contextlib.contextmanager
@@ -72,6 +76,8 @@ def cast(tree: Any, dtype: DType) -> Any:
 
 def cast_here(tree: Any, dtype: DType) -> Any:
     """The same with NumPy's arrays, but for what is spread; what has the type is not copied."""
+    if all(isinstance(leaf, np.ndarray) and leaf.dtype == dtype for leaf in jax.tree.leaves(tree)):
+        return tree
     return jax.tree.map(lambda leaf: _cast(leaf, dtype, np) if is_array(leaf) else leaf, tree)
 
 
@@ -83,6 +89,8 @@ def _cast(array: Any, dtype: DType, xp: Any = jnp) -> Any:
 
 def to_numpy(tree: Any) -> Any:
     """Every JAX array as NumPy; what is traced, or spread in parts, stays as it is."""
+    if all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(tree)):
+        return tree
 
     def one(leaf: Any) -> Any:
         whole = _is_known(leaf) and (leaf.is_fully_replicated or not is_spread(leaf))

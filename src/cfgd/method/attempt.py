@@ -58,10 +58,10 @@ def tried(objective: Objective, state: TikhonovState, point: Point, model: Syste
     gain = (point.value - end.value) / end.promise
     gamma = chosen(gain > TRUE, end.gamma / FALL, chosen(gain < WRONG, 2 * end.gamma, end.gamma))
     cost = model.cost + end.cost
-    return chosen(
+    return branch(
         end.good & (end.gamma < 1 / LEAST),  # beyond it a step is rounding
-        goes(state, end.move, end.gamma, gamma, cost),
-        stays(state, cost, stuck=~no),
+        lambda: goes(state, end.move, end.gamma, gamma, cost),
+        lambda: stays(state, cost, stuck=~no),
     )
 
 

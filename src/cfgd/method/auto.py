@@ -61,7 +61,8 @@ class Auto(Method):
     fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move
     no coordinate by more than sqrt(tolerance) of its size, or to move x by at most tolerance |x|.
     Its curvatures are differences of gradients around x: along every coordinate up to dimension
-    16, beyond along 16 of Krylov's directions. Where they are negative, x is a saddle and is left;
+    16 (on one side, and on the other too unless all are clearly positive), beyond along 16 of
+    Krylov's directions. Where they are negative, x is a saddle and is left;
     where one is zero, up to dimension 16, f is also looked at on both sides of x along that valley.
     On quadratics: the gradient has fallen so far, and is that small beside the terms it is the sum
     of. On models: the same of the step without gamma and of Newton's, by products with the Hessian.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.algebra import inner
-from cfgd.either import branch, chosen, made, space
+from cfgd.either import branch, chosen, made, on_host, space
 from cfgd.method.attempt import tried
 from cfgd.method.base import Info, Method, ending
 from cfgd.method.damped import system
@@ -50,8 +50,10 @@ class Tikhonov(Method):
     def start(self, objective: Objective | None, x0: Vector) -> TikhonovState:
         xp = space(x0)
 
-        def of(value: float, *shape: int, dtype: Any = x0.dtype) -> Any:
-            return xp.full(shape, value, dtype)[()]
+        def of(value: float, *shape: int, dtype: Any = x0.dtype.type) -> Any:
+            if on_host(x0) and not shape:
+                return dtype(value)
+            return xp.full(shape, value, dtype)
 
         return made(
             TikhonovState,
@@ -63,7 +65,7 @@ class Tikhonov(Method):
             norm2=of(0),
             next_gamma=of(FIRST),
             D=of(0, x0.size),
-            stuck=of(False, dtype=bool),
+            stuck=of(False, dtype=np.bool_),
             start=Start(x0, of(0), of(0), of(0)),
         )
 
@@ -102,7 +104,7 @@ def _arrived(
     # by rounding it may be higher
     value = chosen(first, at.value, space(norm2).minimum(at.value, state.point.value))
     point = made(Point, x=at.x, value=value, gradient=at.gradient, carried=None)
-    start = chosen(first, Start.at(point, norm2), state.start)
+    start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
     after = made(
         TikhonovState,
         k=state.k + (first | outcome.moved),
@@ -118,7 +120,11 @@ def _arrived(
     )
     finite = (abs(at.value) < np.inf) & (norm2 < np.inf)
     falls = start.is_far_above(at.value) & ~first
-    ends = chosen(falls | ~finite, ending(unbounded=falls, nonfinite=~finite), outcome.ending)
+    ends = branch(
+        falls | ~finite,
+        lambda: ending(unbounded=falls, nonfinite=~finite),
+        lambda: outcome.ending,
+    )
     cost = outcome.cost + 1
     info = made(
         Info, norm2=norm2, cost=cost, reset=finite & ~finite, ending=ends, moved=outcome.moved

@@ -46,7 +46,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
         X = _check.matrix(owner, "X", X)
         if spread.is_spread(X) and not spread.is_by_rows(X):
             _check.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
-        return Dense(X, spread.shards(X))
+        return made(Dense, X=X, shards=spread.shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         _check.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()

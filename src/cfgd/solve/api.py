@@ -19,6 +19,8 @@ from cfgd.solve.problem import alike, problem, shared_out
 from cfgd.solve.run import Run
 from cfgd.solve.solution import ConvergenceError, Solution
 
+AUTO = Auto()
+
 
 def minimize(
     objective: Objective | Callable[[Any], Any],
@@ -93,7 +95,7 @@ def minimize(
                 checkpoint_every=checkpoint_every,
                 writes=together.is_first,
             )
-            method = Auto() if method is None else method
+            method = AUTO if method is None else method
             f = as_objective("minimize", objective, args)
             posed = problem(options, f, x0, method, swept=False)
         if not together.alone:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,11 +20,11 @@ from cfgd.objective.base import Objective, Sight
 from cfgd.objective.line import Point
 from cfgd.solve.best_point import Best
 from cfgd.solve.chunk import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
-from cfgd.solve.inside import normal_equations
+from cfgd.solve.outside_model import of_model
 from cfgd.solve.program import bind
 from cfgd.solve.uncertainty import Information, information
-from cfgd.spread import fetched, has_spread
-from cfgd.types import Etas, Heights, Vector
+from cfgd.spread import fetched
+from cfgd.types import Vector
 
 
 class UnseenError(Exception):
@@ -60,103 +60,6 @@ class LatePoint(Point):
             raise AttributeError(name)
         self.__dict__["gradient"] = self.later()
         return self.__dict__["gradient"]
-
-
-def times_model(objective: Objective, point: Point, v: Vector) -> Vector:
-    return objective.model_times(point, v)
-
-
-def damping_of_model(objective: Objective, point: Point, diagonal: Vector) -> Vector:
-    return objective.damping(point, diagonal)
-
-
-def times_hessian_of_model(objective: Objective, point: Point, v: Vector) -> Vector:
-    return objective.hessian_times(point, v)
-
-
-def heights(objective: Objective, point: Point, d: Vector, etas: Etas) -> Heights:
-    return objective.line(point, d).values(etas)
-
-
-class Along(NamedTuple):
-    """The line of an objective that is spread: its values, compiled."""
-
-    values: Callable[[Etas], Heights]
-
-
-def diagonal_of_model(objective: Objective, point: Point) -> Vector:
-    return objective.gauss_newton_diagonal(point)
-
-
-def _of_model(
-    objective: Objective, host: Unbound | None, at: Callable[[Vector], Point], x0: np.ndarray
-) -> dict[str, Any]:
-    """What a model adds: NumPy's where the formulas take its arrays, else compiled when used."""
-    if not objective.has_model:
-        return {}
-    kind = type(objective)
-    shapes: list[Any] = []
-
-    def shape_at(point: Point) -> Any:
-        if not shapes:  # every point is like the first, and to ask takes a trace
-            shapes.append(kind.model_shape(objective, point))
-        return shapes[0]
-
-    def times_hessian(point: Point, v: Vector) -> Vector:
-        """By differences of gradients, for which nothing has to be compiled."""
-        x = point.x
-        typical = np.sqrt(max((x * x).mean(), (x0 * x0).mean()))
-        sizes = np.maximum(abs(x), 1e-3 * typical)
-        steps = abs(v) / np.where(sizes > 0, sizes, 1)
-        h = np.finfo(x.dtype).eps ** (1 / 3) / steps.max()
-        return (at(x + h * v).gradient - at(x - h * v).gradient) / (2 * h)
-
-    def here(fn: Callable[..., Any]) -> Callable[..., Any]:
-        program = bind(fn, objective)
-        return lambda *args: fetched(program(*args), x0.size)
-
-    own: dict[str, Callable[..., Any]]
-    if host is None:
-        own = {
-            "normal": here(normal_equations),
-            "model_times": here(times_model),
-            "gauss_newton_diagonal": here(diagonal_of_model),
-            "damping": here(damping_of_model),
-            "hessian_times": times_hessian,
-        }
-        if has_spread(objective) and kind.in_numpy is not Objective.in_numpy:
-            values = here(heights)
-            own["line"] = lambda point, d: Along(partial(values, point, d))
-            own["hessian_times"] = here(times_hessian_of_model)
-    else:
-        names: tuple[str, ...]
-        names = ("normal", "model_times", "gauss_newton_diagonal", "damping", "hessian_times")
-        if objective.hidden is not None:
-            names += ("hidden", "features", "seen_at", "hidden_rows", "y", "z")
-        own = {name: getattr(host, name) for name in (*names, "line")}
-        if not objective.has_hessian:
-            own["hessian_times"] = times_hessian
-    own["normal"] = _remembered(own["normal"])
-    return own | {
-        "model_shape": shape_at,
-        "model_cost": partial(kind.model_cost, objective),
-        "affords": partial(kind.affords, objective),
-        "residuals": partial(kind.residuals, objective),
-        "product_cost": objective.product_cost,
-        "model_is_exact": objective.model_is_exact,
-    }
-
-
-def _remembered(normal: Callable[[Point, Vector], Any]) -> Callable[[Point, Vector], Any]:
-    """Asked for twice in a row at one point, as at the end, it is computed once."""
-    last: list[Any] = [None, None]
-
-    def at(point: Point, old: Vector) -> Any:
-        if last[0] is not point:
-            last[:] = point, normal(point, old)
-        return last[1]
-
-    return at
 
 
 def recorded(loop: Loop, kept: dict[str, Any]) -> Rows:
@@ -197,7 +100,7 @@ class Outside:
         least = np.asarray(self.whole.resolution, x0.dtype)[()]
         self.last: Any = None
         self.asks_twice = self.whole.has_model  # a step on a model asks for its value first
-        model = _of_model(self.whole, self.host, self._look, x0)
+        model = of_model(self.whole, self.host, self._look, x0)
         self.objective = made(Watched, least=least, at=self._look, **model)
         with self._quiet():
             info = self._step(goal.tolerance[()])

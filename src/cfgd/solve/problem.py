@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd import _check
+from cfgd.either import Unbound, made
 from cfgd.given import as_array
 from cfgd.method.base import Method, Tuning
 from cfgd.method.settings import rows_of
@@ -36,6 +37,7 @@ class Problem:
     """`rows` is the number of settings of a sweep; None for one method."""
 
     objective: Objective
+    host: Unbound | None  # the objective in NumPy, where a run is walked from Python
     method: Any
     start: Any  # a vector, or one for each row
     rows: int | None
@@ -70,14 +72,17 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
         method = method.on(objective)
         objective = method.view(objective)
         _say_cost(objective, method.direction_cost(objective, d))
-        here = rows is None and method.from_outside(objective) and host_of(objective) is not None
-        objective = cast_here(objective, dtype) if here else cast(objective, dtype)
+        outside, host = rows is None and method.from_outside(objective), None
+        if outside:
+            here = cast_here(objective, dtype)
+            host = host_of(here)
+        objective = cast(objective, dtype) if host is None else here
         method = cast(method, dtype)
         start = vectors[0]
         if rows is not None:
             start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
         loop = _loop(options, objective, method, structure, vectors[0], rows)
-    return Problem(objective, method, start, rows, x0, structure, dtype, loop, how, tuning)
+    return Problem(objective, host, method, start, rows, x0, structure, dtype, loop, how, tuning)
 
 
 def alike(options: Options, problem: Problem) -> dict[str, Any]:
@@ -222,4 +227,11 @@ def _loop(
     if options.every > 1 or options.callback is not None:
         block = math.gcd(block, options.every)
     capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // (numbers * (rows or 1))))
-    return Loop(records, options.every, capacity, block, rows is not None)
+    return made(
+        Loop,
+        records=records,
+        every=options.every,
+        capacity=capacity,
+        block=block,
+        batched=rows is not None,
+    )

@@ -77,12 +77,14 @@ class Run:
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
         meter = Progress(self.last, options.progress and self.together.is_first)
+        tick = time.perf_counter()
         carry, row, goal = self._begin()
+        length = self._length(problem.loop.block, 1, time.perf_counter() - tick)
         objective = self.objective  # in units in which its squares can be computed
         tally = fetched(carry.tally)
         self.value0, self.norm0 = fetched(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
-        length, status = problem.loop.block, None
+        status = None
         block = 1 if isinstance(self.walk, Outside) else problem.loop.block
         whole = self.last - self.last % block
         checkpoint = None
@@ -191,7 +193,7 @@ class Run:
     def _look_at_start(self, goal: Goal) -> tuple[Carry, Any]:
         problem, objective = self.problem, self.objective
         if problem.rows is None and problem.method.from_outside(objective):
-            host = host_of(objective)
+            host = problem.host if objective is problem.objective else host_of(objective)
             see = host.at if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
             hops = host is None and objective.sight is None

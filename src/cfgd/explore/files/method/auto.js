@@ -4,7 +4,9 @@
 
 import { EPS, inner, isZero, minus, moved, plus, times } from "./algebra.js";
 import { planOfProbes, planOfSteps } from "./plan.js";
-import { PROBES, firstProbe, nextProbe, probed } from "./probe.js";
+import {
+  HALF, NOISE, ONE_SIDED_NOISE, PROBES, firstProbe, nextProbe, probed,
+} from "./probe.js";
 import { newScaling, probedScaling } from "./scaling.js";
 import { Memory, pairOf } from "./subspace.js";
 import { Around, Start, judged, shorter, trialOf } from "./trial.js";
@@ -123,16 +125,21 @@ function seenAround(state, { at, floor, tolerance }) {
   const memory = probed(
     state.memory, trial.probe, minus(at.x, point.x), minus(at.gradient, point.gradient),
   );
-  if (trial.probe < PROBES - 1) {
+  const home = state.sides === 0;
+  const again = () => {
     const around = new Around(memory, point, begin, state.P);
     const after = { ...state, memory, trial: nextProbe(around, trial.probe, trial.aside) };
     return [after, info(after, "running", false)];
-  }
+  };
+  const half = trial.probe === HALF - 1 && home;
+  const all = trial.probe === PROBES - 1;
+  if (!half && !all) return again();
   const P = probedScaling(memory);
   const around = new Around(memory, point, begin, P);
-  const home = state.sides === 0;
   const near = norm2 <= floor || !home;
-  const plan = planOfProbes(around, near, tolerance, trial.aside, state.stuck);
+  const blur = half ? ONE_SIDED_NOISE : NOISE;
+  const plan = planOfProbes(around, near, tolerance, trial.aside, state.stuck, blur);
+  if (!all && !plan.convex) return again();
   const { leaves } = plan.trial;
   const done = !leaves && ((plan.quiet && (near || state.stuck)) || !home);
   const aside = home ? plan.flat : times(-1, trial.aside);

@@ -28,15 +28,16 @@ export function planOfSteps(around, step, reach, first, near, tolerance) {
 
 // Newton's step of the curvature around the point, or `aside`, and whether it promises much.
 // A saddle is left where the gradient is near zero, and where no step helps (stuck), if its
-// curvature is clear beside the largest one in the units of x, too.
-export function planOfProbes(around, near, tolerance, aside, stuck) {
+// curvature is clear beside the largest one in the units of x, too. `blur` is what is not known of
+// curvatures.
+export function planOfProbes(around, near, tolerance, aside, stuck, blur) {
   const { memory, point, start, P } = around;
   const { x, gradient: g } = point;
   const size = around.size();
   const usual = typical(start.x);
   const far = x.map((one, j) => Math.abs(one) > FAR * (Math.abs(start.x[j]) + usual));
   const known = isZero(start.x) ? [false, false] : far;
-  const found = lookedDirection(memory, g, P, size, NOISE, known.map(Number));
+  const found = lookedDirection(memory, g, P, size, blur, known.map(Number));
   const down = found.downwards;
   const clear = -found.least > NOISE * inner(down, down) * Math.max(...P);
   const leaves = found.least < 0 && (near || (stuck && clear));
@@ -46,7 +47,8 @@ export function planOfProbes(around, near, tolerance, aside, stuck) {
   const trial = stepOf(around, p, inner(g, p), 1, 1, 0, leaves);
   if (leaves) trial.aside = aside;
   const quiet = isQuiet(around, p, found.decrease, found.length, tolerance);
-  return { trial, quiet, flat: alongValley(around, times(unit, found.flat)) };
+  const flat = alongValley(around, times(unit, found.flat));
+  return { trial, quiet, flat, convex: found.convex };
 }
 
 // As far along a flat valley as its scaled size says, and as x is large.

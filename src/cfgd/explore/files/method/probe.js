@@ -1,18 +1,23 @@
-// Looks around a point, two along every coordinate: what gradients say of the curvature there.
+// Looks around a point, along every coordinate one and then another: what gradients say of the
+// curvature there.
 
 import { EPS, inner, times } from "./algebra.js";
 import { Memory } from "./subspace.js";
 import { trialOf } from "./trial.js";
 
 export const PROBES = 4;
+// when every coordinate was looked along once: that is often enough
+export const HALF = 2;
 
 // what rounding leaves of curvatures from differences, as a part of the largest one
 export const NOISE = 8 * EPS ** (2 / 3);
+// what a change of the curvature along a probe leaves of them, if there is but one
+export const ONE_SIDED_NOISE = 8 * EPS ** (1 / 3);
 
 // With one probe more: of two along a coordinate, the difference.
 export function probed(memory, number, step, change) {
-  const sign = 1 - 2 * (number % 2);
-  return memory.plus(Math.floor(number / 2), times(sign, step), times(sign, change));
+  const sign = number < HALF ? 1 : -1;
+  return memory.plus(number % 2, times(sign, step), times(sign, change));
 }
 
 export function firstProbe(around, aside = [0, 0]) {
@@ -23,7 +28,7 @@ export function firstProbe(around, aside = [0, 0]) {
 export function nextProbe(around, last, aside) {
   const number = last + 1;
   const size = around.size();
-  const j = Math.floor(number / 2);
+  const j = number % 2;
   const { x } = around.point;
   // a coordinate without curvature is moved no further than the others are large
   const squares = Math.max(inner(x, x), inner(around.start.x, around.start.x));
@@ -33,6 +38,6 @@ export function nextProbe(around, last, aside) {
   const reach = Math.abs(x[j]) < least ? least : Math.abs(x[j]);
   const ahead = EPS ** (1 / 3) * reach;
   const p = [0, 0];
-  p[j] = number % 2 === 0 ? -ahead : ahead;
+  p[j] = number < HALF ? -ahead : ahead;
   return trialOf(p, { probe: number, aside });
 }

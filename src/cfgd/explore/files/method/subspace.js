@@ -122,14 +122,16 @@ export function lookedDirection(memory, g, P, size, least, far) {
   const length = endless ? Infinity : Math.sqrt(inner(most, most));
   const decrease = length < Infinity ? inner(slopes, most) / 2 : Infinity;
   const unknown = weights.findIndex((weight, i) => !known[i] && weight[0] + weight[1] > 0.5);
+  const downhill = known[0] && curvatures[0] < 0;
   return {
     p,
     decrease,
     length,
     // as a part of the largest one; negative at a saddle
-    least: known[0] && curvatures[0] < 0 ? curvatures[0] / top : 0,
+    least: downhill ? curvatures[0] / top : 0,
     downwards,
     flat: unknown < 0 ? [0, 0] : ways[unknown],
+    convex: unknown < 0 && !downhill, // all curvatures are known, and positive
   };
 }
 
