@@ -15,8 +15,9 @@ from cfgd.precision import to_numpy
 RNG = np.random.default_rng(5)
 Z = np.sort(RNG.uniform(-1, 1.5, 23))
 TARGET = np.sin(4 * Z) + 0.3 * Z
-UNITS = 7
+UNITS = 9  # more weights than samples
 NETWORK = cfgd.ShallowNetwork(Z, TARGET, UNITS)
+NARROW = cfgd.ShallowNetwork(Z, TARGET, 5)
 HOST = Unbound(to_numpy(NETWORK))
 X0 = NETWORK.init(2)
 GAMMA = np.float64(0.03)
@@ -176,28 +177,58 @@ def test_in_single_precision_too():
     network = cfgd.ShallowNetwork(Z.astype(np.float32), TARGET.astype(np.float32), UNITS)
     ends = cfgd.minimize(network, X0.astype(np.float32))
     assert ends.x.dtype == np.float32
-    assert ends.value < 1e-6
+    assert ends.value < 1e-5
     assert np.all(np.diff(ends.history["value"]) <= 0)
 
 
-def test_where_no_more_comes_of_it_all_weights_go_on(monkeypatch):
-    """And the count of iterations with them, where the history shows no break."""
-    seen = []
-    step = Projected.step
+def walked(monkeypatch, network, **settings):
+    """A run, and of each of its steps whether it was one on the hidden weights."""
+    seen, step = [], Projected.step
 
     def told(self, objective, state, *more):
         seen.append(isinstance(state, ProjectedState))
         return step(self, objective, state, *more)
 
-    monkeypatch.setattr(Projected, "step", told)
+    with monkeypatch.context() as patch:
+        patch.setattr(Projected, "step", told)
+        x0 = network.init(2)
+        return cfgd.minimize(network, x0, tolerance=0.0, max_iterations=60, **settings), seen
+
+
+def test_where_no_more_comes_of_it_all_weights_go_on(monkeypatch):
+    """And the count of iterations with them: the history shows no break."""
     monkeypatch.setattr(projected, "SLOW", 0.5)
-    ends = cfgd.minimize(NETWORK, X0, tolerance=0.0, max_iterations=60)
+    ends, seen = walked(monkeypatch, NETWORK)
     hidden = np.flatnonzero(seen)
-    assert hidden[0] == 1
+    assert hidden[0] == 1  # after the look at the start
     assert 5 <= len(hidden) < 60
-    assert np.all(np.diff(hidden) == 1)  # once and not again
+    assert np.all(np.diff(hidden) == 1)
     assert not seen[-1]
     assert np.array_equal(ends.history["iteration"], np.arange(ends.iterations + 1))
+
+
+def test_with_fewer_weights_than_samples_all_of_them_find_a_good_valley_first(monkeypatch):
+    ends, seen = walked(monkeypatch, NARROW)
+    values = ends.history["value"]
+    first = int(np.flatnonzero(values <= projected.LOW * values[0])[0])
+    assert 1 < first < 50
+    assert not any(seen[: first + 1])
+    assert all(seen[first + 1 : first + 6])
+    monkeypatch.setattr(projected, "AFTER", 3)
+    _, seen = walked(monkeypatch, NARROW)
+    assert not any(seen[:4])
+    assert seen[4]
+
+
+def test_a_network_with_as_few_units_as_do_ends_as_low_as_with_all_weights():
+    """From every start; with the hidden weights alone some end a thousand times higher."""
+    z = np.linspace(-1, 1, 60)
+    network = cfgd.ShallowNetwork(z, np.sin(8 * z), 6)
+    for seed in range(6):
+        x0 = network.init(seed)
+        both = cfgd.minimize(network, x0, max_iterations=150)
+        whole = cfgd.minimize(network, x0, cfgd.Auto("tikhonov"), max_iterations=150)
+        assert both.value <= 10 * whole.value
 
 
 def test_a_run_that_is_continued_is_the_run_that_went_on(tmp_path):

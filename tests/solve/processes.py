@@ -78,7 +78,7 @@ def solved(rows):
 def network(rows):
     """It has no weights: as many rows on every process.
 
-    One that is not spread would take its hidden weights first.
+    One that is not spread would also take its hidden weights alone.
     """
     z = np.linspace(-1, 1, 48)
     z, y, weight = rows(z, np.sin(2 * z))

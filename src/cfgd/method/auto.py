@@ -43,10 +43,11 @@ class Auto(Method):
     products take its place. An iteration costs one matrix and a few values. On a linear model with
     more than 120 columns, or a sparse one, a matrix costs many gradients, and on well scaled data
     few are needed: the span below goes first, for as many iterations as six matrices cost. On a
-    network the output weights a are kept at their own limit point, with terminal 0: the minimiser
-    of |Phi a - y|^2 / 2 + gamma/2 |a|^2, whose gamma falls with f; the steps are those of the
-    hidden weights, until no more comes of it. Not so in sweeps, with an activation of one's own, or
-    where the samples are spread.
+    network the output weights a are then kept at their own limit point, with terminal 0: the
+    minimiser of |Phi a - y|^2 / 2 + gamma/2 |a|^2, whose gamma falls with f; the steps are those of
+    the hidden weights, until no more comes of it. So from the start where there are more weights
+    than samples, else from a thousandth of f at the start on; not so in sweeps, with an activation
+    of one's own, or where the samples are spread.
 
     On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
     last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's

@@ -2,7 +2,9 @@
 
 Both layers have a gamma: that of the hidden one is the step's, with terminal x; that of the output
 one, with terminal 0, falls with f, so that it never is more than a part of what is left to gain.
-Where no more comes of it, Tikhonov steps on all weights go on and have the last word.
+A network with more weights than samples begins with it. One with fewer has valleys that lead
+nowhere, in which it would end more often: there steps on all weights go first and find a good one.
+Where no more comes of it, steps on all weights go on and have the last word.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from cfgd.method.outcome import FIRST, TikhonovState
 from cfgd.method.tikhonov import Tikhonov
 from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
+from cfgd.objective.model import is_wide
 from cfgd.objective.projection import Features, Projection
 from cfgd.status import Status
 from cfgd.types import Count, Flag, Number, Scalar, Vector
 
-# gamma of the output weights at the start, beside what a feature's squares sum up to
+# Of the value at the start, where the hidden weights are taken alone, or iterations after which
+LOW, AFTER = 1e-3, 100
+# gamma of the output weights at first, beside what a feature's squares sum up to
 AT_FIRST = 1e-4
 # of f, what gamma/2 |a|^2 may be, and by how much gamma may fall at once because of that
 PART, MOST_FALL = 0.1, 1e3
@@ -44,11 +49,11 @@ class ProjectedState(TikhonovState):
 
 
 class Projected(Tikhonov):
-    """First on the hidden weights. A sweep, and a network that NumPy cannot see, go without."""
+    """On all weights and on the hidden ones. A sweep, and what NumPy cannot see, go without."""
 
     def describe(self, objective: Objective) -> str:
-        words = "with the output weights that are the best for the hidden ones"
-        return f"{super().describe(objective)}, first {words}"
+        words = "in part with the output weights that are the best for the hidden ones"
+        return f"{super().describe(objective)}, {words}"
 
     def step(
         self, objective: Objective, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
@@ -57,16 +62,27 @@ class Projected(Tikhonov):
             walked, info, goes_on = _walked(objective, state)
             return (walked if goes_on else _all_weights(walked)), info
         after, info = super().step(objective, state, floor, tolerance)
-        if on_host(state.k) and state.k < 0 and info.ending == Status.running.code:
+        running = on_host(state.k) and info.ending == Status.running.code
+        if running and objective.hidden is not None and _turns(objective, state, after):
             after = _hidden_weights(objective, after)
         return after, info
 
 
+def _turns(objective: Objective, before: TikhonovState, after: TikhonovState) -> Flag:
+    """Whether it is here that the hidden weights are to be taken alone."""
+    shape = objective.model_shape(after.point)
+    if shape is None or not objective.affords(shape):
+        return before.k < -1
+    if is_wide(shape):
+        return before.k < 0
+    low = LOW * after.start.value
+    falls = (after.point.value <= low) & (before.point.value > low)
+    return (before.k >= 0) & (falls | ((before.k < AFTER) & (after.k >= AFTER)))
+
+
 def _hidden_weights(objective: Any, state: TikhonovState) -> TikhonovState:
-    """The state at the start, if it can go on with the hidden weights alone."""
+    """The state with which it goes on with the hidden weights."""
     n, x = objective.hidden, state.point.x
-    if n is None or not objective.affords(objective.model_shape(state.point)):
-        return state
     features = objective.features(x[:n])
     typical = (features.phi**2).sum() / features.phi.shape[1]
     if not 0 < typical < np.inf:
