@@ -53,7 +53,7 @@ class Auto(Method):
     last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
     where the objective has one, else one that the gradients seen keep up to date. An iteration
     costs one gradient, and another where the step has to be shortened; where steps have to be,
-    the next one begins shorter, no step moves a coordinate by more than a hundred times its size,
+    the next one begins shorter, no step moves a coordinate by more than ten times its size,
     in up to 16 dimensions the curvature is looked at anew every 30 iterations, and every step is a
     decrease. A function is walked on from Python and alone is compiled, as are models whose
     formulas NumPy does not take; sweeps are walked on in one compiled loop.

@@ -16,7 +16,7 @@ FIRST = 0.1
 # of the typical coordinate, the size that one counts for at least in the first step
 SMALLEST = 1e-3
 # times its size that a coordinate may move in one step
-FURTHEST = 100.0
+FURTHEST = 10.0
 
 
 def first_step(x: Vector, g: Vector) -> Vector:

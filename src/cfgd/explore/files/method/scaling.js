@@ -7,7 +7,7 @@ const FIRST = 0.1;
 // of the typical coordinate, the size that one counts for at least in the first step
 const SMALLEST = 1e-3;
 // times its size that a coordinate may move in one step
-const FURTHEST = 100;
+const FURTHEST = 10;
 
 // Along the gradient, no coordinate by more than a tenth of its size; of length one from 0.
 export function firstStep(x, g) {
