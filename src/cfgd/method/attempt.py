@@ -98,7 +98,8 @@ def _once(
         move, share = eta * move, smaller(eta, share)
     good = value <= f - 1e-4 * share * promise
     # where rounding hides the decrease, the gradient shows it
-    same = usable & hidden & ~good & (value <= f + eps_of(f) ** 0.8 * abs(f))
+    unseen = usable & hidden & ~good
+    same = branch(unseen, lambda: value <= f + eps_of(f) ** 0.8 * abs(f), lambda: unseen)
 
     def falls() -> Flag:
         g = objective.at(point.x - move).gradient
@@ -111,7 +112,7 @@ def _once(
         move,
         value,
         promise,
-        chosen(good, gamma, space(gamma).maximum(gamma, LEAST) * last.growth),
+        branch(good, lambda: gamma, lambda: space(gamma).maximum(gamma, LEAST) * last.growth),
         chosen(long, last.growth, 2 * last.growth),
         last.cost + step.cost + looks + usable / 2,
         tries,

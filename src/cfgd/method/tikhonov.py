@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.algebra import inner
-from cfgd.either import branch, chosen, made, on_host, space
+from cfgd.either import branch, chosen, made, on_host, smaller, space
 from cfgd.method.attempt import tried
 from cfgd.method.base import Info, Method, ending
 from cfgd.method.damped import system
@@ -102,7 +102,7 @@ def _arrived(
     at = objective.at(state.point.x - outcome.move)
     norm2 = inner(at.gradient, at.gradient)
     # by rounding it may be higher
-    value = chosen(first, at.value, space(norm2).minimum(at.value, state.point.value))
+    value = chosen(first, at.value, smaller(state.point.value, at.value))
     point = made(Point, x=at.x, value=value, gradient=at.gradient, carried=None)
     start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
     after = made(

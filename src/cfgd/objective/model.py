@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from cfgd.either import space
+from cfgd.either import on_host, space
 from cfgd.types import Column, Data, Matrix, Rows, Vector
 
 # products of numbers that a matrix may take, about a tenth of a second: beyond it goes without
@@ -51,7 +51,10 @@ def kept(old: Vector, new: Vector) -> Vector:
     It must not jump back and forth with x, nor be that of a bad start for ever.
     """
     xp = space(new)
-    D = xp.maximum(new, xp.where(new > 0, xp.minimum(old, KEPT * new), old))
+    less = xp.minimum(old, KEPT * new)
+    if on_host(new) and new.min() > 0:  # as nearly always
+        return xp.maximum(new, less)
+    D = xp.maximum(new, xp.where(new > 0, less, old))
     return xp.where(D > 0, D, 1)
 
 

@@ -7,7 +7,6 @@ is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -84,6 +83,7 @@ class Outside:
         self.loop, self.method, self.see, self.host, self.most = loop, method, see, host, most
         self.whole = objective
         self.step = partial(type(method).step, method)  # bound once, as above
+        self.spent = partial(type(objective).spent, objective)
         self.record = bind(recorded, loop) if loop.records else None
 
     @property
@@ -152,7 +152,10 @@ class Outside:
         last = self.last
         if self.asks_twice and last is not None and (x is last.x or (x == last.x).all()):
             return last
-        with np.errstate(**self.errors) if self.host is None else nullcontext():  # users' warn
+        if self.host is None:
+            with np.errstate(**self.errors):  # what users do warns as it would
+                seen = self.see(x)
+        else:
             seen = self.see(x)
         if seen is None:
             raise UnseenError
@@ -182,12 +185,12 @@ class Outside:
 
     def _step(self, tolerance: Any) -> Any:
         """One look and what comes of it; None where nothing can be seen."""
-        before = self.whole.spent()
+        before = self.spent()
         try:
             self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
         except UnseenError:
             return None
-        after = self.whole.spent()
+        after = self.spent()
         self.cost += float(info.cost) if before is None or after is None else after - before
         return info
 
@@ -197,7 +200,9 @@ class Outside:
         if ends != RUNNING:
             return ends
         bad = not (abs(value) < np.inf and info.norm2 < np.inf)
-        return NONFINITE if bad else CONVERGED if goal.met(info.norm2) else RUNNING
+        if bad:
+            return NONFINITE
+        return CONVERGED if goal.absolute > 0 and goal.met(info.norm2) else RUNNING
 
     def _row(self, info: Any) -> Rows:
         state = self.state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -94,7 +95,7 @@ def of_model(
     own["normal"] = _remembered(own["normal"])
     return own | {
         "model_shape": shape_at,
-        "model_cost": partial(kind.model_cost, objective),
+        "model_cost": functools.cache(partial(kind.model_cost, objective)),
         "affords": partial(kind.affords, objective),
         "residuals": partial(kind.residuals, objective),
         "product_cost": objective.product_cost,
