@@ -117,7 +117,7 @@ def test_the_loss_falls_in_every_step_and_much_further_than_with_all_weights_at_
     np.testing.assert_allclose(ends.gradient_norm, np.linalg.norm(gradient), rtol=0.5, atol=1e-12)
 
 
-def test_with_noise_it_ends_at_a_minimiser_of_the_loss_without_gamma():
+def test_with_noise_it_ends_at_a_minimiser_of_the_loss_without_gamma(unchecked):
     z = np.linspace(-1, 1, 80)
     noise = 0.05 * np.random.default_rng(1).normal(size=80)
     network = cfgd.ShallowNetwork(z, np.tanh(3 * z - 1) - 0.5 * np.tanh(5 * z + 2) + noise, 2)
@@ -220,7 +220,8 @@ def test_with_fewer_weights_than_samples_all_of_them_find_a_good_valley_first(mo
     assert seen[4]
 
 
-def test_a_network_with_as_few_units_as_do_ends_as_low_as_with_all_weights():
+@pytest.mark.slow
+def test_a_network_with_as_few_units_as_do_ends_as_low_as_with_all_weights(unchecked):
     """From every start; with the hidden weights alone some end a thousand times higher."""
     z = np.linspace(-1, 1, 60)
     network = cfgd.ShallowNetwork(z, np.sin(8 * z), 6)
@@ -242,4 +243,6 @@ def test_a_run_that_is_continued_is_the_run_that_went_on(tmp_path):
 
 
 def test_it_says_what_it_does():
+    own = cfgd.ShallowNetwork(Z, TARGET, UNITS, lambda u: u / (1 + u * u) ** 0.5)
+    assert "output weights" not in str(cfgd.minimize(own, X0, max_iterations=1))
     assert "output weights that are the best" in str(cfgd.minimize(NETWORK, X0, max_iterations=1))

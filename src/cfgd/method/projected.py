@@ -24,6 +24,7 @@ from cfgd.objective.base import Objective
 from cfgd.objective.line import Point
 from cfgd.objective.model import is_wide
 from cfgd.objective.projection import Features, Projection
+from cfgd.objective.shared_rows import host_of
 from cfgd.status import Status
 from cfgd.types import Count, Flag, Number, Scalar, Vector
 
@@ -52,8 +53,10 @@ class Projected(Tikhonov):
     """On all weights and on the hidden ones. A sweep, and what NumPy cannot see, go without."""
 
     def describe(self, objective: Objective) -> str:
-        words = "in part with the output weights that are the best for the hidden ones"
-        return f"{super().describe(objective)}, {words}"
+        steps = super().describe(objective)
+        if host_of(objective) is None:
+            return steps
+        return f"{steps}, in part with the output weights that are the best for the hidden ones"
 
     def step(
         self, objective: Objective, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
