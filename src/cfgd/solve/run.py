@@ -77,9 +77,10 @@ class Run:
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
         meter = Progress(self.last, options.progress and self.together.is_first)
-        tick = time.perf_counter()
+        tick, length = time.perf_counter(), problem.loop.block
         carry, row, goal = self._begin()
-        length = self._length(problem.loop.block, 1, time.perf_counter() - tick)
+        if self.together.alone:  # else all must have the same, and nothing is agreed yet
+            length = self._length(length, 1, time.perf_counter() - tick)
         objective = self.objective  # in units in which its squares can be computed
         tally = fetched(carry.tally)
         self.value0, self.norm0 = fetched(carry.state.point.value), np.sqrt(tally.norm2)
