@@ -37,7 +37,7 @@ demo: $(READY)
 	$(BIN)/cfgd reproduce
 
 bench: $(READY)
-	$(BIN)/python -m cfgd.bench
+	$(BIN)/python -m cfgd.apps.bench
 	$(BIN)/cfgd bench
 
 # a warning is an error, and every link and anchor is checked

@@ -15,7 +15,7 @@ os.environ.setdefault(
 logging.getLogger("jax").setLevel(logging.WARNING)  # else it tells of every device
 
 import cfgd  # noqa: E402
-from cfgd.page.drawing import DARK, LIGHT  # noqa: E402
+from cfgd.apps.page.drawing import DARK, LIGHT  # noqa: E402
 
 project = "cfgd"
 author = "The cfgd developers"
@@ -29,7 +29,7 @@ extensions = [
     "extensions.public",  # the reference, from the docstrings
     "extensions.known",  # names in the text lead to the reference
     "extensions.gallery",  # examples/gallery/*.py with what they draw and print
-    "extensions.explorer",  # the page of `cfgd.explore`
+    "extensions.explorer",  # the page of `cfgd.apps.explore`
     "extensions.links",  # every link leads somewhere, and nothing is asked of the network
 ]
 exclude_patterns = ["_static", "extensions", "figures"]

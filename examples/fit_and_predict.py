@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from typer.testing import CliRunner
 
-from cfgd.cli import app
+from cfgd.apps.cli import app
 
 folder = Path(tempfile.mkdtemp())
 data = load_diabetes(scaled=False)

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from cfgd.bench.speed.chromium import FLAGS, driven, found, missing
-from cfgd.explore import page
+from cfgd.apps.bench.speed.chromium import FLAGS, driven, found, missing
+from cfgd.apps.explore import page
 
 
 def command(page, folder):

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from cfgd.data.nist import regressions
+from cfgd.apps.data.nist import regressions
 
 NIST = {
     name: {

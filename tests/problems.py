@@ -17,7 +17,7 @@ import pytest
 import scipy.special
 
 import cfgd
-from cfgd.data.random_least_squares import ill_conditioned as extremes_set
+from cfgd.apps.data.random_least_squares import ill_conditioned as extremes_set
 
 
 def identity(x):

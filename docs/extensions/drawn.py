@@ -3,7 +3,7 @@
     ```{drawn} momentum
     ```
 
-stands for `figures/momentum.py`, which has `PANELS`, rows of `cfgd.page.drawing.Panel`, and
+stands for `figures/momentum.py`, which has `PANELS`, rows of `cfgd.apps.page.drawing.Panel`, and
 `data()`, what they draw. In the page its colours are variables, as in the project's reports.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from cfgd.page.document import figures
-from cfgd.page.drawing import svgs
+from cfgd.apps.page.document import figures
+from cfgd.apps.page.drawing import svgs
 from extensions.kept import BUILD, LIBRARY, key
 
 FIGURES = Path(__file__).parents[1] / "figures"

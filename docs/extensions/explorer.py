@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cfgd.explore import page
+from cfgd.apps.explore import page
 
 
 def write(app: Any, error: Exception | None) -> None:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, contours, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, contours, decades, line
 
 T = np.linspace(0, 3, 20)
 Y = 1 / (1 + T)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, line
+from cfgd.apps.page.drawing import LIGHT, Panel, line
 
 T = np.linspace(0, 4, 9)
 Y = np.array([2.94, 2.12, 1.62, 1.19, 0.97, 0.83, 0.71, 0.62, 0.55])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, line
+from cfgd.apps.page.drawing import LIGHT, Panel, line
 
 C, X, ALPHA, NODES = -0.6, 1.5, 0.4, 6
 ALPHAS = (0.1, 0.4, 0.7, 0.9)

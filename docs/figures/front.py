@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import Panel, contours, decades, line
+from cfgd.apps.page.drawing import Panel, contours, decades, line
 
 F = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
 METHODS = {

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, decades, line
 
 METHODS = {
     "Auto": ("blue", None),

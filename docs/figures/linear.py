@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import cfgd
-from cfgd.page.drawing import Panel, decades, line
+from cfgd.apps.page.drawing import Panel, decades, line
 
 
 def data():

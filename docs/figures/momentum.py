@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, decades, line
 from cfgd.theory import best_constants, spectral_radius
 
 LOW, HIGH = 0.02, 2.0

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, decades, line
 
 Z = np.linspace(-1, 1, 100)
 Y = np.sin(5 * np.pi * Z)

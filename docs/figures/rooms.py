@@ -2,7 +2,7 @@
 
 from matplotlib.patches import Rectangle
 
-from cfgd.page.drawing import LIGHT, Panel
+from cfgd.apps.page.drawing import LIGHT, Panel
 
 ROOMS = (
     ("around", "integrations, reproduce, bench, fit, cli", "purple"),

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, line
+from cfgd.apps.page.drawing import LIGHT, Panel, line
 
 C, ALPHA, BETA = -1.0, 0.66, 1.0
 

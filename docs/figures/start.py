@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import Panel, decades, line
+from cfgd.apps.page.drawing import Panel, decades, line
 
 
 def data():

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, line
+from cfgd.apps.page.drawing import LIGHT, Panel, line
 
 GAMMAS = np.linspace(-0.9, 0.5, 57)
 

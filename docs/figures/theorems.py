@@ -5,7 +5,7 @@ import numpy as np
 
 import cfgd
 from cfgd import theory
-from cfgd.page.drawing import LIGHT, Panel, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, decades, line
 
 A, B = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([1.0, -4.0])
 X0, PAST, C = np.array([3.0, -2.0]), np.array([3.5, -1.0]), np.array([2.0, 2.0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, contours, line
+from cfgd.apps.page.drawing import LIGHT, Panel, contours, line
 from cfgd.theory import tikhonov_solution
 
 A, B = np.array([[3.0, 1.6], [1.6, 2.0]]), np.array([1.0, -4.0])

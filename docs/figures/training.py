@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cfgd.page.drawing import LIGHT, Panel
+from cfgd.apps.page.drawing import LIGHT, Panel
 
 PAGE = Path(__file__).parents[1] / "training.md"
 ROW = re.compile(r"^\| (cf\w+) \((\S+), (\d)\) \|(.*)\|$", re.MULTILINE)

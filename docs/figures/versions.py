@@ -3,7 +3,7 @@
 import numpy as np
 
 import cfgd
-from cfgd.page.drawing import LIGHT, Panel, contours, decades, line
+from cfgd.apps.page.drawing import LIGHT, Panel, contours, decades, line
 
 F = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
 X0, C = np.array([1.0, -10.0]), np.array([-1.0, -1.0])

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import cfgd
-from cfgd.data.nist import regressions
+from cfgd.apps.data.nist import regressions
 
 plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
 

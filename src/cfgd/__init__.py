@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cfgd._version import __version__ as __version__
+from cfgd._core.version import __version__ as __version__
 
 if (
     TYPE_CHECKING
@@ -12,7 +12,7 @@ if (
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
     from cfgd.calculus.smoothing import smoothing as smoothing
-    from cfgd.method import (
+    from cfgd.methods import (
         AdaptiveOrder as AdaptiveOrder,
         AdaptiveTerminal as AdaptiveTerminal,
         ArmijoStep as ArmijoStep,
@@ -32,7 +32,7 @@ if (
         settings as settings,
         terminal as terminal,
     )
-    from cfgd.objective import (
+    from cfgd.objectives import (
         Blocks as Blocks,
         External as External,
         LeastSquares as LeastSquares,
@@ -98,16 +98,13 @@ __all__ = [
 ]
 
 # From the ground up: the first that has a public name is where it comes from.
-_ROOMS = ("calculus", "objective", "method", "solve", "status")
-_GROUND = (
-    *("algebra", "distributed", "either", "given", "precision", "processes", "spread"),
-    *("structure", "theory", "types"),
-)
+_ROOMS = ("calculus", "objectives", "methods", "solve", "status")
+_MODULES = ("distributed", "integrations", "theory")
 
 
 def __getattr__(name: str) -> Any:
     """Names are found when they are first asked for: `cfgd.integrations.torch` needs no JAX."""
-    if name in _ROOMS or name in _GROUND:
+    if name in _ROOMS or name in _MODULES:
         return importlib.import_module(f"cfgd.{name}")
     if name in __all__:
         for room in _ROOMS:

@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     try:
-        from cfgd.cli import app
+        from cfgd.apps.cli import app
     except ModuleNotFoundError as error:
         needed = f"The command cfgd needs {error.name}: pip install 'cfgd[cli]'."
         sys.exit(needed)

@@ -22,13 +22,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from cfgd import _check
-from cfgd.given import as_array, computed_in
-from cfgd.output import INTERRUPTED
-from cfgd.precision import in_precision
-from cfgd.processes import LostProcessError as LostProcessError, Together
-from cfgd.spread import WIDE
-from cfgd.types import Values
+from cfgd._core import checks
+from cfgd._core.arrays import as_array, computed_in
+from cfgd._core.files import INTERRUPTED
+from cfgd._core.precision import in_precision
+from cfgd._core.process_group import LostProcessError as LostProcessError, Together
+from cfgd._core.sharding import WIDE
+from cfgd._core.types import Values
 
 # what `cfgd launch` tells the processes that it starts: address, how many there are, which one
 COORDINATOR, COUNT, INDEX = "CFGD_COORDINATOR", "CFGD_PROCESSES", "CFGD_PROCESS"
@@ -122,11 +122,11 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
         X = _numbers("X", X)
         y = _numbers("y", y)
         if X.ndim == 0 or y.shape[:1] != X.shape[:1]:
-            _check.fail(owner, "y", "have a row for each row of X", f"{y.shape} beside {X.shape}")
+            checks.fail(owner, "y", "have a row for each row of X", f"{y.shape} beside {X.shape}")
         arrays = {"X": X, "y": y}
         if sample_weight is not None:
             arrays["sample_weight"] = _numbers("sample_weight", sample_weight)
-            _check.shape(owner, "sample_weight", arrays["sample_weight"], (len(X),))
+            checks.shape(owner, "sample_weight", arrays["sample_weight"], (len(X),))
     together.same(owner, {"sample_weight": sample_weight is None})
     together.same(owner, {name: [*a.shape[1:], str(a.dtype)] for name, a in arrays.items()})
     if jax.device_count() == 1 and len(X):
@@ -135,7 +135,7 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
     held = np.array([[len(X), here]]) if together.alone else together.gathered([len(X), here])
     each = int(np.max(-(-held[:, 0] // held[:, 1])))
     if each == 0:
-        _check.fail(owner, "X", "have rows on some process", "none at all")
+        checks.fail(owner, "X", "have rows on some process", "none at all")
     if np.any(held[:, 0] != each * held[:, 1]) and sample_weight is None:
         arrays["sample_weight"] = np.ones(len(X), computed_in(X.dtype))
     place = NamedSharding(Mesh(np.array(jax.devices()), ("rows",)), PartitionSpec("rows"))
@@ -151,9 +151,9 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
 
 def _numbers(name: str, given: Any) -> np.ndarray:
     """Finite ones, in a type that is computed with; integers stay what they are."""
-    array = _check.real("rows", name, given)
+    array = checks.real("rows", name, given)
     if array.size:
-        _check.finite("rows", name, array)
+        checks.finite("rows", name, array)
     return np.asarray(as_array(array))
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 from blocks import DOCS, PAGES, ROOT, blocks, commands, with_output
 
-from cfgd.cli import app
+from cfgd.apps.cli import app
 
 # a page that compiles much is left to `make slow`
 SLOW = {

@@ -47,7 +47,7 @@ def no_work(monkeypatch):
         return chunk if fn.__name__ == "chunk" else bind(fn, *parts, **kind)
 
     monkeypatch.setattr("cfgd.solve.inside.bind", guarded)
-    monkeypatch.setattr("cfgd.solve.outside.Outside.__call__", chunk)
+    monkeypatch.setattr("cfgd.solve.host_loop.Outside.__call__", chunk)
 
 
 def of_parts(**parts):

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.objective import one_pass
+from cfgd.objectives.linear import one_pass
 
 M, D = 61, 4  # rows are not divisible by anything
 
@@ -88,7 +88,7 @@ def network(rows):
 
 
 def plain(solution):
-    x = np.concatenate([np.ravel(leaf) for leaf in cfgd.structure.jax.tree.leaves(solution.x)])
+    x = np.concatenate([np.ravel(leaf) for leaf in cfgd._core.pytrees.jax.tree.leaves(solution.x)])
     return {
         "x": x.tolist(),
         "value": np.ravel(solution.value).tolist(),

@@ -15,7 +15,7 @@ from inputs import BF16, END, F32, F64, GD, X0, A, B, X, Y, bowl, no_answer
 
 import cfgd
 from cfgd import LeastSquares, LinearModel
-from cfgd.structure import as_tree
+from cfgd._core.pytrees import as_tree
 from problems import quick
 
 # what users pass who have no type checker

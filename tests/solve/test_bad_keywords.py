@@ -88,7 +88,7 @@ KEYWORDS = {
     "method a class": (
         run(method=GradientDescent),
         "`minimize(method=...)` must be a method such as GradientDescent(), "
-        "got <class 'cfgd.method.presets.GradientDescent'>.",
+        "got <class 'cfgd.methods.paper.presets.GradientDescent'>.",
     ),
     "method a step": (
         run(method=0.1),

@@ -224,7 +224,7 @@ STEP_SIZES = {
     "a class": (
         lambda: GradientDescent(ExactStep),
         f"`GradientDescent(step=...)` must be one of {STEPS}, "
-        "got <class 'cfgd.method.step.ExactStep'>.",
+        "got <class 'cfgd.methods.paper.step.ExactStep'>.",
     ),
     "eta 0": (lambda: FixedStep(0.0), "`FixedStep(eta=...)` must be positive, got 0.0."),
     "eta negative": (

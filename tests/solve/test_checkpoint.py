@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.solve import checkpoint_file, run
+from cfgd.solve import checkpoint_file, driver as run
 from problems import quick
 
 random = np.random.default_rng(11)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.either import Unbound, made
-from cfgd.objective.shared_rows import SharedRows, Totals
+from cfgd._core.either import Unbound, made
+from cfgd.objectives.linear.sharded import SharedRows, Totals
 
 FLAGS = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"
 D = 6

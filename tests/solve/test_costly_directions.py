@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd.solve.run import Run
+from cfgd.solve.driver import Run
 from objectives import LOSSES, X
 
 

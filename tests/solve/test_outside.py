@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd.solve.host_loop import Outside
 from cfgd.solve.inside import Inside
-from cfgd.solve.outside import Outside
 from problems import few, identity
 
 
@@ -42,7 +42,7 @@ def test_a_long_run_goes_on_in_a_compiled_loop(monkeypatch):
         monkeypatch.setattr(
             kind, "__call__", lambda self, *a, f=called: walks.append(type(self)) or f(self, *a)
         )
-    monkeypatch.setattr("cfgd.solve.run.LONG", 20)
+    monkeypatch.setattr("cfgd.solve.driver.LONG", 20)
     long = cfgd.minimize(valley, X0, record=RECORD)
     assert walks[0] is Outside
     assert walks[-1] is Inside

@@ -13,7 +13,8 @@ import pytest
 from processes import METHOD, METHODS, D, data, plain, solved
 
 import cfgd
-from cfgd import distributed, launch
+from cfgd import distributed
+from cfgd.apps import launch
 
 HERE = Path(__file__).parent
 SCRIPT = str(HERE / "processes.py")

@@ -112,12 +112,12 @@ CLASSES = {
     "an objective": (
         run(f=cfgd.Quadratic),
         "`minimize(objective=...)` must be an objective or a function, "
-        "got <class 'cfgd.objective.quadratic.Quadratic'>.",
+        "got <class 'cfgd.objectives.quadratic.Quadratic'>.",
     ),
     "an objective in Local": (
         lambda: cfgd.Local(cfgd.Quadratic),
         "`Local(objective=...)` must be an objective or a function, "
-        "got <class 'cfgd.objective.quadratic.Quadratic'>.",
+        "got <class 'cfgd.objectives.quadratic.Quadratic'>.",
     ),
     "a function": (
         lambda: cfgd.Smooth(dict),
@@ -126,7 +126,7 @@ CLASSES = {
     "a method of a sweep": (
         lambda: cfgd.sweep(bowl, X0, [GradientDescent]),
         "`sweep(methods=...)` must be settings of one and the same method, "
-        "got <class 'cfgd.method.presets.GradientDescent'>.",
+        "got <class 'cfgd.methods.paper.presets.GradientDescent'>.",
     ),
     "a callback": (
         run(callback=dict),

@@ -34,9 +34,9 @@ class Own(cfgd.Objective):
         return with_if(x)
 
 
-class OwnStep(cfgd.method.step.StepRule):
+class OwnStep(cfgd.methods.paper.step.StepRule):
     def choose(self, line, memory):
-        return cfgd.method.step.Chosen(0.1 if line.slope > 0 else 0.0)
+        return cfgd.methods.paper.step.Chosen(0.1 if line.slope > 0 else 0.0)
 
 
 ARRAY, BOOL = jax.errors.TracerArrayConversionError, jax.errors.TracerBoolConversionError

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd import _check
+from cfgd._core import checks
+from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.types import Data, Numbers, Scalar
 from cfgd.calculus.expectation import Average, Curve, precision
 from cfgd.calculus.quadrature import nodes_and_weights
-from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Numbers, Scalar
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]  # nodes, and the nodes that they are compared with
 
@@ -30,9 +30,9 @@ def pairs(owner: str, nodes: Any) -> Pairs:
     """
     if isinstance(nodes, str):
         if nodes != "auto":
-            _check.fail(owner, "nodes", 'be "auto" or an integer of at least 1', repr(nodes))
+            checks.fail(owner, "nodes", 'be "auto" or an integer of at least 1', repr(nodes))
         return AUTO
-    nodes = _check.integer(owner, "nodes", nodes)
+    nodes = checks.integer(owner, "nodes", nodes)
     return ((nodes, nodes + nodes // 3 + 8),)
 
 
@@ -67,19 +67,19 @@ def settle(
             # a program of its own: compiled once for all functions and shapes of x
             rules = tuple(nodes_and_weights(alpha.astype(dtype), nodes) for nodes in pair)
             value, left = program(f, rules, x, c, alpha, *more)
-            if _check.traced(left) or not float(left) > 0:
+            if checks.traced(left) or not float(left) > 0:
                 return value
         if float(left) > math.sqrt(jnp.finfo(dtype).eps):
             _warn(owner, f, pair[0], float(left))
         return value
 
-    with _check.traceable(owner, "f"):
+    with checks.traceable(owner, "f"):
         return numpy_in_numpy_out(first_enough)(*numbers)
 
 
 def _warn(owner: str, f: Curve, nodes: int, left: float) -> None:
     name = getattr(f, "__name__", type(f).__name__)
-    _check.warn(
+    checks.warn(
         f"`{owner}({name}, ...)`: with {nodes} nodes an error of about {left:.0e} of the mean size "
         "of what is averaged is left; "
         "split the interval where the function has a kink, bring the terminal nearer, or raise "

@@ -13,10 +13,10 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array
 
-from cfgd import _check
+from cfgd._core import checks
+from cfgd._core.types import Given, Numbers, Scalar
 from cfgd.calculus.accuracy import compilable, error, pairs, settle
 from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
-from cfgd.types import Given, Numbers, Scalar
 
 
 def caputo(
@@ -53,9 +53,9 @@ def caputo(
     1.504505556127
     """
     n, alpha = _interval(order, derivatives)
-    terminal = _check.array("caputo", "terminal", terminal)
+    terminal = checks.array("caputo", "terminal", terminal)
     tried, curve = pairs("caputo", nodes), compilable(f)
-    whole = None if _check.traced(alpha) else np.asarray(alpha) == 1
+    whole = None if checks.traced(alpha) else np.asarray(alpha) == 1
     if whole is None or (whole.any() and not whole.all()):
         xp = jnp if isinstance(alpha, jax.Array) else np
         memory, program = xp.where((alpha > 0) & (alpha < 1), alpha, 0), _either
@@ -68,17 +68,17 @@ def caputo(
 def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
     """n and alpha of order = n - 1 + alpha, 0 < alpha <= 1."""
     if derivatives is not None:
-        n = _check.integer("caputo", "derivatives", derivatives)
+        n = checks.integer("caputo", "derivatives", derivatives)
         wanted = f"lie in ({n - 1}, {n}], the interval of `derivatives`"
-        order = _check.number("caputo", "order", order, wanted, lambda v: (n - 1 < v) & (v <= n))
+        order = checks.number("caputo", "order", order, wanted, lambda v: (n - 1 < v) & (v <= n))
         return n, order - (n - 1)
-    order = _check.number("caputo", "order", order, "be a positive number", lambda v: v > 0)
-    if _check.traced(order):
+    order = checks.number("caputo", "order", order, "be a positive number", lambda v: v > 0)
+    if checks.traced(order):
         return 1, order
     ceilings = np.unique(np.ceil(np.asarray(order)))
     if len(ceilings) != 1:
         got = f"{np.min(order)} and {np.max(order)}" if order.size else "none"
-        _check.fail("caputo", "order", "lie in one interval (n - 1, n]", got)
+        checks.fail("caputo", "order", "lie in one interval (n - 1, n]", got)
     n = int(ceilings[0])
     return n, order - (n - 1)
 

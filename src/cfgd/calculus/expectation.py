@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from cfgd.types import DType, Numbers, Values
+from cfgd._core.types import DType, Numbers, Values
 
 Curve: TypeAlias = Callable[[Any], Any]  # the user's
 Rule: TypeAlias = tuple[Numbers, Numbers]  # nodes and weights, of shape (nodes, *alpha.shape)

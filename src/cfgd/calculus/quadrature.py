@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from cfgd import _check
-from cfgd.precision import numpy_in_numpy_out
-from cfgd.types import Data, Given, Numbers, Scalar
+from cfgd._core import checks
+from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.types import Data, Given, Numbers, Scalar
 
 
 def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
@@ -28,8 +28,8 @@ def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
     >>> print(u.round(6), w.round(6))
     [0.258444 0.884413] [0.347855 0.652145]
     """
-    _check.integer("gauss_jacobi", "nodes", nodes)
-    alpha = _check.order("gauss_jacobi", "alpha", alpha)
+    checks.integer("gauss_jacobi", "nodes", nodes)
+    alpha = checks.order("gauss_jacobi", "alpha", alpha)
     return numpy_in_numpy_out(nodes_and_weights)(alpha, nodes)
 
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from cfgd import _check
+from cfgd._core import checks
+from cfgd._core.types import Data, Given, Numbers, Scalar, Values
 from cfgd.calculus.accuracy import Pairs, compilable, error, pairs, settle
 from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
-from cfgd.types import Data, Given, Numbers, Scalar, Values
 
 
 def smoothing(
@@ -35,12 +35,12 @@ def smoothing(
     >>> print(F.slope(-2.7).round(9), F(-1.0))
     -279.987803956 -441.0
     """
-    alpha = _check.order("smoothing", "alpha", alpha)
-    beta = _check.array("smoothing", "beta", beta)
+    alpha = checks.order("smoothing", "alpha", alpha)
+    beta = checks.array("smoothing", "beta", beta)
     for field, value in (("alpha", alpha), ("beta", beta)):
         if np.ndim(value) != 0:
-            _check.fail("smoothing", field, "be one number", f"shape {np.shape(value)}")
-    terminal = _check.array("smoothing", "terminal", terminal)
+            checks.fail("smoothing", field, "be one number", f"shape {np.shape(value)}")
+    terminal = checks.array("smoothing", "terminal", terminal)
     return Smoothing(compilable(f), alpha, beta, terminal, pairs("smoothing", nodes))
 
 

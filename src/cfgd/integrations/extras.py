@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from cfgd import extras
+from cfgd._core import extras
 
 
 def needed(module: str, extra: str) -> ModuleType:

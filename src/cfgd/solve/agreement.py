@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd.processes import Together
+from cfgd._core.process_group import Together
 from cfgd.solve.interrupt import Interrupt
 from cfgd.status import Status
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import jax
 
-from cfgd import _check
-from cfgd.method.auto import Auto
-from cfgd.objective.base import Objective
-from cfgd.objective.smooth import as_objective
-from cfgd.processes import Together
+from cfgd._core import checks
+from cfgd._core.process_group import Together
+from cfgd.methods.auto.auto import Auto
+from cfgd.objectives.base import Objective
+from cfgd.objectives.function import as_objective
+from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import alike, problem, shared_out
-from cfgd.solve.run import Run
 from cfgd.solve.solution import ConvergenceError, Solution
 
 AUTO = Auto()
@@ -79,7 +79,7 @@ def minimize(
     """
     began = time.perf_counter()
     together = Together.of(objective, args)
-    with Interrupt() as interrupt, _check.concrete("minimize"):
+    with Interrupt() as interrupt, checks.concrete("minimize"):
         with together.one_fate():
             options = Options(
                 owner="minimize",
@@ -146,9 +146,9 @@ def sweep(
     [2 2]
     """
     began = time.perf_counter()
-    spread = _check.flag("sweep", "spread", spread)
+    spread = checks.flag("sweep", "spread", spread)
     together = Together(jax.devices()) if spread else Together.of(objective, args)
-    with Interrupt() as interrupt, _check.concrete("sweep"):
+    with Interrupt() as interrupt, checks.concrete("sweep"):
         with together.one_fate():
             options = Options(
                 owner="sweep",

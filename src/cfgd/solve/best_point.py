@@ -5,9 +5,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 
-from cfgd.either import Plain, made
-from cfgd.objective.line import Point
-from cfgd.types import Flag, Scalar, Vector
+from cfgd._core.either import Plain, made
+from cfgd._core.types import Flag, Scalar, Vector
+from cfgd.objectives.evaluation import Point
 
 
 class Best(Plain, eqx.Module):

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from cfgd import _check
-from cfgd._version import __version__
-from cfgd.output import NotWrittenError
-from cfgd.processes import Together
+from cfgd._core import checks
+from cfgd._core.files import NotWrittenError
+from cfgd._core.process_group import Together
+from cfgd._core.sharding import fetched
+from cfgd._core.version import __version__
 from cfgd.solve.checkpoint_file import (
     DamagedError,
     before,
@@ -30,14 +31,13 @@ from cfgd.solve.checkpoint_file import (
     unpack,
     write,
 )
-from cfgd.solve.chunk import Carry, look
+from cfgd.solve.compiled_loop import Carry, look
 from cfgd.solve.history import History
+from cfgd.solve.host_loop import Outside
 from cfgd.solve.inside import Inside
 from cfgd.solve.options import Options
-from cfgd.solve.outside import Outside
 from cfgd.solve.problem import Problem
 from cfgd.solve.program import bind
-from cfgd.spread import fetched
 
 FORMAT = "cfgd checkpoint 1"
 # times that a checkpoint takes, for each of which the run goes on for as long: under one percent
@@ -102,11 +102,11 @@ class Checkpoint:
                 damages.append(f"The checkpoint {path} is damaged: {damage}.")
                 continue
             if damages:
-                _check.warn(f"{damages[0]} The run goes on from the one before, {path}.")
+                checks.warn(f"{damages[0]} The run goes on from the one before, {path}.")
             return kept, meta, arrays
         if damages:
             wanted = "be a file that this run wrote, or a new one"
-            _check.fail(self.owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
+            checks.fail(self.owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
         return None, {}, []
 
     def is_due(self) -> bool:
@@ -129,7 +129,7 @@ class Checkpoint:
         try:
             write(self.path, {"format": FORMAT, "of": self.of, "tree": tree}, arrays)
         except NotWrittenError as error:  # the run is worth more than its checkpoint
-            _check.warn(f"The checkpoint {error}")
+            checks.warn(f"The checkpoint {error}")
         self.written = time.perf_counter()
         self.cost = self.written - began
 
@@ -140,7 +140,7 @@ class Checkpoint:
             if meta["of"].get(name) != mine:
                 theirs = meta["of"].get(name)
                 got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(mine)}"
-                _check.fail(
+                checks.fail(
                     self.owner, "checkpoint", "be a file of this very run, or a new one", got
                 )
 

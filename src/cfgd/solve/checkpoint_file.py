@@ -22,7 +22,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from cfgd.output import writing
+from cfgd._core.files import writing
 
 META = "tree"
 # where the file before the last one is, in case the last one is damaged

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd import _check
-from cfgd.objective.residuals import Residuals
+from cfgd._core import checks
+from cfgd._core.pytrees import as_tree
+from cfgd.objectives.residuals import Residuals
 from cfgd.solve.api import minimize
+from cfgd.solve.covariance import UNKNOWN
 from cfgd.solve.solution import Solution
-from cfgd.solve.uncertainty import UNKNOWN
-from cfgd.structure import as_tree
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -115,17 +115,17 @@ def curve_fit(
       rest           0.45981287         0.02353     5.12 %
     """
     owner = "curve_fit"
-    _check.function(owner, "model", model, "be a function of x and the parameters")
-    x = jax.tree.map(lambda leaf: _check.array(owner, "x", leaf), x) if _is_tree(x) else x
-    x = x if _is_tree(x) else _check.array(owner, "x", x)
-    y = _check.array(owner, "y", y)
+    checks.function(owner, "model", model, "be a function of x and the parameters")
+    x = jax.tree.map(lambda leaf: checks.array(owner, "x", leaf), x) if _is_tree(x) else x
+    x = x if _is_tree(x) else checks.array(owner, "x", x)
+    y = checks.array(owner, "y", y)
     p0 = as_tree(owner, "p0", p0)
     whiten = None if sigma is None else _whitening(owner, sigma, y)
     if not isinstance(p0, dict) and (isinstance(p0, list | tuple) or p0.ndim != 1):
-        _check.fail(owner, "p0", "be a list of numbers or a dict", _check.kind(p0))
+        checks.fail(owner, "p0", "be a list of numbers or a dict", checks.kind(p0))
     shape = _shape(owner, model, p0, x)
     if shape != y.shape:
-        _check.fail(owner, "y", f"have the shape {shape} of model(x, *p0)", f"shape {y.shape}")
+        checks.fail(owner, "y", f"have the shape {shape} of model(x, *p0)", f"shape {y.shape}")
     f = Residuals(Misfit(model), loss, scale=scale, args=(x, y, whiten))
     solution = minimize(f, p0, **options)
     names = _names(model, p0)
@@ -134,7 +134,7 @@ def curve_fit(
     if loss != "squared":
         covariance = np.full((len(names),) * 2, np.nan)
     elif solution.information is None:
-        _check.warn(UNKNOWN if freedom >= 0 else "There are fewer points than parameters.")
+        checks.warn(UNKNOWN if freedom >= 0 else "There are fewer points than parameters.")
         covariance = np.full((len(names),) * 2, np.inf)
     else:
         covariance = solution.covariance()
@@ -148,24 +148,24 @@ def _is_tree(x: Any) -> bool:
 
 
 def _shape(owner: str, model: Callable[..., Any], p0: Any, x: Any) -> tuple[int, ...]:
-    with _check.traceable(owner, "model"):
+    with checks.traceable(owner, "model"):
         out = jax.eval_shape(lambda p: Misfit(model)(p, x, 0.0, None), p0)
     return tuple(out.shape)
 
 
 def _whitening(owner: str, sigma: Any, y: Any) -> Any:
     """Deviations to divide by, or the matrix that makes residuals independent."""
-    sigma = _check.array(owner, "sigma", sigma)
+    sigma = checks.array(owner, "sigma", sigma)
     if sigma.ndim == 2:
-        _check.shape(owner, "sigma", sigma, (y.size, y.size))
+        checks.shape(owner, "sigma", sigma, (y.size, y.size))
         try:
             lower = np.linalg.cholesky(np.asarray(sigma, float))
         except np.linalg.LinAlgError:
-            _check.fail(owner, "sigma", "be positive definite", "a matrix that is not")
+            checks.fail(owner, "sigma", "be positive definite", "a matrix that is not")
         return np.linalg.inv(lower)
     if sigma.shape not in ((), y.shape):
-        _check.fail(owner, "sigma", f"have shape {y.shape}", f"shape {sigma.shape}")
-    return np.asarray(_check.positive(owner, "sigma", sigma))
+        checks.fail(owner, "sigma", f"have shape {y.shape}", f"shape {sigma.shape}")
+    return np.asarray(checks.positive(owner, "sigma", sigma))
 
 
 def _names(model: Callable[..., Any], p0: Any) -> list[str]:

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.method.base import Method, State
-from cfgd.objective.base import Objective
-from cfgd.objective.line import Point
-from cfgd.spread import fetched
-from cfgd.types import Flag, Flags, Reals, Scalar
+from cfgd._core.sharding import fetched
+from cfgd._core.types import Flag, Flags, Reals, Scalar
+from cfgd.methods.base import Method, State
+from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Point
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 256

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.method.base import Method
-from cfgd.solve.chunk import RUNNING
+from cfgd.methods.base import Method
+from cfgd.solve.compiled_loop import RUNNING
 from cfgd.status import STATUSES, Status
 
 # a gradient that was looked at anew may differ from the one that was judged by rounding

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from cfgd import _check
-from cfgd.method.base import State
-from cfgd.spread import fetched
-from cfgd.structure import OfVector, Structure
+from cfgd._core import checks
+from cfgd._core.pytrees import OfVector, Structure
+from cfgd._core.sharding import fetched
+from cfgd.methods.base import State
 
 
 class OfPoint(eqx.Module):
@@ -60,9 +60,9 @@ def check_records(owner: str, records: Mapping[str, OfPoint | OfState], state: S
     for entry in records.values():
         if isinstance(entry, OfState) and entry.name not in known:
             wanted = f"name a number that the method keeps ({', '.join(known)})"
-            _check.fail(owner, "record", wanted, repr(entry.name))
+            checks.fail(owner, "record", wanted, repr(entry.name))
     return sum(
-        _check.numbers_function(owner, f"record[{name!r}]", entry.of, state)
+        checks.numbers_function(owner, f"record[{name!r}]", entry.of, state)
         for name, entry in records.items()
     )
 

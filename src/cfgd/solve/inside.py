@@ -7,15 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd.method.base import Method
-from cfgd.objective.base import Objective
-from cfgd.objective.line import Point
-from cfgd.objective.shared_rows import host_of
-from cfgd.solve.chunk import Carry, Goal, Loop, Rows, begin, blanks, chunk
+from cfgd._core.sharding import fetched, has_spread
+from cfgd._core.types import Points, Vector
+from cfgd.methods.base import Method
+from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Point
+from cfgd.objectives.linear.sharded import host_of
+from cfgd.solve.compiled_loop import Carry, Goal, Loop, Rows, begin, blanks, chunk
+from cfgd.solve.covariance import Information, information
 from cfgd.solve.program import bind
-from cfgd.solve.uncertainty import Information, information
-from cfgd.spread import fetched, has_spread
-from cfgd.types import Points, Vector
 
 
 class Inside:

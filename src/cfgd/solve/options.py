@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.solve.solution import Solution
 
 # a norm is below twice its start at once, and the square of this is a number in every precision
@@ -38,7 +38,7 @@ class Options:
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)  # the checked ones, in place of the given
         for count in ("max_iterations", "every"):
-            put(count, _check.integer(self.owner, count, getattr(self, count)))
+            put(count, checks.integer(self.owner, count, getattr(self, count)))
         put("tolerance", min(self._at_least_0("tolerance", self.tolerance), LOOSEST))
         if self.gradient_tolerance is not None:
             put(
@@ -51,31 +51,31 @@ class Options:
         if self.checkpoint is not None:
             put("checkpoint", _file(self.owner, self.checkpoint, self.writes))
         if not isinstance(self.record, Mapping):
-            _check.fail(self.owner, "record", MAPPING, repr(self.record))
+            checks.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
             if not isinstance(name, str):
-                _check.fail(self.owner, "record", MAPPING, f"the name {name!r}")
+                checks.fail(self.owner, "record", MAPPING, f"the name {name!r}")
             if not callable(fn) and not isinstance(fn, str):
                 wanted = "be a function of x or the name of a number that the method keeps"
-                _check.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
+                checks.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
             if name in RESERVED:
                 wanted = f"use other names than {', '.join(map(repr, RESERVED))}"
-                _check.fail(self.owner, "record", wanted, repr(name))
+                checks.fail(self.owner, "record", wanted, repr(name))
         if self.callback is not None:
-            _check.function(self.owner, "callback", self.callback, "be a function")
+            checks.function(self.owner, "callback", self.callback, "be a function")
             put("callback", partial(_answer, self.owner, self.callback))
 
     def _seconds(self, name: str, value: Any) -> float:
-        seconds = _check.positive(self.owner, name, value)
+        seconds = checks.positive(self.owner, name, value)
         if seconds.ndim != 0:
-            _check.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
+            checks.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
         return float(seconds)
 
     def _at_least_0(self, name: str, value: Any) -> float:
         wanted = "be a number of at least 0"
-        number = _check.number(self.owner, name, value, wanted, lambda v: v >= 0)
+        number = checks.number(self.owner, name, value, wanted, lambda v: v >= 0)
         if number.ndim != 0:
-            _check.fail(self.owner, name, "be one number", f"shape {number.shape}")
+            checks.fail(self.owner, name, "be one number", f"shape {number.shape}")
         return float(number)
 
 
@@ -83,13 +83,13 @@ def _file(owner: str, given: Any, writes: bool) -> Path:
     """A name for a file that can be written, found out before any work."""
     wanted = "be the name of a file in a folder that is there and can be written into"
     if not isinstance(given, str | os.PathLike):
-        _check.fail(owner, "checkpoint", wanted, repr(given))
+        checks.fail(owner, "checkpoint", wanted, repr(given))
     path = Path(given)
     folder = path.parent
     if not writes:
         return path
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        _check.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+        checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
     return path
 
 
@@ -99,5 +99,5 @@ def _answer(owner: str, callback: Callable[[Solution], Any], solution: Solution)
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:
-        got = _check.kind(answer)
-        _check.fail(owner, "callback", "return something true or false", got, error)
+        got = checks.kind(answer)
+        checks.fail(owner, "callback", "return something true or false", got, error)

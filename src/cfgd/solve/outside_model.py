@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.either import Unbound
-from cfgd.objective.base import Objective
-from cfgd.objective.line import Point
+from cfgd._core.either import Unbound
+from cfgd._core.sharding import fetched, has_spread
+from cfgd._core.types import Etas, Heights, Vector
+from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Point
 from cfgd.solve.inside import normal_equations
 from cfgd.solve.program import bind
-from cfgd.spread import fetched, has_spread
-from cfgd.types import Etas, Heights, Vector
 
 
 def times_model(objective: Objective, point: Point, v: Vector) -> Vector:

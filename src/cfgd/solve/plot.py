@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd import _check
+from cfgd._core import checks
 
 MOST_LABELS = 10
 NORMS = "gradient norm (dashed)"
@@ -17,7 +17,7 @@ def draw(history: Mapping[str, Any], ends: Any, swept: bool, ax: Any) -> Any:
     """Draw on `ax`, or on axes of a new figure; `ends` are the iterations of each setting."""
     if "iteration" not in history or "value" not in history:
         wanted = "hold `iteration` and `value` to be drawn"
-        _check.fail("Solution", "history", wanted, f"the names {list(history)}")
+        checks.fail("Solution", "history", wanted, f"the names {list(history)}")
     ax = _new_axes() if ax is None else ax
     at = np.asarray(history["iteration"])
     what, values = _positive(_finite(history["value"]))

@@ -11,20 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from cfgd import _check
-from cfgd.either import Unbound, made
-from cfgd.given import as_array
-from cfgd.method.base import Method, Tuning
-from cfgd.method.settings import rows_of
-from cfgd.objective.base import Objective
-from cfgd.objective.local import Local
-from cfgd.objective.shared_rows import host_of
-from cfgd.precision import cast, cast_here, in_precision, is_array, precision_of
-from cfgd.solve.chunk import BLOCK, Loop
+from cfgd._core import checks
+from cfgd._core.arrays import as_array
+from cfgd._core.either import Unbound, made
+from cfgd._core.precision import cast, cast_here, in_precision, is_array, precision_of
+from cfgd._core.pytrees import Structure, as_tree, widened
+from cfgd._core.sharding import has_spread
+from cfgd.methods.base import Method, Tuning
+from cfgd.methods.paper.settings import rows_of
+from cfgd.objectives.base import Objective
+from cfgd.objectives.linear.sharded import host_of
+from cfgd.objectives.local import Local
+from cfgd.solve.compiled_loop import BLOCK, Loop
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
-from cfgd.spread import has_spread
-from cfgd.structure import Structure, as_tree, widened
 
 # rows of the history that a chunk may write, and the numbers in them (1 MiB): it is set to zero
 MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
@@ -110,7 +110,7 @@ def shared_out(problem: Problem) -> Problem:
     owner, devices = "sweep", jax.devices()
     if has_spread(problem.objective):
         wanted = "be False for an objective that is spread by rows"
-        _check.fail(owner, "spread", wanted, "True")
+        checks.fail(owner, "spread", wanted, "True")
     assert problem.rows is not None
     mesh = Mesh(np.array(devices), ("settings",))
     more = -problem.rows % len(devices)
@@ -143,18 +143,18 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
     if not swept:
         if not isinstance(method, Method):
             wanted = "be a method such as GradientDescent()"
-            _check.fail(options.owner, "method", wanted, repr(method))
+            checks.fail(options.owner, "method", wanted, repr(method))
         return None
     several = isinstance(method, list | tuple)
     if not several and not isinstance(method, Method):
-        _check.fail("sweep", "methods", "be a method or a list of settings", repr(method))
+        checks.fail("sweep", "methods", "be a method or a list of settings", repr(method))
     for one in method if several else [method]:
         if not isinstance(one, Method):
             wanted = "be settings of one and the same method"
             got = repr(one) if isinstance(one, type) else type(one).__name__
-            _check.fail("sweep", "methods", wanted, got)
+            checks.fail("sweep", "methods", wanted, got)
         if one.is_open:
-            _check.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
+            checks.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
     return rows_of(method)
 
 
@@ -170,7 +170,7 @@ def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list
     each = ", ".join(map(str, own))
     also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {each})"
     got = "a pytree" if shape is None else shape
-    _check.fail(owner, "x0", f"have shape {own}{also}", got)
+    checks.fail(owner, "x0", f"have shape {own}{also}", got)
 
 
 def _vector(structure: Structure, x: Any, dtype: Any) -> Any:
@@ -203,7 +203,7 @@ def _say_cost(objective: Objective, cost: float) -> None:
     local = isinstance(objective, Local)
     cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
     if cost >= COSTLY:
-        _check.warn(
+        checks.warn(
             "An exact direction moves one coordinate at a time and costs about "
             f"{cost:.0f} gradients here; {cheaper} costs a few."
         )

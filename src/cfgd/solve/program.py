@@ -11,9 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from cfgd.precision import is_array
+from cfgd._core.precision import is_array
+from cfgd._core.sharding import is_spread
 from cfgd.solve.native import native
-from cfgd.spread import is_spread
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from cfgd import _check
+from cfgd._core import checks
+from cfgd.solve.covariance import Information
 from cfgd.solve.plain import DamageError, from_plain, named, real, to_plain
-from cfgd.solve.uncertainty import Information
 from cfgd.status import Status
 
 FORMAT = "cfgd solution 1"
@@ -27,7 +27,7 @@ def text(fields: Mapping[str, Any]) -> str:
         plain = {name: write(name, fields[name]) for name, (write, _) in FIELDS.items()}
         _check_axes(fields)
     except DamageError as damage:
-        _check.fail("Solution", *damage.parts)
+        checks.fail("Solution", *damage.parts)
     lines = [
         f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}"
         for name, entry in {"format": FORMAT, **plain}.items()

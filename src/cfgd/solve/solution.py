@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd.output import write
+from cfgd._core.files import write
 from cfgd.solve import plot, saved
-from cfgd.solve.uncertainty import UNKNOWN, Information
+from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
 
 NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")

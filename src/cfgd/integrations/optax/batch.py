@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from cfgd import _check
+from cfgd._core import checks
 
 Function = Callable[[Any], Any]
 
@@ -58,21 +58,21 @@ class Batch(NamedTuple):
     def _whole(self, x: Any) -> Any:
         if any(is_held(leaf) for leaf in jax.tree.leaves(self.whole, is_leaf=is_held)):
             wanted = "be given, all parameters, where some are masked"
-            _check.fail(f"{self.owner}.update", "all_params", wanted, "None")
+            checks.fail(f"{self.owner}.update", "all_params", wanted, "None")
         return filled(x, self.whole)
 
     def _asked(self, field: str, what: str, of: str = "the parameters") -> Function:
         function = getattr(self, field)
         wanted = f"be a function of {of}, {what}; the curvature asks for it"
         if not callable(function):
-            _check.fail(f"{self.owner}.update", field, wanted, repr(function))
+            checks.fail(f"{self.owner}.update", field, wanted, repr(function))
         return function
 
     def _real_number(self, field: str, out: Any) -> Any:
         if jnp.shape(out) != () or not jnp.issubdtype(jnp.result_type(out), jnp.floating):
             dtype = f" and dtype {out.dtype}" if hasattr(out, "dtype") else ""
-            got = _check.kind(out) + dtype
-            _check.fail(f"{self.owner}.update", field, "return one real number", got)
+            got = checks.kind(out) + dtype
+            checks.fail(f"{self.owner}.update", field, "return one real number", got)
         return out
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.optax import diagonal
 from cfgd.integrations.optax.batch import Batch, is_held, is_none
 from cfgd.integrations.optax.diagonal import times
-from cfgd.method.direction import fractional_gradient
-from cfgd.method.order import beta_of
+from cfgd.methods.paper.direction import fractional_gradient
+from cfgd.methods.paper.order import beta_of
 
 
 class Curvature(abc.ABC):
@@ -77,7 +77,7 @@ class Given(Curvature):
             return jax.tree.map(one, params, D, is_leaf=is_held)
         except (ValueError, TypeError) as error:
             wanted = "be a number or have the structure and the shapes of the parameters"
-            _check.fail(owner, "curvature", wanted, jax.tree.map(jnp.shape, D), error)
+            checks.fail(owner, "curvature", wanted, jax.tree.map(jnp.shape, D), error)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Measured(Curvature):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        _check.integer(owner, "every", self.every)
+        checks.integer(owner, "every", self.every)
         inside = "lie in [0, 1]"
-        _check.number(owner, "decay", self.decay, inside, lambda v: (v >= 0) & (v <= 1))
+        checks.number(owner, "decay", self.decay, inside, lambda v: (v >= 0) & (v <= 1))
         if self.probes is not None:
-            _check.integer(owner, "probes", self.probes)
-        _check.integer(owner, "seed", self.seed, least=0)
+            checks.integer(owner, "probes", self.probes)
+        checks.integer(owner, "seed", self.seed, least=0)
 
     @abc.abstractmethod
     def product(self, batch: Batch) -> diagonal.Product:
@@ -225,14 +225,14 @@ class Quadrature(Curvature):
     nodes: int = 10
 
     def __post_init__(self) -> None:
-        _check.order("Quadrature", "alpha", self.alpha)
-        _check.integer("Quadrature", "nodes", self.nodes)
+        checks.order("Quadrature", "alpha", self.alpha)
+        checks.integer("Quadrature", "nodes", self.nodes)
 
     def direction(self, gamma: Any, g: Any, c: Any, kept: Any, batch: Batch) -> Any:
         x = batch.x
         if any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(x)):
             wanted = "be real for the curvature quadrature"
-            _check.fail(f"{batch.owner}.update", "params", wanted, "complex numbers")
+            checks.fail(f"{batch.owner}.update", "params", wanted, "complex numbers")
         c = jax.tree.map(lambda x, c: x if is_held(x) else c, x, c, is_leaf=is_held)
         beta = beta_of(self.alpha, gamma)
         d = fractional_gradient(batch.value, x, c, self.alpha, beta, self.nodes)
@@ -260,5 +260,5 @@ def curvature_of(owner: str, given: Any) -> Curvature:
     if not leaves or not all(
         isinstance(leaf, int | float) or hasattr(leaf, "dtype") for leaf in leaves
     ):
-        _check.fail(owner, "curvature", wanted, repr(given))
+        checks.fail(owner, "curvature", wanted, repr(given))
     return Given(given)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.optax.batch import Batch
 from cfgd.integrations.optax.curvature import curvature_of
 
@@ -68,10 +68,10 @@ def caputo(
     owner: str, gamma: Any, lag: Any, curvature: Any
 ) -> optax.GradientTransformationExtraArgs:
     """`scale_by_caputo` under the name that an error says."""
-    if _check.traced(lag):
+    if checks.traced(lag):
         wanted = f'be known: inject_hyperparams({owner}, static_args="lag")'
-        _check.fail(owner, "lag", wanted, "a traced value")
-    lag = _check.integer(owner, "lag", lag)
+        checks.fail(owner, "lag", wanted, "a traced value")
+    lag = checks.integer(owner, "lag", lag)
     if not callable(gamma):
         gamma = _number(owner, gamma)
     rule = curvature_of(owner, curvature)
@@ -93,7 +93,7 @@ def caputo(
     ) -> tuple[Any, CaputoState]:
         if params is None:
             wanted = "be given: the memory is of parameters"
-            _check.fail(f"{owner}.update", "params", wanted, "None")
+            checks.fail(f"{owner}.update", "params", wanted, "None")
         functions = {"value_fn": value_fn, "model_fn": model_fn, "loss_fn": loss_fn}
         batch = Batch.of(owner, updates, params, all_params, **functions)
         k, (c, *between) = state.count, state.past
@@ -107,9 +107,9 @@ def caputo(
 
 
 def _number(owner: str, gamma: Any) -> Any:
-    value = _check.array(owner, "gamma", gamma, "be a number")
+    value = checks.array(owner, "gamma", gamma, "be a number")
     if value.shape != ():
-        _check.fail(owner, "gamma", "be a number or a schedule", f"shape {value.shape}")
+        checks.fail(owner, "gamma", "be a number or a schedule", f"shape {value.shape}")
     # a number of Python's takes the dtype of what it meets
     return value if isinstance(value, jax.Array) else float(value)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cfgd import _check
-from cfgd.objective.external import Remembered
+from cfgd._core import checks
+from cfgd.objectives.external import Remembered
 
 
 class Functions:
@@ -38,7 +38,7 @@ class Functions:
         self.nfev += 1
         value = np.asarray(self.fun(x, *self.args), float)
         if value.size != 1:
-            _check.fail(self.owner, "fun", "return a scalar", f"shape {value.shape}")
+            checks.fail(self.owner, "fun", "return a scalar", f"shape {value.shape}")
         return value.reshape(())
 
     def _gradient(self, x: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import HessianUpdateStrategy, OptimizeResult
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.scipy.functions import Functions
-from cfgd.method import AdaptiveOrder, AdaptiveTerminal, Auto
-from cfgd.method.base import Method
-from cfgd.objective import External, Local
+from cfgd.methods import AdaptiveOrder, AdaptiveTerminal, Auto
+from cfgd.methods.base import Method
+from cfgd.objectives import External, Local
 from cfgd.solve import Solution, minimize
 from cfgd.status import Status
 
@@ -91,7 +91,7 @@ def adaptive_order(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeRe
     def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
         if "stages" not in options:
             wanted = "be given, a list of cfgd.Stage"
-            _check.fail("adaptive_order", "options['stages']", wanted, "nothing")
+            checks.fail("adaptive_order", "options['stages']", wanted, "nothing")
         terminal = options.pop("terminal", np.asarray(x0, float))
         return _local(f), AdaptiveOrder(options.pop("stages"), terminal)
 
@@ -125,13 +125,13 @@ def _solved(
 ) -> OptimizeResult:
     if bounds is not None or (constraints is not None and constraints not in ((), [])):
         field = "bounds" if bounds is not None else "constraints"
-        _check.fail(owner, field, "be left out: cfgd minimises without them", "some")
+        checks.fail(owner, field, "be left out: cfgd minimises without them", "some")
     x0 = np.atleast_1d(np.asarray(x0, float))
     functions = Functions(owner, fun, jac, _hessian(owner, hess), hessp, args)
     objective, method = made(functions, options)
     if options:
         known = "maxiter, tol, gtol, time_limit, disp and the method's own"
-        _check.fail(owner, "options", f"be {known}", ", ".join(map(repr, options)))
+        checks.fail(owner, "options", f"be {known}", ", ".join(map(repr, options)))
     if jac is None and gtol is None:
         gtol = BY_DIFFERENCES
     last = _last(owner, maxiter)
@@ -167,13 +167,13 @@ def _hessian(owner: str, hess: Any) -> Any:
         _unused(owner, "the updates of a HessianUpdateStrategy (hess)")
         return None
     wanted = f"be a function, a HessianUpdateStrategy or one of {', '.join(DIFFERENCES)}"
-    _check.function(owner, "hess", hess, wanted)
+    checks.function(owner, "hess", hess, wanted)
     return hess
 
 
 def _unused(owner: str, what: str) -> None:
     """As SciPy says it."""
-    _check.warn(f"Method {owner} does not use {what}.", RuntimeWarning)
+    checks.warn(f"Method {owner} does not use {what}.", RuntimeWarning)
 
 
 def _last(owner: str, maxiter: float | None) -> int:
@@ -181,8 +181,8 @@ def _last(owner: str, maxiter: float | None) -> int:
     if maxiter is None:
         return 10_000
     if not maxiter > 0:
-        _check.fail(owner, "maxiter", "be a positive number", maxiter)
-    return min(math.ceil(min(maxiter, _check.MOST)), _check.MOST)
+        checks.fail(owner, "maxiter", "be a positive number", maxiter)
+    return min(math.ceil(min(maxiter, checks.MOST)), checks.MOST)
 
 
 def _of(f: Functions, x: np.ndarray, nit: int, value: float | None = None) -> OptimizeResult:

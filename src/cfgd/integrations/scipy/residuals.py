@@ -9,11 +9,11 @@ import jax
 import numpy as np
 from scipy.optimize import OptimizeResult, approx_fprime
 
-from cfgd import _check
-from cfgd.objective import Residuals
-from cfgd.objective.external import Remembered, dense
-from cfgd.objective.external_residuals import ExternalResiduals
-from cfgd.precision import in_precision
+from cfgd._core import checks
+from cfgd._core.precision import in_precision
+from cfgd.objectives import Residuals
+from cfgd.objectives.external import Remembered, dense
+from cfgd.objectives.external_residuals import ExternalResiduals
 from cfgd.solve import minimize
 from cfgd.status import Status
 
@@ -50,9 +50,9 @@ def least_squares(
     """
     owner = "least_squares"
     if loss not in LOSSES:
-        _check.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(loss))
+        checks.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(loss))
     if not (jac is None or callable(jac) or (isinstance(jac, str) and jac == "2-point")):
-        _check.fail(owner, "jac", "be None, a function or '2-point'", repr(jac))
+        checks.fail(owner, "jac", "be None, a function or '2-point'", repr(jac))
     x0 = np.atleast_1d(np.asarray(x0, float))
     by_jax = jac is None and _is_jax(fun, x0, args)
     asked = _Asked(fun, jac if callable(jac) else None, args)

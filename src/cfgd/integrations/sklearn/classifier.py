@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from cfgd.integrations.sklearn.fitting import is_auto, method_of, padded, solved
-from cfgd.objective import LinearModel
+from cfgd.objectives import LinearModel
 
 
 class CaputoClassifier(ClassifierMixin, BaseEstimator):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cfgd import _check
-from cfgd.method import AdaptiveTerminal, Auto, GradientDescent
-from cfgd.method.base import Method
-from cfgd.objective.base import Objective
+from cfgd._core import checks
+from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
+from cfgd.methods.base import Method
+from cfgd.objectives.base import Objective
 from cfgd.solve import Solution, minimize
 from cfgd.status import Status
 
@@ -30,7 +30,7 @@ def method_of(owner: str, given: Any, alpha: float, gamma: float, lag: int) -> M
     if given == "gradient_descent":
         return GradientDescent()
     wanted = f"be one of {', '.join(METHODS)} or a method of cfgd"
-    _check.fail(owner, "method", wanted, repr(given))
+    checks.fail(owner, "method", wanted, repr(given))
 
 
 def is_auto(method: Method) -> bool:
@@ -77,7 +77,7 @@ def told(owner: str, ends: Solution) -> Solution:
     if not ends.success and ends.status is not Status.callback:
         message = ends.message.replace("`max_iterations`", "`max_iter`")
         message = message.replace("`tolerance`", "`tol`")
-        _check.warn(f"{owner}: {message}", ConvergenceWarning)
+        checks.warn(f"{owner}: {message}", ConvergenceWarning)
     return ends
 
 

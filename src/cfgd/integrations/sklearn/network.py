@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.sklearn.fitting import is_auto, method_of, minimised, rows_to_add, told
-from cfgd.objective import ShallowNetwork
+from cfgd.objectives import ShallowNetwork
 
 
 class CaputoNetwork(RegressorMixin, BaseEstimator):
@@ -61,7 +61,7 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> CaputoNetwork:
         owner = type(self).__name__
-        restarts = _check.integer(owner, "restarts", self.restarts)
+        restarts = checks.integer(owner, "restarts", self.restarts)
         method = method_of(owner, self.method, self.alpha, self.gamma, self.lag)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         y = y.astype(X.dtype)

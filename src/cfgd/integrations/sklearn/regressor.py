@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.sklearn.fitting import is_auto, method_of, padded, solved
-from cfgd.objective import LinearModel
-from cfgd.objective.base import Objective
-from cfgd.objective.huber_scale import HuberScale
+from cfgd.objectives import LinearModel
+from cfgd.objectives.base import Objective
+from cfgd.objectives.linear.huber_scale import HuberScale
 
 LOSSES = ("squared", "huber", "poisson", "gamma")
 MEANS = {"poisson": np.exp, "gamma": np.exp}
@@ -67,7 +67,7 @@ class CaputoRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoRegressor:
         owner = type(self).__name__
         if self.loss not in LOSSES:
-            _check.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(self.loss))
+            checks.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(self.loss))
         method = method_of(owner, self.method, self.alpha, self.gamma, self.lag)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True

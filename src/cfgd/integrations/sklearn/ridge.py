@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from cfgd import _check
+from cfgd._core import checks
 from cfgd.integrations.sklearn.fitting import solved
-from cfgd.method import NonAdaptive
-from cfgd.objective import Quadratic
+from cfgd.methods import NonAdaptive
+from cfgd.objectives import Quadratic
 from cfgd.solve import sweep
 
 
@@ -52,7 +52,7 @@ class CaputoRidge(RegressorMixin, BaseEstimator):
         owner = type(self).__name__
         gamma = self._gammas(self.gamma)
         if gamma.ndim != 0:
-            _check.fail(owner, "gamma", "be one number", f"shape {gamma.shape}")
+            checks.fail(owner, "gamma", "be one number", f"shape {gamma.shape}")
         f, scale, means = self._posed(X, y, sample_weight)
         start = np.zeros(len(scale), scale.dtype)
         method = NonAdaptive(0 * scale, gamma=gamma)
@@ -76,7 +76,7 @@ class CaputoRidge(RegressorMixin, BaseEstimator):
     def _gammas(self, gamma: Any) -> np.ndarray:
         wanted = "be a number of at least 0"
         owner = type(self).__name__
-        return np.asarray(_check.number(owner, "gamma", gamma, wanted, lambda v: v >= 0))
+        return np.asarray(checks.number(owner, "gamma", gamma, wanted, lambda v: v >= 0))
 
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[Quadratic, Any, Any]:
         """The normal equations in coordinates in which D is one, their scale, and the means."""

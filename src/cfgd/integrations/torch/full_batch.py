@@ -46,7 +46,7 @@ def minimize(model: Any, loss: Any, data: Any, **options: Any) -> Solution:
     True
     """
     import cfgd
-    from cfgd.objective.external_residuals import ExternalResiduals
+    from cfgd.objectives.external_residuals import ExternalResiduals
 
     problem = Problem.of(model, loss, data)
     x0 = problem.start()

@@ -1,0 +1,1 @@
+"""Private parts that every room uses: types, checks, arrays, files, processes."""

@@ -1,0 +1,38 @@
+"""`make bench`: every measurement that the project makes claims about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+from cfgd.apps.bench.growth import runner as growth
+from cfgd.apps.bench.speed import core, explorer, networks, objectives, processes
+from cfgd.apps.bench.speed.measure import Row
+
+SUITES: dict[str, Callable[[], Iterator[Row]]] = {
+    "core": core.rows,
+    "objectives": objectives.rows,
+    "networks": networks.rows,
+    "explorer": explorer.rows,
+    "processes": processes.rows,
+    "growth": growth.rows,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        print(f"Unknown suite {unknown[0]!r}; the suites are {', '.join(SUITES)}.", file=sys.stderr)
+        return 2
+    failed = 0
+    for name in names or SUITES:
+        print(f"\n{name}", flush=True)
+        for row in SUITES[name]():
+            print(row.line(), flush=True)
+            failed += row.holds is False
+    print(f"\n{failed} of the claims did not hold in this run." if failed else "\nAll claims hold.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

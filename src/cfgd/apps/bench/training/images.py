@@ -1,0 +1,89 @@
+"""scikit-learn's digits, by a small dense and by a small convolutional network."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd.apps.bench.training.problem import Problem, cross_entropy, dense, dense_init, wrong
+
+TRAIN = 1437  # of 1797: four fifths
+CHANNELS = (8, 16)
+
+
+@functools.cache
+def _data() -> tuple[Any, Any, Any, Any]:
+    """Grey values in [0, 1]; the split is by a permutation of the seed 0."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = (X[order] / 16).astype(np.float32), y[order].astype(np.int32)
+    return X[:TRAIN], y[:TRAIN], X[TRAIN:], y[TRAIN:]
+
+
+def digits(steps: int) -> Problem:
+    X, y, X_test, y_test = _data()
+    return Problem(
+        "digits",
+        "digits of scikit-learn, 1437 to train on and 360 to test, a dense network 64-32-10",
+        lambda key: dense_init(key, (64, 32, 10)),
+        lambda params, x, y: cross_entropy(dense(params, x), y),
+        lambda params: wrong(dense(params, X_test), y_test),
+        X,
+        y,
+        batch=64,
+        steps=steps,
+    )
+
+
+def convolution(steps: int) -> Problem:
+    X, y, X_test, y_test = _data()
+    seen = _seen(X_test)
+    return Problem(
+        "convolution",
+        "the same digits, 3 x 3 convolutions of 8 channels (stride 2) and of 16, a dense layer",
+        _init,
+        lambda params, x, y: cross_entropy(_network(params, x), y),
+        lambda params: wrong(_network(params, seen), y_test),
+        _seen(X),
+        y,
+        batch=32,
+        steps=steps,
+    )
+
+
+def _init(key: Any) -> dict[str, Any]:
+    first, second = CHANNELS
+    keys = jax.random.split(key, 3)
+    return {
+        "first": dense_init(keys[0], (9, first)),
+        "second": dense_init(keys[1], (9 * first, second)),
+        "dense": dense_init(keys[2], (4 * second, 10)),
+    }
+
+
+def _seen(X: Any) -> Any:
+    """What the first convolution looks at does not change: 4 x 4 places, 3 x 3 values each."""
+    padded = np.pad(X.reshape(-1, 8, 8, 1), ((0, 0), (1, 0), (1, 0), (0, 0)))
+    return np.asarray(_patches(padded, 2))
+
+
+def _network(params: dict[str, Any], seen: Any) -> Any:
+    x = jnp.tanh(dense(params["first"], seen))
+    x = jnp.tanh(dense(params["second"], _patches(x, 1)))
+    return dense(params["dense"], x.reshape(len(x), -1))
+
+
+def _patches(x: Any, stride: int) -> Any:
+    """Each 3 x 3 neighbourhood as one vector: a convolution is a product with a matrix.
+
+    XLA's own convolutions with another kernel for each seed are slow on a processor.
+    """
+    n = x.shape[1] - 2
+    shifted = [x[:, i : i + n : stride, j : j + n : stride] for i in range(3) for j in range(3)]
+    return jnp.concatenate(shifted, axis=-1)

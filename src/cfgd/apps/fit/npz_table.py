@@ -1,0 +1,77 @@
+"""NPZ: vectors are columns, a matrix X is the columns X_0, X_1, ...; read along its rows."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from cfgd.apps.fit.table import Table, reading
+from cfgd.objectives.linear.npz_rows import Member, Reader, member
+
+
+def names_of(member: Member) -> list[str]:
+    """Of the columns that it is."""
+    if len(member.shape) == 1:
+        return [member.name]
+    return [f"{member.name}_{j}" for j in range(member.shape[1])]
+
+
+class Npz(Table):
+    format: ClassVar[str] = "NPZ"
+
+    def __init__(self, path: Path) -> None:
+        with reading(path, self.format), zipfile.ZipFile(path) as archive:
+            self.members = [_checked(path, archive, name) for name in archive.namelist()]
+        lengths = {member.shape[0]: member.name for member in self.members}
+        if len(lengths) > 1:
+            (n, a), (m, b) = list(lengths.items())[:2]
+            raise ValueError(f"{path}: {a!r} has {n} rows and {b!r} has {m}.")
+        self.length = next(iter(lengths), 0)
+        columns = [(name, member) for member in self.members for name in names_of(member)]
+        super().__init__(path, [name for name, _ in columns], [_type(of) for _, of in columns])
+
+    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        wanted = set(names)
+        with contextlib.ExitStack() as stack:
+            archive = stack.enter_context(zipfile.ZipFile(self.path))
+            members = [member for member in self.members if wanted & set(names_of(member))]
+            readers = [Reader(stack, archive, member) for member in members]
+            for start in range(0, self.length, rows):
+                count = min(rows, self.length - start)
+                found: dict[str, Any] = {}
+                for member, reader in zip(members, readers, strict=True):
+                    columns = reader.rows(count).T
+                    for name, column in zip(names_of(member), columns, strict=True):
+                        if name in wanted:
+                            found[name] = _array(column)
+                yield pa.RecordBatch.from_pydict(found)
+
+
+def _checked(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
+    found = member(path, archive, file)
+    name, shape, dtype = found.name, found.shape, found.dtype
+    if dtype.kind not in "biufUS":
+        raise ValueError(f"{path}: {name!r} has dtype {dtype}; numbers and texts can be used.")
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{path}: {name!r} must be a vector or a matrix, got shape {shape}.")
+    return found
+
+
+def _type(member: Member) -> Any:
+    if member.dtype.kind in "US":
+        return pa.string()
+    return pa.from_numpy_dtype(member.dtype.newbyteorder("="))
+
+
+def _array(column: np.ndarray) -> Any:
+    if column.dtype.kind == "S":
+        column = np.char.decode(column, "utf-8", "replace")
+    if column.dtype.kind == "U":
+        return pa.array(column.tolist(), pa.string())
+    return pa.array(np.ascontiguousarray(column, column.dtype.newbyteorder("=")))

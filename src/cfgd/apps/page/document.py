@@ -1,0 +1,126 @@
+"""A page: one self-contained HTML file that opens from disk, runs nothing and asks nobody."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cfgd.apps.page.drawing import DARK, LIGHT
+
+# whatever might slip into the page: it runs nothing and asks nobody
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+CSS = """
+:root { color-scheme: light dark; --page: #ffffff; --card: #f6f7f9; --soft: #5b6470; LIGHT }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #14171c; --card: #1c2027; --soft: #a3acb8; DARK }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem 1.1rem 4rem; max-width: 68rem; background: var(--page);
+  color: var(--ink); font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: .6rem 0 .3rem; }
+h1, p, li { overflow-wrap: anywhere; }
+h2 { font-size: 1.35rem; margin: 3rem 0 .2rem; line-height: 1.25; }
+a { color: var(--blue); }
+p { max-width: 46rem; }
+.soft, small { color: var(--soft); }
+small { font-size: .84rem; }
+.counts { display: flex; flex-wrap: wrap; gap: .7rem; margin: 1.2rem 0 1.6rem; padding: 0; }
+.counts li { list-style: none; background: var(--card); border-radius: .6rem;
+  padding: .5rem .95rem; }
+.counts b { font-size: 1.5rem; margin-right: .35rem; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+th, td { text-align: left; vertical-align: top; padding: .5rem .8rem .5rem 0;
+  border-bottom: 1px solid var(--faint); }
+td { overflow-wrap: anywhere; } td small { display: block; }
+th { font-weight: 600; color: var(--soft); }
+th.group { color: var(--ink); padding-top: 1.5rem; font-size: 1rem; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.verdict { font-weight: 600; }
+td.number.cases { white-space: normal; min-width: 13rem; }
+.story { max-width: 50rem; padding-left: 1.3rem; } .story li { margin: .35rem 0; }
+.yes { color: var(--green); } .part { color: var(--yellow); }
+.no { color: var(--orange); } .open { color: var(--soft); }
+.row { display: grid; gap: 1rem; margin: 1rem 0;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }
+figure { margin: 0; background: var(--card); border-radius: .6rem; padding: .8rem .6rem .4rem; }
+figcaption { font-weight: 600; font-size: .93rem; padding: 0 .4rem .3rem; }
+svg * { stroke-linejoin: round; stroke-linecap: butt; }
+svg { width: 100%; height: auto; display: block; max-width: 36rem; margin: auto; }
+.note { border-left: 3px solid var(--yellow); padding-left: .8rem; }
+details { margin: .6rem 0; } summary { cursor: pointer; color: var(--soft); }
+dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .2rem 1rem;
+  font-size: .9rem; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 44rem) {
+  h1 { font-size: 1.55rem; }
+  thead { display: none; }
+  table, tbody, tr, td, th.group { display: block; }
+  tr { padding: .55rem 0; border-bottom: 1px solid var(--faint); }
+  th, td { border: 0; padding: .1rem 0; }
+  th.group { padding-top: 1rem; }
+  td[data-label]::before { content: attr(data-label) ": "; color: var(--soft);
+    font-weight: 400; }
+  dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; }
+}
+""".replace("LIGHT", " ".join(f"--{name}: {code};" for name, code in LIGHT.items())).replace(
+    "DARK", " ".join(f"--{name}: {code};" for name, code in DARK.items())
+)
+
+
+def document(title: str, about: str, body: str) -> str:
+    """The whole file; `body` is HTML, in which whatever was read is escaped."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="{escape(about)}">
+<title>{escape(title)}</title>
+<style>{CSS}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def figures(rows: Sequence[Sequence[tuple[str, str]]]) -> str:
+    """Rows of (title, SVG), side by side where there is room."""
+    return "".join(
+        '<div class="row">'
+        + "".join(
+            f"<figure><figcaption>{escape(title)}</figcaption>{svg}</figure>" for title, svg in row
+        )
+        + "</div>"
+        for row in rows
+    )
+
+
+def definitions(entries: Mapping[str, Any]) -> str:
+    pairs = "".join(
+        f"<dt>{escape(key)}</dt><dd>{escape(words(value))}</dd>" for key, value in entries.items()
+    )
+    return f"<dl>{pairs}</dl>"
+
+
+def words(value: Any) -> str:
+    """A parameter as a reader writes it."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {words(entry)}" for key, entry in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(words(entry) for entry in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{seconds:.1f} s" if seconds < 60 else f"{minutes} min {rest} s"
+
+
+def escape(text: str) -> str:
+    return html.escape(str(text))

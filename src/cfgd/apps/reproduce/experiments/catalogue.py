@@ -1,0 +1,29 @@
+"""The experiments by name, in the order of the paper."""
+
+from __future__ import annotations
+
+from cfgd.apps.reproduce.experiment import Experiment
+from cfgd.apps.reproduce.experiments import (
+    fig1,
+    networks,
+    orders,
+    quadrature,
+    random_data,
+    smoothing,
+    tikhonov,
+    uci,
+)
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (fig1, smoothing, tikhonov, random_data, uci, networks, quadrature, orders)
+}
+
+
+def chosen(names: list[str]) -> list[Experiment]:
+    """The experiments of these names in the paper's order, or all; each name is known."""
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        known = ", ".join(EXPERIMENTS)
+        raise ValueError(f"There is no experiment {unknown[0]!r}; the known ones are: {known}.")
+    return [EXPERIMENTS[name] for name in EXPERIMENTS if name in names or not names]

@@ -1,1 +1,0 @@
-"""`python -m cfgd.bench`: what an iteration and a direction cost, as ratios of one run."""

@@ -1,3 +1,0 @@
-"""The explorer: one page on which the methods run while points are dragged, as `cfgd explore`."""
-
-from cfgd.explore.page import page as page

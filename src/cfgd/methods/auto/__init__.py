@@ -1,0 +1,1 @@
+"""Solvers that need no parameters."""

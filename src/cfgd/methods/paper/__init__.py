@@ -1,0 +1,1 @@
+"""The paper's methods: one direction, with rules for terminal, order and step."""

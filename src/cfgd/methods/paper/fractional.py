@@ -1,0 +1,296 @@
+"""Fractional = terminal x order x step: propose a direction, then choose its length."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd._core import checks
+from cfgd._core.linalg import inner
+from cfgd._core.types import Count, DType, Etas, Flag, Heights, Number, Numbers, Scalar, Vector
+from cfgd.methods.base import Info, Method, State, Tuning, ending
+from cfgd.methods.paper.direction import Memory, check_reading, direction, pull
+from cfgd.methods.paper.order import Order
+from cfgd.methods.paper.step import Chosen, StepRule
+from cfgd.methods.paper.terminal import Terminal
+from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Costs, Line, Point
+from cfgd.status import Status
+
+TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
+ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
+STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()", "NetworkStep()")
+
+
+ADVICE = {
+    Status.max_iterations: "Other parameters of the method, or `Auto()`, may need fewer.",
+    Status.nonfinite: (
+        "The steps are too long: use a smaller `FixedStep`, `ArmijoStep` or `ExactStep`, or a "
+        "gamma nearer to 0."
+    ),
+    Status.stalled: "Another step may go on.",
+}
+
+
+# Iterations without any progress after which rounding has the last word. Many: with momentum both
+# value and gradient may swing, for hundreds of iterations where a problem is ill-conditioned.
+PATIENCE = 1000
+
+
+class FractionalState(State):
+    """Each rule has its own memory."""
+
+    past: Any  # of the terminal
+    prepared: Any  # of the order
+    step_memory: Any
+
+
+class Proposal(NamedTuple):
+    """A direction before its length is known."""
+
+    d: Vector
+    slope: Scalar  # <g, d>
+    norm2: Scalar  # what the tolerance is about
+    descent: Scalar  # of what d descends on: <g, d>, or <d, d> where the terminal stays
+    gamma: Numbers
+    pull: Numbers  # what d - g adds to the curvature along each coordinate, in units of D
+    reset: Flag
+    past: Any
+
+
+class TikhonovLine(Line):
+    """A line of f + gamma/2 |x - c|^2_D, whose gradient d is where the terminal stays.
+
+    Slope and curvature are of that function; what it is worth and where it leads, of f.
+    """
+
+    f_line: Line
+    penalty: Vector  # gamma D as the formula is read: the curvature added along each coordinate
+    descends_on_f: ClassVar[bool] = False
+
+    @property
+    def costs(self) -> Costs:
+        return self.f_line.costs
+
+    @property
+    def of_f(self) -> Line:
+        return self.f_line
+
+    def curvature(self) -> Scalar:
+        return self.f_line.curvature() + inner(self.penalty * self.d, self.d)
+
+    def values(self, etas: Etas) -> Heights:
+        return self.f_line.values(etas)
+
+    def to(self, eta: Numbers) -> Point:
+        return self.f_line.to(eta)
+
+
+class Fractional(Method):
+    """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step.
+
+    The paper's methods are presets of it; any other combination is written out. `reading` is how
+    the formula is read: "exact", or "printed" as in equation (2.6) of the paper, with |x - c| for
+    x - c. That is no Caputo derivative where x < c, but a one-sided push that grows with |x - c|,
+    the length of the last steps where the terminal follows (see `fractional_gradient`).
+
+    >>> import cfgd
+    >>> method = cfgd.Fractional(
+    ...     cfgd.terminal.Lagged(2), cfgd.order.Constant(0.5, gamma=-0.3), cfgd.ExactStep()
+    ... )
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> print(cfgd.minimize(f, [0.0, 0.0], method).x.round(6))
+    [-1.2  2.6]
+    """
+
+    terminal: Terminal
+    order: Order
+    step_rule: StepRule
+    nodes: int = eqx.field(static=True)
+    reading: str = eqx.field(static=True)
+
+    def __init__(
+        self, terminal: Any, order: Any, step: Any, nodes: int = 10, reading: str = "exact"
+    ) -> None:
+        owner = type(self).__name__
+        self.terminal = checks.instance(owner, "terminal", terminal, Terminal, TERMINALS)
+        self.order = checks.instance(owner, "order", order, Order, ORDERS)
+        self.step_rule = checks.instance(owner, "step", step, StepRule, STEPS)
+        self.nodes = checks.integer(owner, "nodes", nodes)
+        self.reading = check_reading(owner, reading)
+
+    @property
+    def is_open(self) -> bool:
+        return any(rule.is_open for rule in (self.terminal, self.order, self.step_rule))
+
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
+        goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
+        if self.order.is_open:
+            checks.fail(self.owner_of(self.order), "gamma", goes_with, repr("best"))
+        if self.step_rule.is_open:
+            checks.fail("FixedStep", "eta", goes_with, repr("best"))
+        return self, None
+
+    def view(self, objective: Objective) -> Objective:
+        self.step_rule.check(objective)
+        return objective
+
+    @property
+    def seeks_minimiser(self) -> bool:
+        return self.order.vanishes or not self.terminal.stays
+
+    @property
+    def scale_free(self) -> bool:
+        return self.step_rule.scale_free
+
+    @property
+    def patience(self) -> int | None:
+        # a stage may wait for the next one at its Tikhonov solution
+        return None if self.order.vanishes else PATIENCE
+
+    @property
+    def advice(self) -> Mapping[Status, str]:
+        return ADVICE
+
+    @property
+    def last_iteration(self) -> int | None:
+        return self.order.last_iteration
+
+    def nodes_on(self, objective: Objective) -> int:
+        return 1 if objective.linear_slopes else self.nodes
+
+    def direction_cost(self, objective: Objective, d: int) -> float:
+        if self.terminal.is_gradient:
+            return 0.0
+        return objective.slopes_cost(self.nodes_on(objective), d)
+
+    def describe(self, objective: Objective) -> str:
+        nodes = self.nodes_on(objective)
+        nodes_in_words = f", {nodes} node{'' if nodes == 1 else 's'}"
+        if self.reading == "printed":
+            nodes_in_words += ", the formula as printed"
+        rule = "" if self.terminal.is_gradient else nodes_in_words
+        return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
+
+    def start(self, objective: Objective, x0: Vector) -> FractionalState:
+        prepared = self.order.prepare(self.nodes_on(objective))
+        none = jnp.full((), jnp.nan, x0.dtype)
+        gamma = None
+        if not self.terminal.is_gradient:
+            zero = jnp.zeros((), jnp.int32)
+            gamma = jnp.full_like(
+                self._order_at(objective, prepared, zero, x0.dtype).gamma, jnp.nan
+            )
+        return FractionalState(
+            k=jnp.zeros((), jnp.int32),
+            point=objective.at(x0),
+            eta=none,
+            gamma=gamma,
+            past=self.terminal.init(x0),
+            prepared=prepared,
+            step_memory=self.step_rule.init(x0.dtype),
+        )
+
+    def _order_at(self, objective: Objective, prepared: Any, k: Count, dtype: Any) -> Memory:
+        return self.order.at(prepared, k, self.nodes_on(objective), dtype)
+
+    def propose(self, objective: Objective, state: FractionalState) -> Proposal:
+        """Terminal, order and direction; the step is still to be chosen."""
+        point, g = state.point, state.point.gradient
+        c, past = self.terminal.next(state.past, point.x, state.k)
+        memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
+        gamma = memory.gamma
+        d = self.direction_at(objective, state, c, memory)
+        slope_of_d = pull(gamma, point.x, c, self.reading)
+        if self.terminal.stays:
+            square, slope = jnp.stack([d, g]) @ d
+            norm2 = inner(g, g) if self.seeks_minimiser else square
+            return Proposal(d, slope, norm2, square, gamma, slope_of_d, jnp.zeros((), bool), past)
+        if self.terminal.follows and not objective.linear_slopes:
+            # at c = x the gradient to the last bit, so that a run that cannot move is seen
+            d = jnp.where(jnp.all(c == point.x), g, d)
+        # one product of two rows is cheaper than two inner products
+        norm2, slope = jnp.stack([g, d]) @ g
+        reset = jnp.zeros((), bool)
+        if self.terminal.follows:
+            reset = self.step_rule.stalls(objective, point, d, slope, norm2)
+            d, slope = jnp.where(reset, g, d), jnp.where(reset, norm2, slope)
+        return Proposal(d, slope, norm2, slope, gamma, slope_of_d, reset, past)
+
+    def direction_at(
+        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+    ) -> Vector:
+        """The direction with terminal c."""
+        if self.terminal.is_gradient:
+            return state.point.gradient
+        return direction(objective, state.point, c, memory, self.reading)
+
+    def line(self, objective: Objective, point: Point, proposal: Proposal) -> Line:
+        """The line along which the step is chosen."""
+        line = objective.line(point, proposal.d, proposal.slope)
+        if not self.terminal.stays:
+            return line
+        penalty = proposal.pull * objective.diagonal_at(point)
+        return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
+
+    def choose(self, line: Line, memory: Any) -> Chosen:
+        """The length of the step along the proposed line."""
+        chosen, rule = self.step_rule.choose(line, memory), type(self.step_rule).__name__
+        if not isinstance(chosen, Chosen):
+            checks.fail(rule, "choose", "return Chosen(eta, ...)", f"a {type(chosen).__name__}")
+        if len({jax.tree.structure(chosen.memory), jax.tree.structure(memory)}) > 1:
+            wanted = "return a memory like the one that `init` gave"
+            checks.fail(rule, "choose", wanted, repr(jax.tree.structure(chosen.memory)))
+        return chosen
+
+    def step(
+        self,
+        objective: Objective,
+        state: FractionalState,
+        floor: Number = 0.0,
+        tolerance: Number = 0.0,
+    ) -> tuple[FractionalState, Info]:
+        proposal = self.propose(objective, state)
+        line = self.line(objective, state.point, proposal)
+        chosen = self.choose(line, state.step_memory)
+        moves = proposal.norm2 > floor
+        eta = jnp.where(moves, chosen.eta, 0)
+        longest = eta if jnp.ndim(eta) == 0 else jnp.max(eta)
+        new = FractionalState(
+            k=state.k + moves,
+            point=line.to(eta),
+            eta=jnp.where(moves, longest, state.eta),
+            gamma=None if state.gamma is None else jnp.where(moves, proposal.gamma, state.gamma),
+            past=proposal.past,
+            prepared=state.prepared,
+            step_memory=chosen.memory,
+        )
+        # a stage whose direction has vanished waits for the next one
+        waits = self.terminal.stays and self.seeks_minimiser
+        along_gradient = proposal.descent == proposal.norm2
+        stuck = moves & jnp.all(eta == 0) & along_gradient & (not waits)
+        cost = 1.0 + self.direction_cost(objective, proposal.d.size) + chosen.cost
+        ends = ending(indefinite=chosen.indefinite & moves, stalled=stuck)
+        cost = jnp.where(moves, cost, 0)
+        return new, Info(proposal.norm2, cost, proposal.reset & moves, ends, moves)
+
+    def forget(self, objective: Objective, state: FractionalState) -> FractionalState:
+        x = state.point.x
+        return dataclasses.replace(
+            state,
+            past=self.terminal.forget(state.past, x),
+            step_memory=self.step_rule.init(x.dtype),
+        )
+
+    def measure(self, objective: Objective, state: FractionalState) -> Scalar:
+        d = state.point.gradient
+        if not self.seeks_minimiser:
+            c, _ = self.terminal.next(state.past, state.point.x, state.k)
+            memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
+            d = self.direction_at(objective, state, c, memory)
+        return inner(d, d)

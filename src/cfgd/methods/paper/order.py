@@ -1,0 +1,201 @@
+"""How fractional: the rule for the order alpha_k and the smoothing beta_k.
+
+>>> import cfgd
+>>> print(cfgd.order.Constant(0.5, beta=0.25).vanishes)
+False
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.precision import own_promotion
+from cfgd._core.types import Count, Numbers
+from cfgd.methods.paper.direction import Memory, memory_of
+from cfgd.methods.paper.settings import Rule, Word, is_open, number, table
+
+
+def beta_of(alpha: Any, gamma: Any) -> Any:
+    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta.
+
+    >>> import cfgd
+    >>> print(cfgd.order.beta_of(0.5, -0.25))
+    0.08333333333333331
+    """
+    with own_promotion():
+        return gamma + (1 - alpha) / (2 - alpha)
+
+
+def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
+    """The order, the smoothing, and which of beta and gamma was given."""
+    alpha = checks.order(owner, "alpha", alpha)
+    checks.one_of(owner, beta, gamma)
+    given = Word("gamma" if beta is None else "beta")
+    value = checks.array(owner, given, gamma if beta is None else beta, "be a number")
+    if value.size == 0:
+        checks.fail(owner, given, "hold at least one number", "nothing")
+    checks.fits(owner, given, value, "alpha", alpha)
+    return alpha, (beta_of(alpha, value) if beta is None else value), given
+
+
+class Order(Rule):
+    """`numbers` gives alpha_k and beta_k: all that a subclass must define.
+
+    `vanishes` says that gamma tends to 0 along a run, so that with a terminal that stays it is f
+    that is minimised. Rules whose numbers are few compute their quadrature once, in `prepare`.
+
+    >>> import cfgd
+    >>> class Harmonic(cfgd.order.Order):  # alpha_k from 1/2 up to 1
+    ...     def numbers(self, k):
+    ...         return 1 - 0.5 / (k + 1), 0.0
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> method = cfgd.Fractional(cfgd.terminal.Lagged(1), Harmonic(), cfgd.ExactStep())
+    >>> print(cfgd.minimize(f, [0.0, 0.0], method).x.round(6))
+    [-1.2  2.6]
+    """
+
+    vanishes: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]: ...
+
+    def prepare(self, nodes: int) -> Any:
+        """What is computed once for a run."""
+        return None
+
+    def at(self, prepared: Any, k: Count, nodes: int, dtype: Any) -> Memory:
+        """The quadrature rule of alpha_k, beta_k and gamma_k."""
+        alpha, beta = self.numbers(k)
+        return memory_of(jnp.asarray(alpha, dtype), jnp.asarray(beta, dtype), nodes)
+
+    @property
+    def last_iteration(self) -> int | None:
+        """Where the rule ends by itself."""
+        return None
+
+
+class _Given(Order):
+    """Numbers that the user gave: beta, or the gamma from which it follows."""
+
+    given: Word = eqx.field(static=True)  # which of the two
+
+    def name_of(self, field: str) -> str:
+        return str(self.given) if field == "beta" else field
+
+
+class Constant(_Given):
+    """alpha_k = alpha, beta_k = beta; gamma="best" leaves the number to the method.
+
+    `owner` is whose name an error says.
+
+    >>> import cfgd
+    >>> print(cfgd.order.Constant(0.5, beta=0.25).beta)
+    0.25
+    """
+
+    alpha: Any = number()
+    beta: Any = number()
+
+    def __init__(
+        self, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None, owner: str = "Constant"
+    ) -> None:
+        if is_open(gamma) and beta is None:
+            self.alpha, self.beta = checks.order(owner, "alpha", alpha), gamma
+            self.given = Word("gamma")
+        else:
+            self.alpha, self.beta, self.given = alpha_and_beta(owner, alpha, beta, gamma)
+
+    @property
+    def is_open(self) -> bool:
+        return is_open(self.beta)
+
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
+        return self.alpha, self.beta
+
+    def prepare(self, nodes: int) -> Memory:
+        return memory_of(self.alpha, self.beta, nodes)
+
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+        return prepared
+
+
+class Stage(eqx.Module):
+    """A number of iterations with one order and smoothing, for `AdaptiveOrder`.
+
+    >>> import cfgd
+    >>> stage = cfgd.Stage(100, 0.5, beta=0.25)
+    >>> print(stage.iterations, stage.alpha, stage.beta)
+    100 0.5 0.25
+    """
+
+    iterations: int = eqx.field(static=True)
+    alpha: Any
+    beta: Any
+    given: Word = eqx.field(static=True)
+
+    def __init__(
+        self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
+    ) -> None:
+        self.iterations = checks.integer("Stage", "iterations", iterations)
+        self.alpha, self.beta, self.given = alpha_and_beta("Stage", alpha, beta, gamma)
+
+
+class Stages(_Given):
+    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3).
+
+    >>> import cfgd
+    >>> stages = cfgd.order.Stages([cfgd.Stage(10, beta=1.0), cfgd.Stage(20, beta=0.5)])
+    >>> print(stages.ends, stages.beta)
+    [10 30] [1.  0.5]
+    """
+
+    iterations: int = eqx.field(static=True)
+    ends: Any = table()
+    alpha: Any = table()
+    beta: Any = table()
+    vanishes: ClassVar[bool] = True
+
+    def __init__(self, stages: Sequence[Stage], owner: str = "Stages") -> None:
+        several = isinstance(stages, Sequence) and len(stages) > 0
+        if not several or not all(isinstance(stage, Stage) for stage in stages):
+            checks.fail(owner, "stages", "be a list of Stage(iterations, ...)", stages)
+        shapes = {stage.beta.shape for stage in stages} - {()}
+        if len(shapes) > 1:
+            got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
+            checks.fail(owner, "stages", "have numbers of one shape", got)
+        ends = np.cumsum([stage.iterations for stage in stages])
+        if ends[-1] > checks.MOST:
+            wanted = f"have at most {checks.MOST} iterations together"
+            checks.fail(owner, "stages", wanted, ends[-1])
+        self.ends = ends.astype(np.int32)
+        self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
+        self.beta = np.stack(np.broadcast_arrays(*[stage.beta for stage in stages]))
+        self.given, self.iterations = stages[0].given, int(ends[-1])
+
+    def owner(self, preset: str | None) -> str:
+        return "Stage"
+
+    @property
+    def last_iteration(self) -> int:
+        return self.iterations
+
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
+        stage = self._stage(k)
+        return self.alpha[stage], self.beta[stage]
+
+    def prepare(self, nodes: int) -> Memory:
+        return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
+
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+        return jax.tree.map(lambda table: table[self._stage(k)], prepared)
+
+    def _stage(self, k: Count) -> Count:
+        return jnp.clip(jnp.searchsorted(self.ends, k, side="right"), 0, len(self.ends) - 1)

@@ -1,0 +1,166 @@
+"""The paper's methods: presets of terminal, order and step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+
+from cfgd._core import checks
+from cfgd._core.pytrees import as_tree
+from cfgd._core.types import DType
+from cfgd.methods.base import Method, Tuning
+from cfgd.methods.paper.constants import tune
+from cfgd.methods.paper.fractional import Fractional
+from cfgd.methods.paper.order import Constant, Stage, Stages
+from cfgd.methods.paper.settings import Rule
+from cfgd.methods.paper.step import ExactStep, FixedStep, StepRule
+from cfgd.methods.paper.terminal import Fixed, Here, Lagged
+from cfgd.objectives.base import Objective
+
+EXACT = ExactStep()
+
+
+class Preset(Fractional):
+    """A method whose rules for terminal and order follow from its own arguments."""
+
+    def owner_of(self, rule: eqx.Module) -> str:
+        name = type(self).__name__
+        return rule.owner(name) if isinstance(rule, Rule) else name
+
+
+class GradientDescent(Preset):
+    """x_{k+1} = x_k - eta_k g_k: alpha = 1 and beta = 0, or c = x, in every method here.
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> print(cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent()).iterations)
+    92
+    """
+
+    def __init__(self, step: StepRule = EXACT) -> None:
+        # c = x makes order and smoothing void
+        super().__init__(Here(), Constant(0.5, beta=0.0), step, nodes=1, reading="exact")
+
+
+class NonAdaptive(Preset):
+    """Fixed terminal, order and smoothing (section 3.1): converges to a Tikhonov solution.
+
+    On a quadratic the limit minimises f + gamma/2 |x - c|^2_D with D = diag(A), and not f. A run
+    is therefore judged by its direction, and its last point is the answer. Read as printed (see
+    `Fractional`), gamma is gamma on the right of c and -(2 + gamma) on the left: one of the two is
+    negative, and on that side nothing holds the run.
+
+    >>> import cfgd, numpy as np
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> end = cfgd.minimize(f, np.zeros(2), cfgd.NonAdaptive([1.0, 1.0], gamma=0.5))
+    >>> print(end.x.round(6))
+    [-0.28  1.76]
+    """
+
+    def __init__(
+        self,
+        terminal: Any,
+        alpha: Any = 0.5,
+        *,
+        beta: Any = None,
+        gamma: Any = None,
+        nodes: int = 10,
+        step: StepRule = EXACT,
+        reading: str = "exact",
+    ) -> None:
+        owner = "NonAdaptive"
+        order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
+        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)
+
+
+class AdaptiveTerminal(Preset):
+    """c_k = x_{k - lag} (section 3.2): the terminal follows at a distance of `lag` iterations.
+
+    `past` holds the points before x0, (x_{-1}, ..., x_{-lag}); without it they are x0 itself and
+    the first step is a gradient step. `reading="printed"` takes |x - c| for x - c, as the paper
+    prints its formula. Where the last step went down in a coordinate that is no Caputo derivative:
+    where the curvature and gamma are positive, x_j is pushed down whichever way the last step went,
+    and the more the longer it was (see `fractional_gradient`).
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> figure1 = cfgd.AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
+    >>> print(cfgd.minimize(f, [1.0, -10.0], figure1).iterations)
+    4
+
+    On a quadratic, `AdaptiveTerminal(gamma="best", step=FixedStep("best"))` takes the constants
+    with the best rate: gamma = -(sqrt h - sqrt l)^2 / 4 and eta = 4 / (sqrt h + sqrt l)^2 / diag(A)
+    for the eigenvalues l to h of diag(A)^-1 A, which a few Lanczos steps find. The rate that is
+    proved for them is the solution's `rate`.
+
+    >>> best = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))
+    >>> f = cfgd.Quadratic([[1.0, 0.8], [0.8, 1.0]], [1.0, 0.0])
+    >>> print(round(cfgd.minimize(f, [0.0, 0.0], best).rate, 6))
+    0.5
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 0.5,
+        *,
+        beta: Any = None,
+        gamma: Any = None,
+        lag: int = 1,
+        past: Any = None,
+        nodes: int = 10,
+        step: StepRule = EXACT,
+        reading: str = "exact",
+    ) -> None:
+        owner = "AdaptiveTerminal"
+        lag = checks.integer(owner, "lag", lag)
+        order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
+        past = None if past is None else as_tree(owner, "past", past)
+        super().__init__(Lagged(lag, past), order, step, nodes, reading)
+
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
+        assert isinstance(self.order, Constant)
+        assert isinstance(self.terminal, Lagged)
+        if not self.order.is_open:
+            return super().tuned(objective, d, dtype)
+        owner = "AdaptiveTerminal"
+        if not self.step_rule.is_open:
+            got = repr(type(self.step_rule).__name__)
+            checks.fail(owner, "step", 'be FixedStep("best"), as gamma is "best"', got)
+        if self.reading != "exact":
+            checks.fail(owner, "reading", 'be exact, as gamma is "best"', repr(self.reading))
+        if self.terminal.lag != 1:
+            checks.fail(owner, "lag", 'be 1, as gamma is "best"', self.terminal.lag)
+        if not objective.is_quadratic:
+            wanted = 'be a number; "best" is for a Quadratic or LeastSquares'
+            checks.fail(owner, "gamma", wanted, f"{objective.kind()}")
+        tuning = tune(objective, d, dtype)
+        order = Constant(self.order.alpha, gamma=tuning.gamma, owner=owner)
+        method = eqx.tree_at(lambda m: (m.order, m.step_rule), self, (order, FixedStep(tuning.eta)))
+        return method, tuning
+
+
+class AdaptiveOrder(Preset):
+    """Fixed terminal, and stages of order and smoothing along which gamma -> 0 (section 3.3).
+
+    Each stage starts where the one before it ended; the run ends with the last stage.
+
+    >>> import cfgd, numpy as np
+    >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
+    >>> stages = [cfgd.Stage(20, gamma=0.5), cfgd.Stage(20, gamma=0.1), cfgd.Stage(60, gamma=0.0)]
+    >>> print(cfgd.minimize(f, np.zeros(2), cfgd.AdaptiveOrder(stages, [1.0, 1.0])).x.round(6))
+    [-1.2  2.6]
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        terminal: Any,
+        nodes: int = 10,
+        step: StepRule = EXACT,
+        reading: str = "exact",
+    ) -> None:
+        owner = "AdaptiveOrder"
+        order = Stages(stages, owner=owner)
+        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)

@@ -1,0 +1,131 @@
+"""Where the memory starts: the rule for the terminal c_k. Only this rule remembers points.
+
+>>> import cfgd
+>>> print(cfgd.terminal.Lagged(2).follows, cfgd.terminal.Fixed(0.0).follows)
+True False
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd._core import checks
+from cfgd._core.pytrees import as_tree
+from cfgd._core.types import Count, Vector, Vectors
+from cfgd.methods.paper.settings import Rule, point, points
+
+
+class Terminal(Rule):
+    """`init` makes the memory of a run, `next` gives c_k and the memory for the next one.
+
+    A rule says what it is: `is_gradient` if c_k = x_k, so that the direction is the gradient;
+    `stays` if c_k does not follow x_k, so that a run ends at a Tikhonov solution.
+
+    >>> import cfgd
+    >>> class Half(cfgd.terminal.Terminal):  # half way to the origin
+    ...     def init(self, x0):
+    ...         return None
+    ...     def next(self, memory, x, k):
+    ...         return x / 2, memory
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> method = cfgd.Fractional(Half(), cfgd.order.Constant(gamma=-0.5), cfgd.ExactStep())
+    >>> print(cfgd.minimize(f, [1.0, -10.0], method).success)
+    True
+    """
+
+    is_gradient: ClassVar[bool] = False
+    stays: ClassVar[bool] = False
+
+    @property
+    def follows(self) -> bool:
+        """Whether c_k moves with x_k at a distance."""
+        return not (self.is_gradient or self.stays)
+
+    @abc.abstractmethod
+    def init(self, x0: Vector) -> Any: ...
+
+    @abc.abstractmethod
+    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]: ...
+
+    def forget(self, memory: Any, x: Vector) -> Any:
+        """The memory of a run that starts anew from x."""
+        return self.init(x)
+
+
+class Here(Terminal):
+    """c_k = x_k: no memory, the direction is the gradient.
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Here().is_gradient)
+    True
+    """
+
+    is_gradient: ClassVar[bool] = True
+
+    def init(self, x0: Vector) -> None:
+        return None
+
+    def next(self, memory: None, x: Vector, k: Count) -> tuple[Vector, None]:
+        return x, memory
+
+
+class Fixed(Terminal):
+    """c_k = c (sections 3.1 and 3.3).
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).stays)
+    [1. 2.] True
+    """
+
+    point: Any = point()
+    stays: ClassVar[bool] = True
+
+    def __init__(self, terminal: Any) -> None:
+        self.point = as_tree("Fixed", "terminal", terminal)
+
+    def name_of(self, field: str) -> str:
+        return "terminal"
+
+    def init(self, x0: Vector) -> None:
+        return None
+
+    def next(self, memory: None, x: Vector, k: Count) -> tuple[Vector, None]:
+        return jnp.broadcast_to(self.point, x.shape), memory
+
+
+class Lagged(Terminal):
+    """c_k = x_{k - lag} (section 3.2), with `past` = (x_{-1}, ..., x_{-lag}).
+
+    Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
+    memory is a ring: the place k mod lag holds x_{k - lag} until x_k takes it over.
+
+    >>> import cfgd
+    >>> print(cfgd.terminal.Lagged(2).lag)
+    2
+    """
+
+    lag: int = eqx.field(static=True)
+    past: Any = points(count="lag")
+
+    def __init__(self, lag: int = 1, past: Any = None) -> None:
+        self.lag = checks.integer("Lagged", "lag", lag)
+        self.past = None if past is None else as_tree("Lagged", "past", past)
+
+    def init(self, x0: Vector) -> Vectors:
+        if self.past is None:
+            return jnp.broadcast_to(x0, (self.lag, *x0.shape))
+        return jnp.broadcast_to(self.past, (self.lag, *x0.shape))[::-1]
+
+    def next(self, memory: Vectors, x: Vector, k: Count) -> tuple[Vector, Vectors]:
+        if self.lag == 1:
+            return memory[0], x[None]
+        place = k % self.lag
+        return memory[place], memory.at[place].set(x)
+
+    def forget(self, memory: Vectors, x: Vector) -> Vectors:
+        return jax.tree.map(lambda points: jnp.broadcast_to(x, points.shape), memory)

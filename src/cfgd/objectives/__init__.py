@@ -1,0 +1,11 @@
+from cfgd.objectives.base import Objective as Objective
+from cfgd.objectives.evaluation import Line as Line, Point as Point
+from cfgd.objectives.external import External as External
+from cfgd.objectives.function import Smooth as Smooth
+from cfgd.objectives.least_squares import LeastSquares as LeastSquares
+from cfgd.objectives.linear.blocks import Blocks as Blocks
+from cfgd.objectives.linear.model import LinearModel as LinearModel
+from cfgd.objectives.local import Local as Local
+from cfgd.objectives.network.model import ShallowNetwork as ShallowNetwork
+from cfgd.objectives.quadratic import Quadratic as Quadratic
+from cfgd.objectives.residuals import Residuals as Residuals

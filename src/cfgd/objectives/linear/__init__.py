@@ -1,0 +1,1 @@
+"""Linear models: design matrices, losses, rows that are streamed or sharded."""

@@ -1,0 +1,251 @@
+"""The design matrix X, dense or sparse: its products, and sums over its columns.
+
+Products take a vector, or a matrix with a column for each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jaxtyping import Array, Float, Int
+
+from cfgd._core import checks, sharding
+from cfgd._core.either import Plain, made, on_host, space
+from cfgd._core.precision import own_promotion
+from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
+from cfgd.objectives.linear.samples import sum_of_parts
+
+# numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
+CACHE_NUMBERS = 2**15
+
+# of a block of rows whose products with one another are summed: 2 MiB of float64
+BLOCK_NUMBERS = 2**18
+
+# and where they are spread over devices, compiled: 1 MiB
+SHARD_NUMBERS = 2**17
+
+# columns up to which a matrix is narrow, and numbers from which on it is long: 16 MiB of float64. A
+# vector on the left of a matrix with 4000 columns takes XLA 24 times as long as one on its right.
+NARROW, LONG = 512, 2**21
+
+# first and second derivative of a loss: (prediction, target) -> (slope, curvature)
+Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
+Entries: TypeAlias = Float[Array | np.ndarray, " entries"]
+Places: TypeAlias = Int[Array | np.ndarray, " entries"]  # of the entries of a sparse matrix
+
+
+def design(owner: str, X: Any) -> Dense | Sparse:
+    """A checked design matrix; a scipy.sparse matrix stays sparse."""
+    if not hasattr(X, "tocoo"):
+        X = checks.matrix(owner, "X", X)
+        if sharding.is_spread(X) and not sharding.is_by_rows(X):
+            checks.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
+        return made(Dense, X=X, shards=sharding.shards(X))
+    if len(X.shape) != 2 or 0 in X.shape:
+        checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
+    csr = X.tocsr().copy()
+    csr.sum_duplicates()  # and rows in order
+    coo = csr.tocoo()
+    bad = ~np.isfinite(coo.data)
+    if coo.data.dtype.kind != "c" and bad.any():
+        first = int(np.argmax(bad))
+        place = (int(coo.row[first]), int(coo.col[first]))
+        checks.fail(owner, "X", "be finite", f"{coo.data[first]} at index {place}")
+    data = checks.array(owner, "X", coo.data, "be a matrix of numbers")
+    return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
+
+
+class Dense(Plain, eqx.Module):
+    X: Any  # (m, d), NumPy until a run
+    shards: int = eqx.field(static=True, default=1)  # parts in which rows are spread over devices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.X.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return True
+
+    def rows(self, here: slice) -> Dense:
+        return made(Dense, X=self.X[here], shards=1)
+
+    def times(self, v: Data) -> Any:
+        """X v. XLA's product with the vector on the left is the faster one where rows are short."""
+        return v @ self.X.T if v.ndim == 1 and self.shape[1] <= NARROW else self.X @ v
+
+    def back(self, r: Data) -> Any:
+        """X'r; of a long X that is compiled by blocks, in half of the time."""
+        m, d = self.shape
+        if r.ndim != 1:
+            return self.X.T @ r
+        if on_host(self.X) or self.shards > 1 or d > NARROW or m * d < LONG:
+            return r @ self.X
+
+        def part(new: Samples, rows: Rows, r: Samples) -> Data:
+            return (new * r) @ rows
+
+        return sum_of_parts(part, m, SHARD_NUMBERS // d, (self.X, r), axis=0)
+
+    def squares(self, weight: Data) -> Any:
+        """sum_i weight_i X_ij^2."""
+        xp = space(self.X)
+        if weight.ndim == 1:
+            return xp.einsum("i,ij,ij->j", weight, self.X, self.X)
+        return xp.stack([self.squares(of) for of in weight.T], 1)
+
+    def gram(self, weight: Samples, l2: Data) -> Matrix:
+        """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
+        m, d = self.shape
+        if self.shards > 1 and not on_host(self.X):
+            return _gram_of_shards(self, weight) + l2 * np.eye(d, dtype=self.dtype)
+        if not on_host(self.X) or not on_host(weight):
+            with own_promotion():
+                return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
+        root, rows = np.sqrt(weight)[:, None], max(1, BLOCK_NUMBERS // d)
+        total = l2 * np.eye(d, dtype=np.result_type(weight, self.X))
+        for i in range(0, m, rows):
+            part = root[i : i + rows] * self.X[i : i + rows]
+            total += part.T @ part
+        return total
+
+    def column_sums(
+        self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        """sum_i weight_i l'(p_i + shift_j X_ij) X_ij and sum_i weight_i l''(...) X_ij^2.
+
+        For every row of `shift` (s, d), by chunks of samples whose memory is bounded.
+        """
+        m, d = self.shape
+
+        def part(
+            new: Samples, rows: Rows, p: Samples, y: Samples, weight: Samples
+        ) -> tuple[Vectors, Vectors]:
+            weight = new * weight
+
+            def at_node(shift: Vector) -> tuple[Data, Data]:
+                slope, curvature = derivatives(p[:, None] + rows * shift, y[:, None])
+                return weight @ (slope * rows), weight @ (curvature * rows * rows)
+
+            return jax.lax.map(at_node, shift)
+
+        size = max(1, min(m, CACHE_NUMBERS // d))
+        return sum_of_parts(part, m, size, (self.X, p, y, weight), self.shards, axis=0)
+
+
+@jax.jit
+def _gram_of_shards(dense: Dense, weight: Samples) -> Matrix:
+    """X' diag(weight) X by blocks of rows, which are not copied beside X."""
+    m, d = dense.shape
+
+    def part(new: Samples, rows: Rows, weight: Samples) -> Matrix:
+        return (rows * (new * weight)[:, None]).T @ rows
+
+    size = max(1, min(m, SHARD_NUMBERS // d))
+    return sum_of_parts(part, m, size, (dense.X, weight), dense.shards, axis=0)
+
+
+# places are those of a matrix that was checked: no need to look at them in every product
+INSIDE = "promise_in_bounds"
+
+
+class Sparse(Plain, eqx.Module):
+    """The entries of X in order of rows."""
+
+    data: Entries
+    row: Places
+    column: Places
+    shape: tuple[int, int] = eqx.field(static=True)
+
+    @property
+    def dtype(self) -> DType:
+        return self.data.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def times(self, v: Data) -> Any:
+        entries = _beside(self.data, v) * _take(v, self.column)
+        return jax.ops.segment_sum(
+            entries, self.row, self.shape[0], indices_are_sorted=True, mode=INSIDE
+        )
+
+    def back(self, r: Data) -> Any:
+        return self._by_column(_beside(self.data, r) * _take(r, self.row))
+
+    def squares(self, weight: Data) -> Any:
+        return self._by_column(_beside(self.data**2, weight) * weight[self.row])
+
+    def column_sums(
+        self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        """As `Dense.column_sums`: only the entries of X matter."""
+        p, y, by = p[self.row], y[self.row], weight[self.row] * self.data
+
+        def at_node(shift: Vector) -> tuple[Vector, Vector]:
+            slope, curvature = derivatives(p + self.data * shift[self.column], y)
+            return self._by_column(slope * by), self._by_column(curvature * by * self.data)
+
+        return jax.lax.map(at_node, shift)
+
+    def in_scipy(self) -> InScipy:
+        entries = (np.asarray(each) for each in (self.data, self.row, self.column))
+        data, row, column = entries
+        return InScipy(scipy.sparse.csr_array((data, (row, column)), self.shape))
+
+    def _by_column(self, entries: Data) -> Any:
+        return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
+
+
+class InScipy(Plain, eqx.Module):
+    """A sparse X whose products are SciPy's: for a run on the host."""
+
+    X: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.X.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def times(self, v: Data) -> Any:
+        return self.X @ v
+
+    def back(self, r: Data) -> Any:
+        return r @ self.X if r.ndim == 1 else self.X.T @ r
+
+    def squares(self, weight: Data) -> Any:
+        squares = self.X.power(2)
+        return weight @ squares if weight.ndim == 1 else squares.T @ weight
+
+    def gram(self, weight: Samples, l2: Data) -> Matrix:
+        """As `Dense.gram`, for few columns."""
+        total = (self.X.T @ self.X.multiply(weight[:, None])).toarray()
+        total.flat[:: self.shape[1] + 1] += l2
+        return total
+
+
+def _take(v: Data, places: Places) -> Data:
+    return jnp.asarray(v).at[places].get(mode=INSIDE)
+
+
+def _beside(entries: Entries, v: Data) -> Data:
+    """The entries beside a vector, or beside the columns of a matrix."""
+    return entries if v.ndim == 1 else entries[:, None]

@@ -1,0 +1,72 @@
+"""X with a column of ones, which is not written down: the intercept is the last coefficient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from cfgd._core.either import Plain, made, space
+from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vectors
+from cfgd.objectives.linear.design import Derivatives
+
+
+class WithIntercept(Plain, eqx.Module):
+    inner: Any  # the design matrix itself
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        m, d = self.inner.shape
+        return m, d + 1
+
+    @property
+    def dtype(self) -> DType:
+        return self.inner.dtype
+
+    @property
+    def is_dense(self) -> bool:
+        return self.inner.is_dense
+
+    def rows(self, here: slice) -> WithIntercept:
+        return made(WithIntercept, inner=self.inner.rows(here))
+
+    def times(self, v: Data) -> Any:
+        return self.inner.times(v[:-1]) + v[-1]
+
+    def back(self, r: Data) -> Any:
+        return _with(self.inner.back(r), r.sum(0))
+
+    def squares(self, weight: Data) -> Any:
+        return _with(self.inner.squares(weight), weight.sum(0))
+
+    def gram(self, weight: Samples, l2: Data) -> Matrix:
+        xp, d = space(weight), self.shape[1] - 1
+        l2 = xp.broadcast_to(l2, (d + 1,))
+        column = self.inner.back(weight)
+        above = xp.concatenate([self.inner.gram(weight, l2[:-1]), column[:, None]], 1)
+        return xp.concatenate([above, _with(column, weight.sum() + l2[-1])[None]])
+
+    def column_sums(
+        self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        """As `Dense.column_sums`: moving the intercept moves all predictions alike."""
+        sums = self.inner.column_sums(derivatives, p, y, weight, shift[:, :-1])
+
+        def at_node(by: Scalar) -> tuple[Any, Any]:
+            slope, curvature = derivatives(p + by, y)
+            return weight @ slope, weight @ curvature
+
+        last = jax.lax.map(at_node, shift[:, -1])
+        slopes, curvatures = (
+            jnp.concatenate([of, more[:, None]], 1) for of, more in zip(sums, last, strict=True)
+        )
+        return slopes, curvatures
+
+    def in_scipy(self) -> WithIntercept:
+        return WithIntercept(self.inner.in_scipy())
+
+
+def _with(entries: Any, last: Any) -> Any:
+    return space(entries).concatenate([entries, last[None]])

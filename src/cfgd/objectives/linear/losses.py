@@ -1,0 +1,219 @@
+"""Losses of a prediction and a target, with their first two derivatives."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.either import Plain, space
+from cfgd._core.linalg import logistic
+from cfgd._core.precision import in_precision
+from cfgd._core.sharding import any_of, is_spread
+from cfgd._core.types import Data, DType, Samples
+from cfgd.objectives.linear.samples import is_negative
+
+
+class Loss(Plain, eqx.Module):
+    """`value(prediction, target)`, entry by entry, and what targets it takes."""
+
+    is_quadratic: ClassVar[bool] = False
+    is_convex: ClassVar[bool] = True
+    needs_jax: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = False  # more than one prediction, and then `classes` of them
+
+    @abc.abstractmethod
+    def value(self, p: Data, y: Data) -> Data: ...
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        """The first and second derivative in the prediction."""
+
+        def slope(p: Data) -> Data:
+            return jax.jvp(lambda p: self.value(p, y), (p,), (jnp.ones_like(p),))[1]
+
+        return jax.jvp(slope, (p,), (jnp.ones_like(p),))
+
+    def along(self, p: Data, y: Data, v: Data) -> Data:
+        """The change of the slope where predictions change by v."""
+        return self.derivatives(p, y)[1] * v
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        """1 for the negative logarithm of a likelihood."""
+        return 1.0
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        """The target that a prediction stands for."""
+        return p
+
+    def probabilities(self, p: Data) -> Any:
+        """Of each label; None where targets are no labels."""
+        return None
+
+    def targets(self, owner: str, y: Samples) -> Samples:
+        """The targets as the loss wants them, checked."""
+        return y
+
+    def check(self, owner: str, dtype: DType) -> None:
+        """Refuse a function that is not a loss."""
+
+
+class Squared(Loss):
+    """(p - y)^2 / 2."""
+
+    is_quadratic: ClassVar[bool] = True
+
+    def value(self, p: Data, y: Data) -> Data:
+        return (p - y) ** 2 / 2
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return 2 * value / freedom if freedom > 0 else math.inf
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        return p - y, space(p).ones_like(p)
+
+
+class Logistic(Loss):
+    """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
+
+    def value(self, p: Data, y: Data) -> Data:
+        return space(p).logaddexp(-y * p, 0)
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        wrong = logistic(-y * p)
+        return -y * wrong, wrong * (1 - wrong)
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).where(p > 0, labels[1], labels[0])
+
+    def probabilities(self, p: Data) -> Any:
+        return space(p).stack([logistic(-p), logistic(p)], -1)
+
+    def targets(self, owner: str, y: Samples) -> Samples:
+        if checks.traced(y):
+            return jnp.where(y > 0, 1, -1).astype(y.dtype)
+        wanted = "be 0/1 or -1/1 for the loss logistic"
+        if any_of(_not_0_1, y) and any_of(_not_signs, y):
+            checks.none(owner, "y", wanted, _no_label, y)
+            checks.fail(owner, "y", wanted, "labels -1, 0 and 1")
+        xp, y = (jnp, y) if is_spread(y) else (np, np.asarray(y))
+        return xp.where(y > 0, 1, -1).astype(y.dtype)
+
+
+class Poisson(Loss):
+    """exp(p) - y p: counts y with rate exp(p)."""
+
+    def value(self, p: Data, y: Data) -> Data:
+        return space(p).exp(p) - y * p
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        rate = space(p).exp(p)
+        return rate - y, rate
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).exp(p)
+
+    def targets(self, owner: str, y: Samples) -> Samples:
+        if not checks.traced(y):
+            checks.none(owner, "y", "not be negative for the loss poisson", is_negative, y)
+        return y
+
+
+class Gamma(Loss):
+    """p + y exp(-p): positive y with mean exp(p) and a deviation in proportion to it."""
+
+    def value(self, p: Data, y: Data) -> Data:
+        return p + y * space(p).exp(-p)
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        part = y * space(p).exp(-p)
+        return 1 - part, part
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return None  # the deviation is not estimated
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
+        return space(p).exp(p)
+
+    def targets(self, owner: str, y: Samples) -> Samples:
+        if not checks.traced(y):
+            checks.none(owner, "y", "be positive for the loss gamma", _is_no_size, y)
+        return y
+
+
+class Huber(Loss):
+    """(p - y)^2 / 2 within a distance of 1, |p - y| - 1/2 beyond."""
+
+    def value(self, p: Data, y: Data) -> Data:
+        far: Any = abs(p - y)
+        return space(p).where(far <= 1, far**2 / 2, far - 0.5)
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return None
+
+    def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
+        far: Any = p - y
+        return space(p).clip(far, -1, 1), (abs(far) <= 1).astype(p.dtype)
+
+
+class Custom(Loss):
+    """Any JAX function of one prediction and one target."""
+
+    is_convex: ClassVar[bool] = False  # as far as is known
+    needs_jax: ClassVar[bool] = True
+
+    fn: Callable[[Any, Any], Any]
+
+    def check(self, owner: str, dtype: DType) -> None:
+        one = jax.ShapeDtypeStruct((), dtype)
+        with in_precision(dtype):
+            checks.scalar_function(owner, "loss", self.fn, one, one)
+
+    def value(self, p: Data, y: Data) -> Any:
+        p, y = jnp.broadcast_arrays(p, y)
+        return jax.vmap(self.fn)(p.reshape(-1), y.reshape(-1)).reshape(p.shape)
+
+
+LOSSES = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "gamma": Gamma(),
+    "huber": Huber(),
+}
+MULTINOMIAL = "multinomial"  # whose classes the labels name
+
+
+def loss_of(owner: str, loss: Any) -> Loss | None:
+    """The loss of one prediction; None for the one of several classes."""
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    if loss == MULTINOMIAL:
+        return None
+    if not callable(loss):
+        known = ", ".join((*LOSSES, MULTINOMIAL))
+        wanted = f"be one of {known}, or a function of (prediction, target)"
+        checks.fail(owner, "loss", wanted, repr(loss))
+    return Custom(loss)
+
+
+def _not_0_1(y: Any) -> Any:
+    return (y != 0) & (y != 1)
+
+
+def _not_signs(y: Any) -> Any:
+    return abs(y) != 1
+
+
+def _no_label(y: Any) -> Any:
+    return (y != 0) & (abs(y) != 1)
+
+
+def _is_no_size(y: Any) -> Any:
+    return y <= 0

@@ -1,0 +1,154 @@
+"""The loss of several classes: a prediction for each of them, of which the differences count."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.either import space
+from cfgd._core.linalg import logistic
+from cfgd._core.sharding import is_spread, largest
+from cfgd._core.types import Data, Matrix, Samples, Vectors
+from cfgd.objectives.linear.losses import Loss
+
+
+class Multinomial(Loss):
+    """log(sum_k exp(p_k)) - p_y for labels y = 0, 1, ..., classes - 1.
+
+    All classes have coefficients: what is added to all of them changes nothing, so that only a
+    penalty makes them unique.
+    """
+
+    has_classes: ClassVar[bool] = True
+
+    classes: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, owner: str, y: Any) -> Multinomial:
+        """For as many classes as the labels name."""
+        return cls.with_last(owner, last_label(owner, y))
+
+    @classmethod
+    def with_last(cls, owner: str, label: int) -> Multinomial:
+        classes = label + 1
+        if classes < 2:
+            checks.fail(owner, "y", "name at least two classes", "only 0")
+        return cls(classes)
+
+    def targets(self, owner: str, y: Samples) -> Any:
+        return (y if is_spread(y) else np.asarray(y)).astype(np.int32)
+
+    def value(self, p: Data, y: Any) -> Any:
+        return _log_sum(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
+
+    def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
+        """Of every class its own."""
+        share = self.shares(p)
+        return share - self._own(p, y), share * (1 - share)
+
+    def along(self, p: Data, y: Any, v: Data) -> Any:
+        share = self.shares(p)
+        return share * (v - (share * v).sum(1, keepdims=True))
+
+    def shares(self, p: Data) -> Any:
+        """The probability of each class."""
+        xp = space(p)
+        weight = xp.exp(p - p.max(1, keepdims=True))
+        return weight / weight.sum(1, keepdims=True)
+
+    def _own(self, p: Data, y: Any) -> Any:
+        return (y[:, None] == space(p).arange(self.classes)).astype(p.dtype)
+
+    def one_by_one(self, p: Data, y: Any) -> tuple[Any, Any]:
+        """For each class, predictions and labels of a `logistic_slopes` that is the same.
+
+        Where the prediction of one class moves and the others stay, its probability is that of
+        logistic regression on how far it is above the logarithm of the sum of the others.
+        """
+
+        def above(k: Any) -> Any:
+            others = jnp.where(jnp.arange(self.classes) == k, -jnp.inf, p)
+            return p[:, k] - _log_sum(others)
+
+        return jax.lax.map(above, jnp.arange(self.classes)), self._own(p, y).T
+
+    def dispersion(self, value: float, freedom: int) -> float | None:
+        return None  # what is not unique is not spread around anything
+
+    def predicted(self, p: Data, labels: tuple[float, ...]) -> Any:
+        return p.argmax(1)
+
+    def probabilities(self, p: Data) -> Any:
+        return self.shares(p)
+
+
+def last_label(owner: str, y: Any) -> int:
+    """The largest of labels 0, 1, 2, ..."""
+    if checks.traced(y):
+        checks.fail(owner, "y", "be known for the loss multinomial", "a traced array")
+    checks.none(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
+    return int(largest(y))
+
+
+def _is_no_class(y: Any) -> Any:
+    return (y < 0) | (y != y.round())
+
+
+def logistic_slopes(p: Data, y: Data) -> tuple[Data, Data]:
+    """Of log(1 + exp(p)) - y p for labels 0 and 1."""
+    share = logistic(p)
+    return share - y, share * (1 - share)
+
+
+def _log_sum(p: Data) -> Any:
+    xp = space(p)
+    largest = p.max(1)
+    return largest + xp.log(xp.exp(p - largest[:, None]).sum(1))
+
+
+def slopes_by_class(
+    X: Any, loss: Any, p: Data, y: Any, weight: Samples, shift: Vectors
+) -> tuple[Vectors, Vectors]:
+    """Coordinate slopes and curvatures: each class as logistic regression, while others stay."""
+    nodes, columns = len(shift), X.shape[1]
+
+    def of_class(job: Any) -> tuple[Vectors, Vectors]:
+        above, own, shift = job
+        return X.column_sums(logistic_slopes, above, own, weight, shift)
+
+    by_class = shift.reshape(nodes, columns, -1).transpose(2, 0, 1)
+    found = jax.lax.map(of_class, (*loss.one_by_one(p, y), by_class))
+    slope, curvature = (of.transpose(1, 2, 0).reshape(nodes, -1) for of in found)
+    return slope, curvature
+
+
+def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
+    """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X."""
+    shares, xp = loss.shares(p), space(p)
+    K, none = shares.shape[1], xp.zeros((), shares.dtype)
+    blocks: list[list[Any]] = [[None] * K for _ in range(K)]
+    for k in range(K):
+        own = weight * shares[:, k]
+        blocks[k][k] = X.gram(own * (1 - shares[:, k]), none)
+        for j in range(k):
+            blocks[k][j] = blocks[j][k] = -X.gram(own * shares[:, j], none)
+    # coefficients are in the order of columns: those of all classes for a column stand together
+    H = xp.stack([xp.stack(row) for row in blocks])
+    size = X.shape[1] * K
+    return H.transpose(2, 0, 3, 1).reshape(size, size)
+
+
+def held_in_place(H: Matrix, l2: Data, classes: int) -> Matrix:
+    """Where a column has no penalty, what is added to all of its classes changes nothing.
+
+    Neither has the gradient any of it: there H is given a size, so that it can be factored.
+    """
+    xp, K = space(H), classes
+    free = (xp.broadcast_to(l2, (len(H),)).reshape(-1, K) == 0).all(1)
+    common = xp.where(free, H.diagonal().reshape(-1, K).mean(1), 0)
+    return H + xp.kron(xp.diag(common), xp.ones((K, K), H.dtype) / K)

@@ -1,0 +1,48 @@
+"""A long X is read once for a point: a block of rows is in the cache for both of its products.
+
+Xw first and X'r after it would read X twice, and vectors as long as X has rows in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cfgd._core.either import on_host
+from cfgd._core.linalg import inner
+from cfgd._core.types import Vector
+from cfgd.objectives.linear.design import BLOCK_NUMBERS, LONG
+
+
+class Sums(NamedTuple):
+    """Over all rows: of the weighted losses, and X' of their weighted slopes; and all Xw."""
+
+    value: Any
+    gradient: Vector
+    p: Any
+
+
+def is_long(f: Any, X: Any, x: Vector) -> bool:
+    """Whether it pays for a linear model f of the rows X, at a point in NumPy."""
+    m, d = X.shape
+    return on_host(x) and on_host(f.y) and X.is_dense and m * d > LONG
+
+
+def one_pass(f: Any, X: Any, x: Vector) -> Sums:
+    m, d = X.shape
+    size, w = max(1, BLOCK_NUMBERS // d), f.coefficients(x)
+    value: Any = 0.0
+    gradient: Any = 0.0
+    predictions = []
+    for i in range(0, m, size):
+        here = slice(i, i + size)
+        rows, y, weight = X.rows(here), f.y[here], f.sample_weight[here]
+        p = rows.times(w)
+        if f.offset is not None:
+            p = p + f.offset[here]
+        slope, _ = f.loss.derivatives(p, y)
+        value = value + inner(weight, f.loss.value(p, y))
+        gradient = gradient + rows.back((weight if p.ndim == 1 else weight[:, None]) * slope)
+        predictions.append(p)
+    return Sums(value, gradient.reshape(-1), np.concatenate(predictions))

@@ -1,0 +1,127 @@
+"""What belongs to samples: targets, weights, a penalty, and sums over chunks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks, sharding
+from cfgd._core.types import Count, Data, DType, Samples, Values
+
+
+def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+    """One target for each of m samples; labels and counts take the precision of the data.
+
+    They are spread over devices as X is.
+    """
+    y = checks.real(owner, "y", y, "be a vector of numbers")
+    counted = _counted(y)
+    y = checks.array(owner, "y", y)
+    if y.shape == (m, 1):
+        checks.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
+        y = y.reshape(m)
+    checks.shape(owner, "y", y, (m,))
+    return sharding.beside(X, y.astype(dtype) if counted else y)
+
+
+def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+    """One weight for each sample, ones by default, in the precision of the data.
+
+    Where X is spread over devices, the weights are spread as its rows are.
+    """
+    if sample_weight is None:
+        return sharding.ones_beside(X, m, dtype)
+    weight = checks.real(owner, "sample_weight", sample_weight)
+    counted = _counted(weight)
+    weight = checks.array(owner, "sample_weight", weight)
+    checks.shape(owner, "sample_weight", weight, (m,))
+    if counted:
+        weight = weight.astype(dtype)
+    if not checks.traced(weight):
+        checks.none(owner, "sample_weight", "not be negative", is_negative, weight)
+        if not sharding.any_of(_is_positive, weight):
+            checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
+    return sharding.beside(X, weight)
+
+
+def is_negative(values: Values) -> Any:
+    return values < 0
+
+
+def _is_positive(values: Values) -> Any:
+    return values > 0
+
+
+def idle(weight: Values) -> int:
+    """How many samples have the weight 0, and are none."""
+    return 0 if checks.traced(weight) else weight.size - sharding.count(_is_positive, weight)
+
+
+def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
+    """One number for all coefficients, or one for each of them in a row: 0 for an intercept."""
+    l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
+    if l2.ndim == 0 and not intercept:
+        return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+    if l2.shape not in ((), shape[:1], shape):
+        wanted = f"be one number or have shape {shape}"
+        checks.fail(owner, "l2", wanted, f"shape {l2.shape}")
+    kit = jnp if checks.traced(l2) or isinstance(l2, jax.Array) else np
+    each = kit.broadcast_to(l2.reshape(l2.shape + (1,) * (len(shape) - l2.ndim)), shape)
+    if intercept:
+        each = kit.concatenate([each, kit.zeros((1, *shape[1:]), each.dtype)])
+    each = each.reshape(-1)
+    return each if checks.traced(l2) else each.astype(dtype)
+
+
+def penalty(owner: str, l2: Any, dtype: DType) -> Data:
+    l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
+    if l2.ndim != 0:
+        checks.fail(owner, "l2", "be one number", f"shape {l2.shape}")
+    return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+
+
+def _counted(values: Values) -> bool:
+    return not checks.traced(values) and checks.is_counted(values)
+
+
+def sum_of_parts(
+    part: Callable[..., Any],
+    m: int,
+    size: int,
+    arrays: tuple[Data, ...],
+    shards: int = 1,
+    axis: int = -1,
+) -> Any:
+    """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
+
+    Or along their first one, where `axis` is 0. The last chunk is moved back to fit: samples that
+    were counted before get the weight 0. Where samples are spread over devices, in so many
+    `shards`, each sums its own: nothing is gathered.
+    """
+    if shards > 1:
+        each = m // shards
+
+        def split(a: Any) -> Any:
+            if axis == 0:
+                return a.reshape(shards, each, *a.shape[1:])
+            return jnp.moveaxis(a.reshape(*a.shape[:-1], shards, each), -2, 0)
+
+        own = jax.vmap(lambda *a: sum_of_parts(part, each, min(size, each), a, axis=axis))
+        return jax.tree.map(lambda of: of.sum(0), own(*map(split, arrays)))
+    ones = jnp.ones(size, jax.tree.leaves(arrays)[0].dtype)
+    if size >= m:
+        return part(ones, *arrays)
+
+    def chunk(k: Count | int) -> Any:
+        start = jnp.minimum(k * size, m - size)
+        new = jnp.where(start + jnp.arange(size) < k * size, 0, ones)
+        cut = (jax.lax.dynamic_slice_in_dim(a, start, size, axis) for a in arrays)
+        return part(new, *cut)
+
+    return jax.lax.fori_loop(
+        1, -(-m // size), lambda k, sums: jax.tree.map(jnp.add, sums, chunk(k)), chunk(0)
+    )

@@ -1,0 +1,1 @@
+"""The two-layer network of the paper."""

@@ -1,0 +1,190 @@
+"""x'Ax/2 + b'x + constant, and what all quadratics share."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.linalg import inner, positive, size
+from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.types import (
+    Data,
+    Etas,
+    Flag,
+    Heights,
+    Number,
+    Numbers,
+    Scalar,
+    Values,
+    Vector,
+    Vectors,
+)
+from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Costs, Line, Point, linear_slopes, slope_along
+
+# operations that may be spent on finding out whether a system is singular: some milliseconds
+AFFORDABLE = 10**8
+
+
+class QuadraticLine(Line):
+    """Everything along the line by recurrence, from one product with A.
+
+    At x - eta d the gradient is g - eta A d and the value f - eta g'd + eta^2/2 d'Ad.
+    """
+
+    product: Vector  # A d
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(0.0, 0.0)
+
+    def curvature(self) -> Scalar:
+        return inner(self.d, self.product)
+
+    def values(self, etas: Etas) -> Heights:
+        if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
+            return super().values(etas)
+        return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()
+
+    def to(self, eta: Numbers) -> Point:
+        if jnp.ndim(eta) != 0:
+            return super().to(eta)
+        return Point(
+            x=self.point.x - eta * self.d,
+            value=self.point.value - eta * (self.slope - eta / 2 * self.curvature()),
+            gradient=self.point.gradient - eta * self.product,
+            carried=self.point.carried,
+        )
+
+
+class AnyQuadratic(Objective):
+    """f with a constant Hessian A: coordinate slopes are linear and a step costs one product.
+
+    The recurrences of its line drift from the truth by rounding, so it says that it `drifts`.
+    """
+
+    def check(self, owner: str, x: Vector) -> None:
+        """Nothing to refuse: the value is a number by construction."""
+
+    @property
+    def is_quadratic(self) -> bool:
+        return True
+
+    @property
+    def drifts(self) -> bool:
+        return True
+
+    @abc.abstractmethod
+    def diagonal(self) -> Vector:
+        """D = diag(A)."""
+
+    def diagonal_at(self, point: Point) -> Vector:
+        return self.diagonal()
+
+    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+        return linear_slopes(point, self.diagonal(), t)
+
+    def slopes_cost(self, s: int, d: int) -> float:
+        return 0.0
+
+
+class Quadratic(AnyQuadratic):
+    r"""f(x) = x'Ax/2 + b'x + constant, A symmetric positive semi-definite.
+
+    Its coordinate slopes are linear, so one node is exact (Corollary 3.1, with the a_jj of
+    erratum 1): d = g + gamma diag(A) (x - c).
+
+    >>> import cfgd
+    >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
+    >>> print(f.value([1.0, -10.0]), f.gradient([1.0, -10.0]))
+    110.0 [ 20. -20.]
+    """
+
+    A: Data
+    b: Data
+    constant: Data
+
+    def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+        rounding = checks.rounding(A)
+        A = checks.matrix("Quadratic", "A", A)
+        b = checks.array("Quadratic", "b", b, "be a vector of numbers")
+        if b.ndim != 1:
+            checks.fail("Quadratic", "b", "be a vector", f"shape {tuple(b.shape)}")
+        checks.shape("Quadratic", "A", A, (b.size, b.size))
+        check_symmetric_psd("Quadratic", "A", A, rounding)
+        self.A, self.b = A, b
+        constant = checks.array("Quadratic", "constant", constant, "be one number")
+        if constant.ndim != 0:
+            checks.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
+        # in the precision of A, so that a default of 0.0 does not widen float32 data
+        self.constant = constant if checks.traced(constant) else np.asarray(constant, A.dtype)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.b.size)
+
+    @numpy_in_numpy_out
+    def value(self, x: Any) -> Any:
+        return self.at(jnp.asarray(checks.floating("Quadratic", "x", x))).value
+
+    def at(self, x: Vector) -> Point:
+        Ax = x @ self.A  # A is symmetric, and vectors on the left batch into one matrix product
+        return Point(x, x @ (Ax / 2 + self.b) + self.constant, Ax + self.b)
+
+    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+        return QuadraticLine(self, point, d, slope_along(point, d, slope), d @ self.A)
+
+    def diagonal(self) -> Vector:
+        return jnp.diagonal(self.A)
+
+    def solved(self, point: Point, tolerance: Number) -> Flag:
+        D = positive(self.diagonal())
+        terms = size(self.b, 1 / D) + size(point.x, D)
+        return size(point.gradient, 1 / D) <= tolerance * terms
+
+    def times(self, factor: Any) -> Quadratic:
+        return jax.tree.map(lambda leaf: factor * leaf, self)
+
+    def is_singular(self) -> bool:
+        return self.dimension**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))
+
+
+def has_null_space(A: np.ndarray) -> bool:
+    """Whether A, scaled to a diagonal of ones, has an eigenvalue that is zero to rounding."""
+    root = np.sqrt(np.diag(A))
+    if not root.all():
+        return True
+    eigenvalues = np.linalg.eigvalsh(A / np.outer(root, root))
+    return bool(eigenvalues[0] <= len(A) * np.finfo(A.dtype).eps * eigenvalues[-1])
+
+
+def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
+    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient.
+
+    `rounding` is that of the entries as they were given, if they have fewer digits than A.
+    """
+    if checks.traced(A):
+        return
+    A = np.asarray(A)
+    tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)
+    scale = float(np.abs(A).max(initial=0.0))
+    gap = float(np.abs(A - A.T).max(initial=0.0))
+    if gap > tiny * scale:
+        checks.fail(owner, field, "be symmetric", f"a difference of {gap:.3g} between A and A'")
+    diagonal = np.diag(A)
+    wanted = "be positive semi-definite"
+    if (diagonal < -tiny * scale).any():
+        i = int(np.argmin(diagonal))
+        checks.fail(owner, field, wanted, f"the diagonal entry {diagonal[i]:.6g} at index {i}")
+    root = np.sqrt(np.maximum(diagonal, 0.0))
+    excess = np.abs(A) - np.outer(root, root)
+    if excess.max(initial=0.0) > tiny * scale:
+        row, column = divmod(int(np.argmax(excess)), len(A))
+        checks.fail(
+            owner, field, wanted, f"a negative minor of rows and columns {row} and {column}"
+        )

@@ -1,4 +1,0 @@
-"""Every figure and claim of the paper from a fresh run: the experiments behind `cfgd reproduce`.
-
-Nothing is imported here, so that `import cfgd.reproduce` needs none of the extra's packages.
-"""

@@ -1,0 +1,50 @@
+"""How far a solution is known: the inverse of the model's matrix, where that means something."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cfgd._core import checks
+from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import is_wide
+from cfgd.objectives.evaluation import Point
+
+UNKNOWN = (
+    "`covariance` is known of a fit of Residuals with a squared loss by `Auto`, and of "
+    "LeastSquares or a LinearModel without l2 whose loss is squared or the negative logarithm of a "
+    "likelihood, where the matrix of the model can be had and there are as many samples as "
+    "parameters."
+)
+
+
+class Information(NamedTuple):
+    """H = diag(root) matrix diag(root), and the factor before its inverse."""
+
+    matrix: np.ndarray
+    root: np.ndarray
+    factor: float
+
+    def covariance(self) -> np.ndarray:
+        own = np.sqrt(np.diagonal(self.matrix))
+        if (own > 0).all() and np.isfinite(self.factor):
+            H = self.matrix / own / own[:, None]
+            values, vectors = np.linalg.eigh(H)
+            if values[0] > len(H) * np.finfo(H.dtype).eps * values[-1]:
+                size = own * self.root
+                return self.factor * ((vectors / values) @ vectors.T) / size / size[:, None]
+        checks.warn("The data do not determine the parameters: their covariance is infinite.")
+        return np.full_like(self.matrix, np.inf)
+
+
+def information(objective: Objective, point: Point, normal: Any) -> Information | None:
+    """What the matrix at a point says of how far it is known; `normal` gives that matrix."""
+    shape = objective.model_shape(point)
+    if shape is None or not objective.affords(shape) or is_wide(shape):
+        return None
+    factor = objective.dispersion(float(point.value), shape[0] - shape[1])
+    if factor is None:
+        return None
+    D, matrix, _, _ = normal(point, 0 * point.x)
+    return Information(np.asarray(matrix), np.sqrt(D), factor)

@@ -1,0 +1,237 @@
+"""What `cfgd bench --training` trains, with what, and how it is counted."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from cfgd.apps.bench.training import catalogue, characters, images, layer, moons
+from cfgd.apps.bench.training.optimizers import (
+    BASES,
+    DEFAULT,
+    MAKERS,
+    RATES,
+    Optimizer,
+    adahessian,
+    optimizers,
+)
+from cfgd.apps.bench.training.training import PLACES, Trainer
+from cfgd.integrations.optax.transform import GAMMA, ONE
+
+
+def test_one_grid_of_learning_rates():
+    assert RATES[0] == 1e-3
+    assert RATES[-1] == 10
+    np.testing.assert_allclose(np.diff(np.log10(RATES)), 0.5)
+
+
+def test_who_is_compared():
+    names = [one.name for one in optimizers(quick=False)]
+    rivals = ["SGD", "heavy ball", "Nesterov", "Adam", "AdamW", "AdaHessian-like"]
+    assert names[:6] == rivals
+    assert {one.kind for one in optimizers(quick=False)[6:]} == {"cfgd", "cfadam", "cfadamw"}
+    assert "cfadam (-0.25, 5)" in names
+    assert len(set(names)) == len(names)
+    assert {one.name for one in optimizers(quick=True)} < set(names)
+
+
+def test_the_default_is_the_default_of_the_integration():
+    assert (GAMMA, int(ONE)) == DEFAULT
+    assert any((one.gamma, one.lag) == DEFAULT for one in optimizers(quick=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BASES)
+def test_a_product_with_the_hessian_at_every_tenth_step_is_counted(kind):
+    """As often as the diagonal changes on a function with another curvature at every point."""
+    optimizer = MAKERS[kind](0.01, -0.25, 1)
+    x, products, steps = jnp.array([1.0, 2.0]), 0, 20
+
+    def value(x):
+        return jnp.sum(x**4)
+
+    state = optimizer.init(x)
+    for _ in range(steps):
+        before = state[0].curvature
+        updates, state = optimizer.update(jax.grad(value)(x), state, x, value_fn=value)
+        products += bool(jnp.any(state[0].curvature != before))
+        x = optax.apply_updates(x, updates)
+    assert Optimizer(kind, -0.25, 1).cost == (steps + 2 * products) / steps == 1.2
+
+
+def test_the_other_costs():
+    assert {kind: Optimizer(kind).cost for kind in MAKERS if kind not in BASES} == {
+        "SGD": 1,
+        "heavy ball": 1,
+        "Nesterov": 1,
+        "Adam": 1,
+        "AdamW": 1,
+        "AdaHessian-like": 3,
+    }
+    # the place that equal gradients lead to is one that is looked at
+    assert all((PLACES / one.cost) % 1 < 1e-9 for one in optimizers(quick=False))
+
+
+def test_the_first_step_of_adahessian_is_newtons_where_the_hessian_is_diagonal():
+    curvature, goal = jnp.array([3.0, 0.5]), jnp.array([1.0, -2.0])
+
+    def value(x):
+        return jnp.sum(curvature * (x - goal) ** 2) / 2
+
+    optimizer, x = adahessian(1.0), jnp.array([4.0, 4.0])
+    state = optimizer.init(x)
+    updates, state = optimizer.update(jax.grad(value)(x), state, x, value_fn=value)
+    np.testing.assert_allclose(x + updates, goal, rtol=1e-4)
+    # then by hand: with D constant the second moment is D^2, and m a mean of two gradients
+    y = x + 0.5 * updates
+    updates, _ = optimizer.update(jax.grad(value)(y), state, y, value_fn=value)
+    g, h = curvature * (x - goal), curvature * (y - goal)
+    np.testing.assert_allclose(updates, -(0.09 * g + 0.1 * h) / 0.19 / curvature, rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    return Trainer(moons.moons(120), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MAKERS)
+def test_every_optimizer_learns_two_moons(trainer, kind):
+    """Two parameters and no lag: a straight line has the loss 0.27, a coin log 2."""
+    rates = {"SGD": 0.32, "cfgd": 0.32, "heavy ball": 0.1, "Nesterov": 0.1, "AdaHessian-like": 0.1}
+    optimizer = Optimizer(kind, *DEFAULT) if kind in BASES else Optimizer(kind)
+    curves = trainer.curves(optimizer, [rates.get(kind, 0.03)])
+    assert curves.losses.shape == curves.errors.shape == (1, 2, PLACES)
+    assert np.all(curves.losses[0, :, -1] < 0.3)
+    assert np.all(curves.losses[0, :, -1] < curves.losses[0, :, 0])
+    assert np.all(curves.errors[0, :, -1] < 0.16)
+    assert 0 < curves.seconds < 1
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_all_gamma_have_one_time(trainer):
+    some = [Optimizer("SGD"), Optimizer("cfgd", -0.25, 1), Optimizer("cfgd", 1.0, 1)]
+    sgd, ours, again = trainer.seconds(some)
+    assert 0 < sgd < 1
+    assert 0 < ours == again < 1
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_gamma_of_zero_is_the_base(trainer):
+    for kind, base in BASES.items():
+        ours = trainer.curves(Optimizer(kind), [0.03])
+        theirs = trainer.curves(Optimizer(base), [0.03])
+        np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_another_learning_rate_or_gamma_compiles_nothing():
+    traces = []
+    problem = moons.moons(PLACES)
+
+    def loss(params, x, y):
+        traces.append(x.shape)
+        return problem.loss(params, x, y)
+
+    trainer = Trainer(problem._replace(loss=loss), 1)
+    trainer.curves(Optimizer("cfgd", -0.25, 1), [0.1])
+    seen = len(traces)
+    trainer.curves(Optimizer("cfgd", 1.0, 1), [0.2, 0.3])
+    assert len(traces) == seen > 0
+
+
+def test_a_run_that_diverges_is_infinite(trainer):
+    curves = trainer.curves(Optimizer("SGD"), [np.inf])
+    assert np.all(curves.losses[:, :, -1] == np.inf)
+    assert np.all(curves.errors[:, :, -1] == np.inf)
+
+
+def test_seeds_differ_and_repeat(trainer):
+    one = trainer.curves(Optimizer("SGD"), [0.1])
+    again = Trainer(moons.moons(120), 1).curves(Optimizer("SGD"), [0.1])
+    np.testing.assert_allclose(again.losses[:, 0], one.losses[:, 0], rtol=1e-5)
+    assert abs(one.losses[0, 0, -1] - one.losses[0, 1, -1]) > 1e-4
+
+
+def test_an_epoch_has_every_row_once():
+    trainer = Trainer(moons.moons(PLACES), 2)  # 500 rows in batches of 50
+    for rows in trainer.batches:
+        assert sorted(rows[:10].ravel()) == list(range(500))
+    assert np.any(trainer.batches[0] != trainer.batches[1])
+
+
+def test_the_exact_solution_satisfies_the_equation():
+    """By differences in float64, and at both ends."""
+    with jax.enable_x64(True):
+        x, h = np.linspace(0.05, 0.95, 19), 1e-4
+        below, at, above = (np.asarray(layer.exact(x + s)) for s in (-h, 0.0, h))
+        found = -layer.EPS * (below - 2 * at + above) / h**2 + (above - below) / (2 * h)
+        np.testing.assert_allclose(found, 1, atol=1e-4)
+        np.testing.assert_allclose(layer.exact(np.array([0.0, 1.0])), 0, atol=1e-15)
+        # the residual that is trained on is that of the equation
+        left = [layer.residual(layer.exact, jnp.asarray(t)) for t in x]
+        np.testing.assert_allclose(left, 0, atol=1e-12)
+        np.testing.assert_allclose(layer.residual(lambda t: t**2, jnp.asarray(0.3)), -0.5)
+
+
+@pytest.mark.slow
+def test_the_error_of_the_boundary_layer_is_relative():
+    with jax.enable_x64(True):
+        problem = layer.boundary_layer(PLACES)
+        params = jax.tree.map(jnp.zeros_like, problem.init(jax.random.key(0)))
+        assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float64")}
+        np.testing.assert_allclose(problem.error(params), 1)
+        # u = 0 leaves the residual -1
+        np.testing.assert_allclose(problem.loss(params, problem.inputs, problem.targets), 1)
+
+
+def test_the_convolution_is_one():
+    """Against XLA's own, with the kernel as an image."""
+    x = np.random.default_rng(0).normal(size=(3, 64)).astype(np.float32)
+    W = np.random.default_rng(1).normal(size=(9, 5)).astype(np.float32)
+    ours = images._seen(x) @ W
+    theirs = jax.lax.conv_general_dilated(
+        x.reshape(-1, 8, 8, 1),
+        W.reshape(3, 3, 1, 5),
+        (2, 2),
+        ((1, 0), (1, 0)),
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_character_is_predicted_from_those_before_it():
+    problem = characters.characters(PLACES)
+    letters = sorted(set(characters.TEXT))
+    for row in (0, 100):
+        window = "".join(letters[code] for code in problem.inputs[row])
+        assert characters.TEXT[row:].startswith(window + letters[problem.targets[row]])
+    assert len(problem.targets) < 0.81 * len(characters.TEXT)
+
+
+def test_digits_are_split_once():
+    X, y, X_test, y_test = images._data()
+    assert len(X) == len(y) == images.TRAIN
+    assert len(X_test) == len(y_test) == 360
+    assert set(y) == set(y_test) == set(range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", catalogue.PROBLEMS)
+def test_the_problems(name):
+    (problem,) = catalogue.chosen([name], quick=True)
+    assert problem.steps % PLACES == 0
+    assert catalogue.PROBLEMS[name][1] % PLACES == 0
+    with jax.enable_x64(problem.double):
+        params = problem.init(jax.random.key(0))
+        loss = problem.loss(
+            params, problem.inputs[: problem.batch], problem.targets[: problem.batch]
+        )
+        assert loss.shape == ()
+        assert 0 < loss < 10
+        assert 0.2 < problem.error(params) <= 2
+        wide = {leaf.dtype for leaf in jax.tree.leaves(params)}
+        assert wide == {jnp.dtype("float64" if problem.double else "float32")}

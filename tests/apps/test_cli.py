@@ -1,0 +1,203 @@
+"""The command `cfgd` and, in a browser, the page it makes."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from browser import command
+from cfgd.apps.cli import app
+from cfgd.apps.page.drawing import Panel
+from cfgd.apps.reproduce.experiment import Record
+from cfgd.apps.reproduce.experiments.catalogue import EXPERIMENTS
+from cfgd.apps.reproduce.report.claim import Claim
+from problems import few
+
+
+def cfgd(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "120", "NO_COLOR": "1"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(folder))
+    assert code == 0, said
+    assert "The adaptive terminal reaches machine precision" in said
+    assert str(folder / "index.html") in said.replace("\n", "")
+    return folder
+
+
+def test_help_is_for_a_newcomer() -> None:
+    code, said = cfgd("--help")
+    assert code == 0
+    for words in ("gradient descent with a memory", "cfgd reproduce --list", "make docs"):
+        assert words in said
+    code, said = cfgd("reproduce", "--help")
+    for option in ("--full", "--seeds", "--out", "--data", "--resume", "--list"):
+        assert option in said
+
+
+def test_list_names_every_experiment() -> None:
+    code, said = cfgd("reproduce", "--list")
+    assert code == 0
+    for name in ("fig1", "smoothing", "tikhonov", "random", "uci", "networks", "quadrature"):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fig9",), "There is no experiment 'fig9'; the known ones are: fig1, smoothing"),
+        (("fig1", "--out", "/proc/report"), "The folder /proc/report cannot be written to"),
+        (("uci", "--data", "/nowhere.csv"), "There is no file /nowhere.csv."),
+        (("fig1", "--data", "/nowhere.csv"), "There is no file /nowhere.csv."),
+        (("fig1", "--seeds", "0"), "--seeds"),
+    ],
+)
+def test_bad_input_is_one_sentence_before_the_run(
+    tmp_path: Path, arguments: Sequence[str], message: str
+) -> None:
+    out = () if "--out" in arguments else ("--out", str(tmp_path / "out"))
+    code, said = cfgd("reproduce", *arguments, *out)
+    assert code == 2
+    assert message in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_resume_takes_over_what_is_there(report: Path) -> None:
+    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
+    assert code == 0
+    assert said.count("from the run before") == 2
+
+
+@pytest.fixture
+def quick_fig1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fig1 without a run."""
+    claim = Claim("it is so", "figure 1", 1.0, "at most", lambda data: 1.0)
+    panel = Panel("a line", lambda axis, data: axis.plot([1, 2], [1, 2]))
+    instead = dataclasses.replace(
+        EXPERIMENTS["fig1"],
+        run=lambda setting, meter: Record({}, {}),
+        claims=[claim],
+        panels=[[panel]],
+    )
+    monkeypatch.setitem(EXPERIMENTS, "fig1", instead)
+
+
+def test_a_full_disk_is_one_sentence_after_the_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_fig1: None
+) -> None:
+    def full(*names: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    assert code == 2
+    assert "it is so" in said
+    assert "the same command with --resume goes on." in said
+    assert f"{tmp_path}/parts/fig1.json could not be written: No space left on device." in said
+    assert "Traceback" not in said
+
+
+def test_a_link_in_the_way_is_one_sentence_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "fig1.png").symlink_to("/dev/null")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    assert code == 2
+    assert f"{tmp_path}/fig1.png is a link where a file is to be: move it away." in said
+
+
+def test_a_damaged_part_is_one_sentence_and_run_again(tmp_path: Path, quick_fig1: None) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "fig1.json").write_text("{", encoding="utf-8")
+    (tmp_path / "parts" / "\x1b[2Jx.json").write_text("{}", encoding="utf-8")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    assert code == 0
+    assert "fig1.json is not used: line 1 is not JSON (Expecting property name" in said
+    assert "\\x1b[2Jx.json is not used: the field 'about' of the part is missing." in said
+    assert "\x1b" not in said
+    assert "from the run before" not in said
+
+
+def test_markup_in_a_saved_part_is_shown_and_not_obeyed(tmp_path: Path, quick_fig1: None) -> None:
+    cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    path = tmp_path / "parts" / "fig1.json"
+    saved = path.read_text(encoding="utf-8").replace("\\u2264 1", "[/] 1")
+    path.write_text(saved, encoding="utf-8")
+    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    assert code == 0
+    assert "[/] 1" in said
+
+
+@pytest.mark.parametrize("command", ["reproduce", "bench"])
+def test_a_bad_gas_file_is_one_sentence_in_every_command(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "gas\n.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("batch\x1b[2J.dat", "1")
+    code, said = cfgd(command, "--data", str(path), "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "gas\\n.zip, batch\\x1b[2J.dat: line 1 has no concentration" in said
+    assert said.strip().count("\n") == 0
+
+
+def test_output_that_nobody_can_take_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cfgd", "reproduce", "--list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "cfgd: The output could not be written: No space left on device.\n"
+
+
+def test_the_core_does_not_import_the_extras() -> None:
+    script = (
+        "import sys; sys.modules.update({'typer': None, 'rich': None, 'matplotlib': None,"
+        " 'sklearn': None}); import cfgd, cfgd.apps.reproduce;"
+        " from cfgd.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "The command cfgd needs typer: pip install 'cfgd[cli]'."
+
+
+@pytest.fixture
+def browse(tmp_path: Path, report: Path) -> list[str]:
+    return command(report / "index.html", tmp_path)
+
+
+def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) -> None:
+    done = subprocess.run([*browse, "--dump-dom"], capture_output=True, text=True, timeout=60)
+    dom = done.stdout
+    assert dom.count("<svg") == 4 + 2
+    assert dom.count("<figcaption>") == 4 + 2
+    assert dom.count('<tr class="claim">') == 8 + 6
+    assert "✓ holds" in dom
+    for name in ("fig1", "smoothing"):
+        assert f'<section id="{name}">' in dom
+
+
+@pytest.mark.parametrize("width", few([390, 1100]))
+def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> None:
+    picture = tmp_path / "page.png"
+    size = f"--window-size={width},2000"
+    subprocess.run([*browse, size, f"--screenshot={picture}"], capture_output=True, timeout=60)
+    raw = picture.read_bytes()
+    assert struct.unpack(">II", raw[16:24]) == (width, 2000)
+    assert len(raw) > 30_000  # an empty page is a few thousand bytes

@@ -1,0 +1,103 @@
+"""What the commands write: whole or not there, and what is in the way is found before a run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfgd._core.files import NotWrittenError, check_writable, write
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """The system refuses files above 1000 bytes, as it refuses all on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda path, other: path.mkdir(), "a folder"),
+        (lambda path, other: path.symlink_to(other), "a link"),
+        (lambda path, other: path.symlink_to(other / "nowhere"), "a link"),
+        (lambda path, other: os.mkfifo(path), "no ordinary file"),
+    ],
+)
+def test_what_stands_where_a_file_is_to_be(tmp_path: Path, make: Any, kind: str) -> None:
+    other, path = tmp_path / "other", tmp_path / "out" / "x.png"
+    other.write_text("mine", encoding="utf-8")
+    path.parent.mkdir()
+    make(path, other)
+    message = f"{path} is {kind} where a file is to be: move it away."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check_writable(tmp_path / "out", ["x.png"])
+    assert other.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(("link", "kind"), [(False, "a file"), (True, "a link")])
+def test_what_stands_where_a_folder_is_to_be(tmp_path: Path, link: bool, kind: str) -> None:
+    if link:
+        (tmp_path / "other").mkdir()
+        (tmp_path / "parts").symlink_to(tmp_path / "other")
+    else:
+        (tmp_path / "parts").write_text("", encoding="utf-8")
+    message = f"parts is {kind} where a folder is to be: move it away."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_writable(tmp_path, ["parts/x.json"])
+
+
+def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_text("", encoding="utf-8")
+    check_writable(tmp_path, ["x.png", "parts/x.json"])
+    assert files_in(tmp_path) == ["parts", "x.png"]
+
+
+def test_a_full_disk_is_found_before_the_run(tmp_path: Path, small_files: None) -> None:
+    with pytest.raises(ValueError, match=r"cannot be written to: File too large\.$"):
+        check_writable(tmp_path)
+    assert files_in(tmp_path) == []
+
+
+def test_what_cannot_be_written_leaves_the_file_that_was_there(
+    tmp_path: Path, small_files: None
+) -> None:
+    write(tmp_path / "x", "before")
+    with pytest.raises(NotWrittenError, match=r"/x could not be written: File too large\.$"):
+        write(tmp_path / "x", "after" * 1000)
+    assert (tmp_path / "x").read_bytes() == b"before"
+    assert files_in(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("raised", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+def test_whatever_ends_a_write_nothing_is_left_lying_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException
+) -> None:
+    def replace(*names: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr("os.replace", replace)
+    with pytest.raises((NotWrittenError, KeyboardInterrupt)):
+        write(tmp_path / "x", "after")
+    assert files_in(tmp_path) == []
+
+
+def test_a_link_is_replaced_and_its_target_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    (tmp_path / "x").symlink_to(tmp_path / "mine")
+    write(tmp_path / "x", b"\x00new")
+    assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "x").read_bytes() == b"\x00new"

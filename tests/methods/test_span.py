@@ -1,0 +1,374 @@
+"""Auto where the objective is not quadratic: the best step of a span, always a decrease."""
+
+import gc
+import tracemalloc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+
+import cfgd
+from cfgd.apps.bench.field.cases import smooth
+from cfgd.apps.data.standard_problems import PROBLEMS
+from problems import few, identity, wave
+
+RECORD = {"x": identity, "eta": "eta", "gamma": "gamma"}
+EPS = np.finfo(float).eps
+
+_value_and_gradient = eqx.filter_jit(lambda fn, x: jax.value_and_grad(fn)(x))
+
+
+def seen_at(fn, x):
+    """Value and gradient in float64; functions that differ in their numbers share a compilation."""
+    with jax.enable_x64(True):
+        value, gradient = _value_and_gradient(fn, jnp.asarray(x))
+        return float(value), np.asarray(gradient)
+
+
+# ---------------------------------------------------------------- the step
+
+
+def span_walk(value, gradient, hessian, x, iterations):
+    """The iteration where every whole step is taken, with the matrix that L-BFGS never forms.
+
+    From diag(H)^-1 eta, where 1/eta is the curvature that the last step has met, one update of
+    the inverse for every step.
+    """
+    points, pairs, etas = [x], [], []
+    for _ in range(iterations):
+        g, P = gradient(x), np.diag(hessian(x))
+        s, y = pairs[-1] if pairs else (1.0, 1.0)
+        etas.append(s @ y / (y @ (y / P)) if pairs else 1.0)
+        B = np.diag(etas[-1] / P)
+        for s, y in pairs:
+            V = np.eye(x.size) - np.outer(y, s) / (s @ y)
+            B = V.T @ B @ V + np.outer(s, s) / (s @ y)
+        x = x - B @ g
+        assert value(x) < value(points[-1]) - 1e-3 * (g @ (points[-1] - x))  # chosen to be so
+        pairs.append((x - points[-1], gradient(x) - g))
+        points.append(x)
+    return np.array(points), etas
+
+
+class Logistic:
+    def __init__(self):
+        random = np.random.default_rng(2)
+        self.X = random.normal(size=(60, 9)) * np.geomspace(0.3, 3, 9)
+        self.y = (random.random(60) < 1 / (1 + np.exp(-self.X @ random.normal(size=9)))) * 1.0
+        self.l2, self.x0 = 0.5, 0.3 * random.normal(size=9)
+        self.objective = cfgd.LinearModel(self.X, self.y, "logistic", l2=self.l2)
+
+    def value(self, w):
+        p = self.X @ w
+        return np.sum(np.logaddexp(0, p) - self.y * p) + self.l2 * w @ w / 2
+
+    def gradient(self, w):
+        return self.X.T @ (1 / (1 + np.exp(-self.X @ w)) - self.y) + self.l2 * w
+
+    def hessian(self, w):
+        s = 1 / (1 + np.exp(-self.X @ w))
+        return (self.X.T * (s * (1 - s))) @ self.X + self.l2 * np.eye(9)
+
+
+LOGISTIC = Logistic()
+
+
+@pytest.fixture(scope="module")
+def logistic_run():
+    span = cfgd.Auto(model="span")
+    return cfgd.minimize(LOGISTIC.objective, LOGISTIC.x0, span, record=RECORD)
+
+
+def test_the_step_is_that_of_the_inverse_matrix(logistic_run):
+    expected, etas = span_walk(LOGISTIC.value, LOGISTIC.gradient, LOGISTIC.hessian, LOGISTIC.x0, 5)
+    np.testing.assert_allclose(logistic_run.history["x"][:6], expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(logistic_run.history["eta"][1:6], etas, rtol=1e-7)
+    # with one terminal the numbers in the history are the step
+    x, eta, gamma = (logistic_run.history[name] for name in ("x", "eta", "gamma"))
+    g, P, c = LOGISTIC.gradient(x[1]), np.diag(LOGISTIC.hessian(x[1])), x[0]
+    y = g - LOGISTIC.gradient(c)
+    a = (x[1] - c) @ g / ((x[1] - c) @ y)  # the part of the gradient at c
+    d = (g - a * y) / P + gamma[2] * (x[1] - c)
+    np.testing.assert_allclose(x[2], x[1] - eta[2] * d, rtol=1e-9, atol=1e-10)
+    assert gamma[1] == 0
+    assert gamma[2] != 0
+
+
+def test_logistic_regression_reaches_scipys_optimum(logistic_run):
+    theirs = scipy.optimize.minimize(
+        LOGISTIC.value,
+        LOGISTIC.x0,
+        jac=LOGISTIC.gradient,
+        method="trust-exact",
+        hess=LOGISTIC.hessian,
+        options={"gtol": 1e-10},
+    )
+    assert logistic_run.success
+    np.testing.assert_allclose(logistic_run.x, theirs.x, rtol=1e-6, atol=1e-7)
+    assert np.all(np.diff(logistic_run.history["value"]) <= 0)
+
+
+# ---------------------------------------------------------------- the end
+
+
+def saddle(x):
+    """Indefinite around 0, with cross terms; minima at x_0 = +-a."""
+    return x[0] ** 4 - x[0] ** 2 + x[1] ** 2 + 0.5 * x[0] * x[1] + 0.2 * x[0] ** 2 * x[1]
+
+
+SMALL = ["Rosenbrock 2", "Powell singular", "Wood", "Beale", "Helical valley", "Brown badly scaled"]
+STARTS = {name: PROBLEMS[name].x0 for name in SMALL} | {"saddle": np.array([0.01, 0.3])}
+
+
+class OneOf(eqx.Module):
+    """The small problems as one function of four coordinates: one compilation for all."""
+
+    number: jax.Array | np.ndarray
+
+    def __call__(self, x):
+        functions = [lambda x, name=name: PROBLEMS[name](x[: STARTS[name].size]) for name in SMALL]
+        return jax.lax.switch(self.number, [*functions, saddle], x)
+
+
+def small(name):
+    number = np.asarray(list(STARTS).index(name), np.int32)
+    x0 = np.zeros(4)
+    x0[: STARTS[name].size] = STARTS[name]
+    return OneOf(number), x0
+
+
+def lbfgs(fn, x0):
+    options = {"maxiter": 5000, "maxfun": 10_000, "gtol": 1e-10, "ftol": 0.0}
+    return scipy.optimize.minimize(
+        lambda x: seen_at(fn, x), x0, jac=True, method="L-BFGS-B", options=options
+    )
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_small_problems_decrease_and_are_solved(name):
+    fn, x0 = small(name)
+    ends = cfgd.minimize(fn, x0, tolerance=1e-10)
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    assert ends.success, ends.message
+    g, g0 = seen_at(fn, ends.x)[1], seen_at(fn, x0)[1]
+    assert np.linalg.norm(g) <= 1.01e-10 * np.linalg.norm(g0)
+    theirs = lbfgs(fn, x0)
+    assert ends.value <= theirs.fun + 1e-8 * max(1, abs(theirs.fun))
+
+
+@pytest.mark.parametrize(("name", "seed"), few([("Beale", 1), ("Biggs", 4), ("Beale", 6)], 2))
+def test_an_indefinite_start_does_not_run_off_along_a_valley(name, seed):
+    case = smooth(name, seed)
+    assert np.linalg.eigvalsh(jax.hessian(case.fn)(case.x0))[0] < 0
+    ends = cfgd.minimize(case.fn, case.x0)
+    assert ends.success
+    assert ends.value < 1e-2
+    assert ends.iterations < 1000
+
+
+def test_slopes_go_on_where_rounding_hides_the_decrease():
+    """At the local minimum f = 2.8e-5 is known to 1e-18, and |g|^2 is as small."""
+    case = smooth("Trigonometric 10", 0)
+    ends = cfgd.minimize(case.fn, case.x0, tolerance=1e-10)
+    assert ends.success
+    assert ends.iterations < 100
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    assert ends.value == seen_at(case.fn, ends.x)[0]
+
+
+def test_evaluations_are_the_looks_that_were_taken():
+    looks = []
+
+    def watched(x):
+        jax.debug.callback(lambda _: looks.append(1), x[0])
+        return PROBLEMS["Rosenbrock 2"](x)
+
+    taken, said = [], []
+    for iterations in (5, 12, 25):
+        looks.clear()
+        ends = cfgd.minimize(watched, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
+        jax.effects_barrier()
+        taken.append(len(looks))
+        said.append(ends.evaluations)
+    np.testing.assert_array_equal(np.diff(taken), np.diff(said))
+    assert taken[-1] > taken[0] + 20  # some steps were shortened
+
+
+def test_rosenbrock_in_100_dimensions(unchecked):
+    problem = PROBLEMS["Rosenbrock 100"]
+    ends = cfgd.minimize(problem, problem.x0)
+    assert ends.success
+    np.testing.assert_allclose(ends.x, 1.0, rtol=1e-4)
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    assert "span" in ends.summary
+
+
+def test_a_network():
+    z = np.linspace(-1, 1, 40)
+    network = cfgd.ShallowNetwork(z, np.sin(5 * z), 8)
+    x0 = network.init(1)
+    ends = cfgd.minimize(network, x0, cfgd.Auto(model="span"), max_iterations=1500)
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    assert ends.value < 1e-3 * network.value(x0)
+    assert "Gauss-Newton" in ends.summary
+
+
+def test_a_local_objective_is_walked_with_its_own_diagonal():
+    local = cfgd.Local(LOGISTIC.objective, curvature="gauss_newton")
+    ends = cfgd.minimize(local, LOGISTIC.x0)
+    assert ends.success
+    assert np.linalg.norm(LOGISTIC.gradient(ends.x)) < 1e-6
+    assert "the given diagonal" in ends.summary
+
+
+def test_float32_stays_float32():
+    ends = cfgd.minimize(wave, np.array([1.6, -1.2], np.float32), tolerance=1e-5)
+    assert ends.x.dtype == np.float32
+    assert ends.success
+    assert np.linalg.norm(seen_at(wave, ends.x.astype(float))[1]) < 1e-4
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+
+
+def tree_wave(tree):
+    return wave(jnp.stack([tree["a"], tree["b"][0]]))
+
+
+def test_pytrees():
+    tree = {"a": np.array(1.6), "b": np.array([-1.2])}
+    ends = cfgd.minimize(tree_wave, tree)
+    assert ends.success
+    assert ends.x["a"].shape == ()
+    x = np.array([ends.x["a"], ends.x["b"][0]])
+    np.testing.assert_allclose(x, lbfgs(wave, np.array([1.6, -1.2])).x, rtol=1e-5)
+
+
+def test_a_start_at_a_saddle_is_left():
+    fn, x0 = small("saddle")
+    ends = cfgd.minimize(fn, 0 * x0)
+    assert ends.success
+    assert ends.value < -0.2
+    hessian = jax.hessian(fn)(ends.x)[:2, :2]
+    assert np.linalg.eigvalsh(hessian)[0] > 0
+
+
+T = np.linspace(0, 4, 30)
+TARGET = 2 * np.exp(-0.5 * T) - np.exp(-2.0 * T)
+
+
+def two_exponentials(b):
+    return jnp.sum((b[0] * jnp.exp(-b[2] * T) + b[1] * jnp.exp(-b[3] * T) - TARGET) ** 2)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.5])
+def test_a_flat_valley_is_looked_along(part):
+    """Two terms that have become one: a minimum here, and a saddle further along the valley."""
+    one = cfgd.minimize(lambda b: jnp.sum((b[0] * jnp.exp(-b[1] * T) - TARGET) ** 2), [1.0, 0.3])
+    height, rate = one.x
+    merged = np.array([part * height, (1 - part) * height, rate, rate])
+    with jax.enable_x64(True):
+        curvatures = np.linalg.eigvalsh(jax.hessian(two_exponentials)(merged))
+    assert abs(curvatures[0]) < 1e-6 < 1e-3 < curvatures[1]
+    # of two ways to leave, one leads to the minimum, the other to a valley without end
+    alone = cfgd.minimize(two_exponentials, merged, max_iterations=500)
+    assert alone.value < one.value / 2
+    compiled = cfgd.sweep(two_exponentials, merged, [cfgd.Auto()] * 2, max_iterations=500)
+    assert max(compiled.value) < one.value / 2
+
+
+def test_a_valley_that_is_flat_all_along_is_a_minimum():
+    """The point is that of before the look: nothing was gained."""
+
+    def valley(x):
+        return (x[0] + x[1] - 1) ** 2 + (x[2] - 2) ** 2 + (x[0] + x[1]) ** 2 * x[2] ** 2
+
+    ends = cfgd.minimize(valley, [3.0, 1.0, 1.0], record={"x": lambda x: x})
+    assert ends.status.name == "converged"
+    np.testing.assert_array_equal(ends.x, ends.history["x"][-1])
+    assert abs(ends.x[0] - ends.x[1] - 2) < 1e-6  # as at the start: no step moves along the valley
+
+
+class Mixed(eqx.Module):
+    """Five kinds of smooth functions of s * x, convex and not, bounded below."""
+
+    kind: jax.Array | np.ndarray
+    X: jax.Array | np.ndarray
+    y: jax.Array | np.ndarray
+
+    def __call__(self, x):
+        p = self.X @ x
+        ridge = 1e-4 * jnp.sum(x * x)
+        kinds = [
+            lambda: jnp.sum(jnp.logaddexp(p, -p) - self.y * p / 2) + ridge,
+            lambda: jnp.sum((p - self.y) ** 4) + ridge,
+            lambda: jnp.sum((jnp.tanh(p) - self.y) ** 2) + ridge,
+            lambda: jnp.sum(1 - jnp.cos(p)) + jnp.sum(p * p) / 50 + ridge,
+            lambda: jnp.sum(jnp.exp(p / 2) - self.y * p / 2 + jnp.sqrt(1 + p * p)) + ridge,
+        ]
+        return jax.lax.switch(self.kind, kinds)
+
+
+def mixed(number):
+    random = np.random.default_rng(number)
+    d = (3, 40, 12, 150)[number % 4]
+    m = 2 * d
+    U, _, V = np.linalg.svd(random.normal(size=(m, d)), full_matrices=False)
+    X = (U * np.geomspace(1, 10.0 ** -random.uniform(0, 4), d)) @ V * 10 ** random.uniform(-1, 1)
+    kind = np.asarray(number % 5, np.int32)
+    return Mixed(kind, X, random.uniform(-0.9, 0.9, m)), random.normal(size=d)
+
+
+def promised(fn, x, g):
+    """What Newton's step would lower f by, curvatures counting by their size."""
+    with jax.enable_x64(True):
+        curvatures, axes = np.linalg.eigh(np.asarray(jax.hessian(fn)(jnp.asarray(x))))
+    return np.sum((axes.T @ g) ** 2 / np.abs(curvatures)) / 2
+
+
+# five have each kind and each dimension, twenty have each kind in each dimension
+@pytest.mark.parametrize("number", few(range(200), 5))
+def test_random_problems_end_with_a_true_message(number, unchecked):
+    fn, x0 = mixed(number)
+    most = 3000 if number >= 20 else 300  # walked on from Python, with annotations executed
+    ends = cfgd.minimize(fn, x0, max_iterations=most)
+    assert np.all(np.diff(ends.history["value"]) <= 0)
+    (value, g), (_, g0) = seen_at(fn, ends.x), seen_at(fn, x0)
+    assert ends.value == pytest.approx(value, rel=1e-12)
+    assert ends.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-3, abs=1e-12)
+    if ends.success:
+        fallen = np.linalg.norm(g) <= 1.001e-8 * np.linalg.norm(g0)
+        assert fallen or promised(fn, ends.x, g) <= 1e-10 * abs(value)  # rounding hides the rest
+    elif ends.status is cfgd.Status.stalled:
+        lengths = np.geomspace(1e-12, 1e3, 60)
+        lowest = min(seen_at(fn, ends.x - t * g)[0] for t in lengths)
+        assert lowest >= ends.value - 50 * EPS * abs(ends.value)
+    else:
+        assert ends.status is cfgd.Status.max_iterations
+        assert ends.iterations == most
+
+
+@pytest.mark.usefixtures("unchecked")  # a checker has vectors of its own
+def test_long_vectors_take_forty_of_them():
+    """Beside what the function takes; the probes before the verdict included."""
+    d = 60_000
+    weights, ones = np.linspace(1, 9, d), np.ones(d)
+
+    def quartic(x):  # a vector of its own, and the gradient
+        g = x - ones
+        value = weights @ (g * g) / 2 + (g @ g) ** 2 / d
+        g *= weights + 4 * (g @ g) / d
+        return value, g
+
+    f = cfgd.External(quartic)
+    cfgd.minimize(f, np.zeros(d), max_iterations=2)
+    gc.collect()
+    tracemalloc.start()
+    end = cfgd.minimize(f, np.zeros(d))
+    peak = tracemalloc.get_traced_memory()[1]
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert end.status is cfgd.Status.converged
+    assert peak / (8 * d) < 42  # two are the function's
+    assert left / (8 * d) < 3  # x, and not the run that has found it

@@ -1,0 +1,173 @@
+"""The one door: each objective's line against the one that looks at every point anew."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+import cfgd
+from cfgd.objectives import Line
+from cfgd.objectives.network.activation import series, tanh
+from objectives import CASES, all_close, arguments, close, in_float64
+
+
+@eqx.filter_jit
+def along(objective, x, t, d, etas, each):
+    """All that a line is asked for."""
+    line = objective.line(objective.at(x), d)
+    ends = [(end.x, end.value, end.gradient) for end in (line.to(etas[0]), line.to(each[0]))]
+    return line.slope, line.curvature(), line.values(etas), line.values(each), ends
+
+
+def plain_lines(objective):
+    """The same objective without a line of its own."""
+
+    class Plain(type(objective)):
+        def line(self, point, d, slope=None):
+            return cfgd.Objective.line(self, point, d, slope)
+
+        def hessian_times(self, point, v):
+            return cfgd.Objective.hessian_times(self, point, v)
+
+    plain = object.__new__(Plain)
+    for name, value in vars(objective).items():
+        object.__setattr__(plain, name, value)
+    return plain
+
+
+WITH_OWN = [
+    name
+    for name in ("quadratic", "network, tanh, p = 3", "custom, dense, weights, l2")
+    if name in CASES
+]
+
+
+@pytest.mark.parametrize("name", WITH_OWN)
+def test_a_line_of_its_own_is_the_plain_line_for_less(name):
+    case = CASES[name]
+    plain = plain_lines(case.objective)
+    assert type(plain) is not type(case.objective)
+    ours = in_float64(along, case.objective, *arguments(case))
+    theirs = in_float64(along, plain, *arguments(case))
+    all_close(ours, theirs)
+
+
+Z, Y = np.linspace(-1, 1, 9), np.sin(np.linspace(0, 3, 9))
+NETWORK = cfgd.ShallowNetwork(Z, Y, 4)
+
+
+def test_each_coordinate_of_a_network_may_have_its_own_step():
+    """Reading the first and the last of the steps only gave 2.24 where 0.99 is right."""
+    x = NETWORK.init(3)
+    d, eta = np.cos(np.arange(12.0)), 0.3 * np.sin(np.arange(12.0) + 1)
+
+    @jax.jit
+    def values(x, d, eta):
+        return NETWORK.line(NETWORK.at(x), d).values(eta[None])
+
+    got = in_float64(values, x, d, eta)
+    close(got, np.array([NETWORK.value(x - eta * d)]), 1e-13)
+
+
+def test_layers_of_a_network_have_one_step_each():
+    x, d = NETWORK.init(4), np.cos(np.arange(12.0))
+    inside, outside = np.array([0.2, -0.1, 0.0]), np.array([-0.4, 0.3, 0.7])
+
+    @jax.jit
+    def values(x, d, inside, outside):
+        return NETWORK.line(NETWORK.at(x), d).layer_values(inside, outside)
+
+    got = in_float64(values, x, d, inside, outside)
+    steps = np.where(np.arange(12) < NETWORK.hidden, inside[:, None], outside[:, None])
+    close(got, np.array([NETWORK.value(x - step * d) for step in steps]), 1e-13)
+
+
+# along a line, steps of both signs that move the units' inputs by less and by more than 1/64
+STEPS = np.array([0.3, -1e-3, 0.1, 0.02, 5e-3, -0.06, 0.0, 1e-6, 1e-2, -2e-2, 1.0, 7e-3])
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("batched", [False, True], ids=["one", "a batch"])
+def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, batched):
+    """Those of short steps come from a Taylor series, of which they are to show nothing."""
+    network = cfgd.ShallowNetwork(Z, Y, 4, activation)
+    x, d = np.stack([network.init(4), network.init(5)]), np.cos(np.arange(24.0)).reshape(2, 12)
+    outside = np.sin(np.arange(12.0))
+
+    def values(x, d):
+        return network.line(network.at(x), d).layer_values(jnp.asarray(STEPS), jnp.asarray(outside))
+
+    got = in_float64(
+        jax.jit(jax.vmap(values) if batched else values), *((x, d) if batched else (x[0], d[0]))
+    )
+    for k, own in enumerate(got if batched else got[None]):
+        moved = np.where(np.arange(12) < network.hidden, STEPS[:, None], outside[:, None])
+        want = [network.value(x[k] - step * d[k]) for step in moved]
+        np.testing.assert_allclose(own, want, rtol=3e-15)
+
+
+def test_short_steps_along_a_long_direction_in_float32():
+    """The eighth power of the change is 1e47, that of the step 1e-65: their product is not."""
+    network = cfgd.ShallowNetwork(Z.astype(np.float32), Y.astype(np.float32), 4)
+    x, d = network.init(4), np.cos(np.arange(12, dtype=np.float32))
+    steps = jnp.asarray([1e-8, 5e-9, -1e-8, 2e-9, 0.0, 7e-9, -3e-9, 4e-9], jnp.float32)
+    line = network.line(network.at(jnp.asarray(x)), jnp.asarray(1e6 * d))
+    got = line.layer_values(steps, 0 * steps)
+    moved = np.outer(1e6 * np.asarray(steps), d * (np.arange(12) < network.hidden))
+    np.testing.assert_allclose(got, [network.value(x - of) for of in moved], rtol=1e-5)
+
+
+def test_the_series_of_tanh_is_taylor_s():
+    for u in (-2.5, -0.3, 0.0, 1e-3, 0.9, 4.0):
+        phi, slope, _ = tanh(np.array([u]))
+        got = np.ravel(series(tanh, phi, slope))
+        want = [float(part) for part in mpmath.taylor(mpmath.tanh, u, 8)]
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("curvature", ["exact", "gauss_newton"])
+def test_a_local_model_goes_along_the_lines_of_what_it_models(curvature):
+    local = cfgd.Local(NETWORK, curvature)
+    probed = cfgd.Local(NETWORK, "hutchinson", key=0)
+
+    def look(x):
+        point = local.at(x)
+        assert type(local.line(point, point.gradient)) is type(NETWORK.line(point, point.gradient))
+        assert type(probed.line(probed.at(point.x), point.gradient)) is Line
+
+    jax.eval_shape(look, NETWORK.init(0))  # traced: there is nothing to compute
+
+
+def test_a_known_slope_is_taken():
+    f = cfgd.Quadratic([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0])
+    point = f.at(jnp.array([1.0, 2.0]))
+    d = jnp.array([1.0, -1.0])
+    assert float(f.line(point, d).slope) == pytest.approx(float(point.gradient @ d))
+    assert float(f.line(point, d, jnp.array(7.0)).slope) == 7.0
+
+
+class OnlyValue(cfgd.Objective):
+    def value(self, x):
+        return jnp.sum((x - 1) ** 2)
+
+
+def test_value_is_all_that_an_objective_must_define():
+    f = OnlyValue()
+    assert f.dimension is None
+    np.testing.assert_allclose(f.gradient([3.0, 0.0]), [4.0, -2.0])
+    np.testing.assert_allclose(f.coordinate_slope([3.0, 0.0], [0.0, 2.0]), [-2.0, 2.0])
+    np.testing.assert_allclose(cfgd.minimize(f, [3.0, 0.0]).x, 1.0)
+    with pytest.raises(TypeError, match="value"):
+        type("Nothing", (cfgd.Objective,), {})()
+
+
+class Vector(cfgd.Objective):
+    def value(self, x):
+        return x
+
+
+def test_an_own_value_that_is_no_number_is_refused_before_any_work():
+    with pytest.raises(ValueError, match=r"`minimize\(objective=...\)` must return a scalar"):
+        cfgd.minimize(Vector(), np.ones(3))

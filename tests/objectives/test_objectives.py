@@ -1,0 +1,166 @@
+"""Each objective against the same function written a second time, whole and in chunks."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from cfgd.objectives import base
+from cfgd.objectives.linear import design
+from cfgd.objectives.linear.samples import sum_of_parts
+from cfgd.objectives.network import model as network_module
+from cfgd.objectives.network.activation import activation_of
+from objectives import (
+    ACTIVATIONS,
+    CASES,
+    FAR,
+    all_close,
+    arguments,
+    chunked_of,
+    close,
+    in_float64,
+    reference,
+    walk,
+)
+from problems import few, quick
+
+QUANTITIES = [name for name in reference("quadratic") if name != "gauss_newton_diagonal"]
+
+# without `make slow`: each loss in one format with weights and a penalty, half of them without,
+# and two networks
+QUICK = [
+    *("squared, dense", "logistic -1/1, csc", "huber, csr"),
+    *("squared, csr, weights, l2", "logistic 0/1, csr, weights, l2", "poisson, csr, weights, l2"),
+    *("logistic 0/1, dense, weights, l2", "huber, dense, weights, l2"),
+    "custom, dense, weights, l2",
+    *("least squares", "least squares, csc, wide", "least squares, wide, weights, l2"),
+    "least squares, csr, weights, l2",
+    *("network, tanh, p = 3", "network, custom, p = 1"),
+    *("quadratic", "smooth"),
+]
+cases = pytest.mark.parametrize("case", quick({name: name for name in CASES}, QUICK))
+
+
+@cases
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_it_is_that_of_the_same_function_written_a_second_time(case, quantity):
+    all_close(walk(case)[quantity], reference(case)[quantity])
+
+
+@pytest.mark.parametrize(
+    "case", quick({name: name for name, case in CASES.items() if case.gauss_newton}, QUICK)
+)
+def test_gauss_newton_is_that_of_the_jacobian(case):
+    close(walk(case)["gauss_newton_diagonal"], reference(case)["gauss_newton_diagonal"])
+
+
+@pytest.mark.parametrize("case", [name for name, case in CASES.items() if not case.gauss_newton])
+def test_where_there_is_no_model_there_is_no_gauss_newton(case):
+    assert walk(case)["gauss_newton_diagonal"] is None
+
+
+@cases
+def test_what_is_carried_to_a_point_is_what_a_look_at_it_gives(case):
+    moved, again = walk(case)["carried"]
+    all_close(moved, again)
+
+
+@cases
+def test_the_table_is_asymmetric(case):
+    """Far points change slopes, and no two coordinates share one: a mix-up would show."""
+    slopes = walk(case)["slopes"]
+    assert np.min(np.abs(np.diff(np.sort(slopes[3])))) > 1e-6
+    assert np.min(np.abs(slopes[3] - slopes[4])) > 1e-6
+
+
+def wave_parts(x):
+    """Slopes and curvatures of `wave` by hand: the reference itself needs a witness."""
+    e = np.exp(0.4 * x[0] - 0.3 * x[1])
+    slopes = [0.4 * e + x[0] ** 3 + x[1] / 2, -0.3 * e + x[0] / 2 + 2 * x[1]]
+    return slopes, [0.16 * e + 3 * x[0] ** 2, 0.09 * e + 2]
+
+
+def test_smooth_is_the_derivatives_by_hand():
+    case = CASES["smooth"]
+    _, t, *_ = arguments(case)
+    for k, at in enumerate(t):
+        for j in range(2):
+            moved = case.x.copy()
+            moved[j] = at[j]
+            slopes, curvatures = wave_parts(moved)
+            np.testing.assert_allclose(walk("smooth")["slopes"][k, j], slopes[j], rtol=1e-13)
+            np.testing.assert_allclose(
+                walk("smooth")["curvatures"][k, j], curvatures[j], rtol=1e-13
+            )
+
+
+PUBLIC = [
+    "smooth",
+    "logistic 0/1, csr, weights, l2",
+    "network, tanh, p = 3",
+    "quadratic",
+    "least squares, wide, weights, l2",
+]
+
+
+@pytest.mark.parametrize("name", few(PUBLIC, 3))
+def test_coordinate_slopes_and_curvatures_are_at_the_users_hand(name):
+    """Called as users do, on NumPy and lists."""
+    f = CASES[name].objective
+    x, t, *_ = arguments(CASES[name])
+    slopes = f.coordinate_slope(x, t[FAR])
+    assert isinstance(slopes, np.ndarray)
+    assert slopes.dtype == np.float64
+    close(slopes, reference(name)["slopes"][FAR])
+    close(f.coordinate_curvature(x.tolist(), t[FAR].tolist()), reference(name)["curvatures"][FAR])
+    assert f.dimension == (None if name == "smooth" else x.size)
+
+
+@pytest.mark.parametrize(("given", "again"), ACTIVATIONS.values(), ids=ACTIVATIONS)
+def test_an_activation_has_its_own_derivatives(given, again):
+    u = np.array([[-3.0, -0.7], [0.0, 0.2], [1.4, 5.0]])
+    parts = in_float64(activation_of("ShallowNetwork", given, u.dtype), u)
+    for order, part in enumerate(parts):
+        fn = again
+        for _ in range(order):
+            fn = jax.grad(fn)
+        close(part, in_float64(jax.jit(jax.vmap(jax.vmap(fn))), u), 1e-13)
+
+
+# ---------------------------------------------------------------------------- chunks
+
+CHUNKS = {  # sizes that leave a remainder: 11 samples by 3 and 7, 7 samples by 4, 12 slopes by 5
+    "logistic 0/1, dense, weights, l2": [(4 * 3 + 1, 1), (4 * 7, 1), (1, 1)],
+    "custom, dense, weights, l2": [(4 * 3, 1)],
+    "network, tanh, p = 3": [(1, 8 * 8 * 4 + 3), (1, 1)],
+    "smooth": [(1, 2 * 5 + 1), (1, 1)],
+}
+CHUNK_ROWS = {
+    f"{name}-{numbers}": (name, *numbers) for name, rows in CHUNKS.items() for numbers in rows
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "cache", "chunk"),
+    quick(CHUNK_ROWS, [f"{name}-{rows[0]}" for name, rows in CHUNKS.items()]),
+)
+def test_chunks_change_nothing(monkeypatch, name, cache, chunk):
+    monkeypatch.setattr(design, "CACHE_NUMBERS", cache)
+    monkeypatch.setattr(base, "CHUNK_NUMBERS", chunk)
+    monkeypatch.setattr(network_module, "CHUNK_NUMBERS", chunk)
+    case = CASES[name]
+    fresh = eqx.filter_jit(lambda *given: chunked_of(*given))  # not a trace with other chunks
+    got = in_float64(fresh, case.objective, *arguments(case))
+    all_close(got, {quantity: walk(name)[quantity] for quantity in got}, 1e-14)
+
+
+PARTS = {f"{m} by {size}": (m, size) for m, size in [(11, 3), (12, 3), (7, 7), (5, 1), (9, 8)]}
+
+
+@pytest.mark.parametrize(("m", "size"), PARTS.values(), ids=PARTS)
+def test_a_sum_of_parts_counts_every_sample_once(m, size):
+    a, b = np.arange(1.0, m + 1), np.stack([np.arange(m) ** 2.0, np.ones(m)])
+    got = in_float64(
+        lambda a, b: sum_of_parts(lambda new, a, b: (b * a) @ new, m, size, (a, b)), a, b
+    )
+    np.testing.assert_allclose(got, b @ a, rtol=1e-14)

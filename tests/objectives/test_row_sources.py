@@ -1,0 +1,287 @@
+"""Where streamed rows come from: files, functions and matrices, and what is wrong with them."""
+
+import threading
+import time
+
+import numpy as np
+import pyarrow
+import pytest
+import scipy.sparse
+from pyarrow import parquet
+
+import cfgd
+from cfgd.objectives.linear import block_source
+from cfgd.objectives.linear.block_source import ahead
+
+random = np.random.default_rng(8)
+X = random.normal(size=(500, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.5, 0, 0, 0]
+Y = (X @ [1.0, -0.3, 2.0, 0.5] + random.logistic(size=500) > 0.4).astype(float)
+WEIGHT, OFFSET = random.integers(0, 4, size=500).astype(float), random.normal(size=500) / 3
+SMALL = 8 * 8 * 4 * 70  # bytes: blocks of 70 rows
+PARTS = slice(200), slice(200, 500)
+ARRAYS = {"X": X, "y": Y, "sample_weight": WEIGHT, "offset": OFFSET}
+
+
+def as_npy(folder):
+    files = {}
+    for name, array in ARRAYS.items():
+        files[name] = [folder / f"{name}{k}.npy" for k in range(2)]
+        for path, rows in zip(files[name], PARTS, strict=True):
+            np.save(path, array[rows])
+    return cfgd.Blocks(files.pop("X"), files.pop("y"), l2=0.7, memory=SMALL, **files)
+
+
+def as_npz(folder, order="C"):
+    for k, rows in enumerate(PARTS):
+        arrays = {name: array[rows] for name, array in ARRAYS.items()}
+        np.savez(folder / f"{k}.npz", **arrays | {"X": np.asarray(X[rows], order=order)})
+    return cfgd.Blocks([folder / "0.npz", str(folder / "1.npz")], l2=0.7, memory=SMALL)
+
+
+def as_npz_by_columns(folder):
+    return as_npz(folder, "F")
+
+
+def as_parquet(folder):
+    columns = {"a": X[:, 0], "w": WEIGHT, "b": X[:, 1], "label": Y, "c": X[:, 2], "d": X[:, 3]}
+    table = pyarrow.table(columns | {"log exposure": OFFSET})
+    parquet.write_table(table, folder / "rows.parquet", row_group_size=90)
+    names = {"target": "label", "sample_weight": "w", "offset": "log exposure"}
+    return cfgd.Blocks(folder / "rows.parquet", l2=0.7, memory=2 * SMALL, **names)
+
+
+def as_memmap(folder):
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", Y)
+    arrays = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Xy")
+    return cfgd.Blocks(*arrays, l2=0.7, sample_weight=WEIGHT, offset=OFFSET, memory=SMALL)
+
+
+def as_sparse(folder):
+    given = {"sample_weight": WEIGHT, "offset": OFFSET}
+    return cfgd.Blocks(scipy.sparse.csc_array(X), Y, l2=0.7, memory=SMALL, **given)
+
+
+def as_function(folder):
+    def rows():
+        for start in range(0, 500, 130):
+            of = slice(start, start + 130)
+            block = scipy.sparse.csr_array(X[of]) if start == 130 else X[of]
+            yield block, Y[of], WEIGHT[of], OFFSET[of]
+
+    return cfgd.Blocks(rows, l2=0.7)
+
+
+SOURCES = [as_npy, as_npz, as_npz_by_columns, as_parquet, as_memmap, as_sparse, as_function]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_all_have_the_same_rows(source, tmp_path):
+    f = source(tmp_path)
+    assert (f.rows, f.dimension, f.passes) == (500, 4, 1)
+    assert len(list(f.stream.source())) >= 4
+    w = np.array([0.1, -0.2, 0.3, 0.05])
+    core = cfgd.LinearModel(X, Y, l2=0.7, sample_weight=WEIGHT, offset=OFFSET)
+    assert f.value(w) == pytest.approx(core.value(w), rel=1e-12)
+    before = f.passes
+    assert cfgd.minimize(f, np.zeros(4)).success
+    assert f.passes - before < 20
+
+
+def test_weights_without_offsets_and_the_other_way_round():
+    w = np.array([0.1, -0.2, 0.3, 0.05])
+    for given in ({"sample_weight": WEIGHT}, {"offset": OFFSET}):
+        core = cfgd.LinearModel(X, Y, **given)
+        assert cfgd.Blocks(X, Y, **given).value(w) == pytest.approx(core.value(w), rel=1e-12)
+        block = X, Y, given.get("sample_weight"), given.get("offset")
+        ours = cfgd.Blocks(lambda block=block: iter([block]))
+        assert ours.value(w) == pytest.approx(core.value(w), rel=1e-12)
+
+
+def test_a_file_is_read_by_the_thread_that_reads_ahead(tmp_path):
+    """And what was read of it is let go, but for a copy that may have been written into."""
+    np.save(tmp_path / "X.npy", X)
+    for mode in ("r", "r+", "c"):
+        mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
+        if mode == "c":
+            mapped[3, 1] = 7.0
+        for block in block_source.of_arrays(block_source.Block(mapped, Y), SMALL)():
+            assert not isinstance(block.X, np.memmap)
+        np.testing.assert_array_equal(mapped, np.load(mapped.filename) if mode != "c" else mapped)
+        assert (mapped[3, 1] == 7.0) == (mode == "c")
+
+
+def test_reading_and_computing_overlap():
+    def slow():
+        for k in range(5):
+            time.sleep(0.05)
+            yield k
+
+    began = time.perf_counter()
+    for _ in ahead(slow()):
+        time.sleep(0.05)
+    assert time.perf_counter() - began < 0.45  # one after the other takes 0.5
+
+
+def test_no_more_than_one_block_is_read_ahead():
+    read = []
+
+    def blocks():
+        for k in range(6):
+            read.append(k)
+            yield k
+
+    for k in ahead(blocks()):
+        time.sleep(0.02)
+        assert read[-1] <= k + 1
+
+
+def test_a_reader_that_is_left_ends():
+    before = threading.active_count()
+
+    def forever():
+        while True:
+            yield 1
+
+    for k in ahead(forever()):
+        if k:
+            break
+    time.sleep(0.3)
+    assert threading.active_count() == before
+
+
+def test_an_error_of_the_reader_goes_up():
+    state = {"calls": 0}
+
+    def rows():
+        state["calls"] += 1
+        yield X[:100], Y[:100]
+        if state["calls"] > 4:
+            raise OSError("the disk is gone")
+        yield X[100:], Y[100:]
+
+    f = cfgd.Blocks(rows)
+    with pytest.raises(OSError, match="the disk is gone") as error:
+        cfgd.minimize(f, np.zeros(4), tolerance=1e-14)
+    assert error.value.solution.value <= 500 * np.log(2)
+
+
+def bad_npz(folder):
+    np.savez(folder / "a.npz", Z=X)
+    return {"source": [folder / "a.npz"]}
+
+
+def bad_parquet(folder):
+    parquet.write_table(pyarrow.table({"a": [1.0], "b": [2.0]}), folder / "a.parquet")
+    return {"source": [folder / "a.parquet"], "target": "c"}
+
+
+BAD = {
+    "a number": (lambda _: {"source": 3}, "`Blocks(source=...)` must be a matrix, a list of .npy"),
+    "no target": (
+        lambda _: {"source": X},
+        "`Blocks(y=...)` must be given with a matrix, got None.",
+    ),
+    "a short target": (lambda _: {"source": X, "y": Y[:3]}, "must have shape (500,), got (3,)."),
+    "a vector": (lambda _: {"source": Y, "y": Y}, "must be a matrix, got shape (500,)."),
+    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that are there, got no.npz."),
+    "another kind": (
+        lambda _: {"source": ["a.txt"]},
+        "must be files of .npy, .npz, .parquet, got a",
+    ),
+    "two kinds": (
+        lambda folder: bad_npz(folder) | {"source": [folder / "a.npz", __file__ + "x"]},
+        "must be files of .npy, .npz, .parquet, got",
+    ),
+    "names": (bad_npz, "must hold arrays X and y in"),
+    "a column": (bad_parquet, "`Blocks(target=...)` must be a column of"),
+    "labels": (
+        lambda _: {"source": X, "y": 3 * Y},
+        "must be 0/1 or -1/1 for the loss logistic, got",
+    ),
+    "a loss": (
+        lambda _: {"source": X, "y": Y, "loss": "hinge"},
+        "`Blocks(loss=...)` must be one of",
+    ),
+    "nan": (
+        lambda _: {"source": np.where(X > 2, np.nan, X), "y": Y},
+        "finite numbers (block 0), got",
+    ),
+    "nothing": (
+        lambda _: {"source": lambda: iter([])},
+        "`Blocks(source=...)` must have rows, got no",
+    ),
+    "widths": (
+        lambda _: {"source": lambda: iter([(X[:9], Y[:9]), (X[:9, :2], Y[:9])])},
+        "must give blocks with 4 columns (block 1), got 2.",
+    ),
+    "memory": (
+        lambda _: {"source": X, "y": Y, "memory": 0},
+        "`Blocks(memory=...)` must be positive",
+    ),
+    "a budget of nothing": (
+        lambda _: {"source": X, "y": Y, "memory": 100.0},
+        "`Blocks(memory=...)` must be at least 16,384 for 64 rows of 4 numbers, got 100.",
+    ),
+    "labels of two kinds": (
+        lambda _: {"source": lambda: iter([(X, Y), (X, 2 * Y - 1)])},
+        "must be 0/1 or -1/1 for the loss logistic, got labels -1, 0 and 1.",
+    ),
+    "half a class": (
+        lambda _: {"source": X, "y": Y / 2, "loss": "multinomial"},
+        "must be 0, 1, 2, ... for the loss multinomial, got 0.5 at index",
+    ),
+    "one class": (
+        lambda _: {"source": X, "y": 0 * Y, "loss": "multinomial"},
+        "`Blocks(y=...)` must name at least two classes, got only 0.",
+    ),
+    "a negative weight": (
+        lambda _: {"source": X, "y": Y, "sample_weight": Y - 1},
+        "`Blocks(sample_weight=...)` must be a number of at least 0 for each row (block 0), got -1",
+    ),
+    "no weight": (
+        lambda _: {"source": X, "y": Y, "sample_weight": 0 * Y},
+        "`Blocks(sample_weight=...)` must have a positive entry, got only zeros.",
+    ),
+    "a short weight": (
+        lambda _: {"source": X, "y": Y, "sample_weight": Y[:3]},
+        "`Blocks(sample_weight=...)` must have shape (500,), got (3,).",
+    ),
+    "a short offset": (
+        lambda _: {"source": lambda: iter([(X, Y, None, Y[:3])])},
+        "`Blocks(offset=...)` must be one for each row (block 0), got shape (3,).",
+    ),
+    "a weight for npz": (
+        lambda folder: bad_npz(folder) | {"sample_weight": Y},
+        "`Blocks(sample_weight=...)` must not be given with .npz files, which hold it",
+    ),
+    "a weight for parquet": (
+        lambda folder: bad_parquet(folder) | {"sample_weight": Y},
+        "`Blocks(sample_weight=...)` must name a column of .parquet files",
+    ),
+    "no pair": (
+        lambda _: {"source": lambda: iter([X])},
+        "must give X, y and perhaps weights and offsets (block 0), got",
+    ),
+    "a target twice": (lambda _: {"source": lambda: 1, "y": Y}, "not be given with a function"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_a_sentence(case, tmp_path, unchecked):
+    made, says = BAD[case]
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        cfgd.Blocks(**made(tmp_path))
+    assert says in str(error.value)
+
+
+def test_rows_of_a_block_follow_from_the_memory():
+    assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
+    assert block_source.rows_of_block(1.0, 10) == block_source.LEAST_ROWS
+
+
+def test_rows_that_are_gone_at_the_second_pass_are_missed():
+    once = iter([(X, Y)])
+    f = cfgd.Blocks(lambda: once)
+    with pytest.raises(ValueError, match="must give 500 rows at every pass, got 0"):
+        cfgd.minimize(f, np.zeros(4))
