@@ -257,11 +257,11 @@ def in_float64(fn, *args):
 
 def walk_of(objective, x, t, d, etas, each):
     """All that a method asks of an objective, by name."""
-    point = objective.at(x)
+    point = objective.evaluate(x)
     line = objective.line(point, d)
     moved, moved_each = line.to(etas[0]), line.to(each[0])
-    again = objective.at(moved.x)
-    slopes, curvatures = objective.slopes(point, t)
+    again = objective.evaluate(moved.x)
+    slopes, curvatures = objective.coordinate_derivatives(point, t)
     return {
         "value": objective.value(x),
         "gradient": objective.gradient(x),
@@ -279,14 +279,14 @@ def walk_of(objective, x, t, d, etas, each):
         "to": (moved.x, moved.value, moved.gradient),
         "to, each": (moved_each.x, moved_each.value, moved_each.gradient),
         "at": (point.x, point.value, point.gradient),
-        "carried": (moved.carried, again.carried),
+        "aux": (moved.aux, again.aux),
     }
 
 
 def chunked_of(objective, x, t, d, etas, each):
     """What is computed by chunks."""
-    point = objective.at(x)
-    slopes, curvatures = objective.slopes(point, t)
+    point = objective.evaluate(x)
+    slopes, curvatures = objective.coordinate_derivatives(point, t)
     values = objective.line(point, d).values(etas)
     return {"slopes": slopes, "curvatures": curvatures, "values": values}
 
@@ -296,7 +296,7 @@ def reference_of(fn, model, x, t, d, etas, each):
     smooth = cfgd.Smooth(fn)
     both = jax.value_and_grad(fn)
     H = jax.hessian(fn)(x)
-    slopes, curvatures = smooth.slopes(smooth.at(x), t)
+    slopes, curvatures = smooth.coordinate_derivatives(smooth.evaluate(x), t)
     return {
         "value": fn(x),
         "gradient": jax.grad(fn)(x),

@@ -59,7 +59,7 @@ def said(*arguments, **given):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Both, built with what is installed: nothing is fetched."""
+    """Both, built with what is installed: nothing is to_host."""
     folder = tmp_path_factory.mktemp("dist")
     said(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), cwd=ROOT)
     return folder

@@ -26,7 +26,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import as_array, computed_in
 from cfgd._core.files import INTERRUPTED
 from cfgd._core.precision import in_precision
-from cfgd._core.process_group import LostProcessError as LostProcessError, Together
+from cfgd._core.process_group import LostProcessError as LostProcessError, ProcessGroup
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import Values
 
@@ -117,8 +117,8 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
     >>> print(cfgd.minimize(f, [0.0, 0.0]).x.round(3))
     [-0.863  2.325]
     """
-    owner, together = "rows", Together(jax.devices())
-    with together.one_fate():
+    owner, group = "rows", ProcessGroup(jax.devices())
+    with group.propagate_errors():
         X = _numbers("X", X)
         y = _numbers("y", y)
         if X.ndim == 0 or y.shape[:1] != X.shape[:1]:
@@ -127,12 +127,14 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
         if sample_weight is not None:
             arrays["sample_weight"] = _numbers("sample_weight", sample_weight)
             checks.shape(owner, "sample_weight", arrays["sample_weight"], (len(X),))
-    together.same(owner, {"sample_weight": sample_weight is None})
-    together.same(owner, {name: [*a.shape[1:], str(a.dtype)] for name, a in arrays.items()})
+    group.assert_replicated(owner, {"sample_weight": sample_weight is None})
+    group.assert_replicated(
+        owner, {name: [*a.shape[1:], str(a.dtype)] for name, a in arrays.items()}
+    )
     if jax.device_count() == 1 and len(X):
         return Rows(X, y, arrays.get("sample_weight"))
     here = len(jax.local_devices())
-    held = np.array([[len(X), here]]) if together.alone else together.gathered([len(X), here])
+    held = np.array([[len(X), here]]) if group.is_single else group.gather([len(X), here])
     each = int(np.max(-(-held[:, 0] // held[:, 1])))
     if each == 0:
         checks.fail(owner, "X", "have rows on some process", "none at all")

@@ -45,7 +45,7 @@ def standing(gamma=GAMMA):
     """The projection and its point at the hidden weights of the start."""
     projection = Projection(HOST, gamma, INF)
     w = X0[: NETWORK.hidden]
-    return projection, projection.ready(projection.at(w), 0 * w)
+    return projection, projection.ready(projection.evaluate(w), 0 * w)
 
 
 def test_its_value_is_the_least_over_the_output_weights():
@@ -53,10 +53,10 @@ def test_its_value_is_the_least_over_the_output_weights():
     phi = np.asarray(features(point.x))
     stacked = np.r_[phi, np.sqrt(GAMMA) * np.eye(UNITS)]
     a, *_ = np.linalg.lstsq(stacked, np.r_[TARGET, np.zeros(UNITS)])
-    np.testing.assert_allclose(point.carried.output, a, rtol=1e-10)
+    np.testing.assert_allclose(point.aux.output, a, rtol=1e-10)
     np.testing.assert_allclose(point.value, by_hand(point.x), rtol=1e-12)
     whole = np.r_[point.x, a]
-    np.testing.assert_allclose(point.carried.value, NETWORK.value(whole), rtol=1e-10)
+    np.testing.assert_allclose(point.aux.value, NETWORK.value(whole), rtol=1e-10)
 
 
 def test_its_gradient_is_that_of_the_least_value():
@@ -72,14 +72,14 @@ def test_its_rows_are_off_the_span_of_the_features_and_those_of_gauss_and_newton
     stacked = np.r_[phi, np.sqrt(GAMMA) * np.eye(UNITS)]
     np.testing.assert_allclose(stacked.T @ J, 0, atol=1e-12)
     # Kaufman's rows: the change of N with w at fixed a, projected
-    change = jax.jacobian(lambda w: features(w) @ point.carried.output)(jnp.asarray(point.x))
+    change = jax.jacobian(lambda w: features(w) @ point.aux.output)(jnp.asarray(point.x))
     change = np.r_[change, np.zeros((UNITS, point.x.size))]
     off = change - stacked @ np.linalg.solve(stacked.T @ stacked, stacked.T @ change)
     np.testing.assert_allclose(J, off, atol=1e-12)
     np.testing.assert_allclose(
         matrix, rows.T @ rows if len(rows) >= rows.shape[1] else rows @ rows.T
     )
-    np.testing.assert_allclose(r[: len(Z)], phi @ point.carried.output - TARGET, atol=1e-13)
+    np.testing.assert_allclose(r[: len(Z)], phi @ point.aux.output - TARGET, atol=1e-13)
 
 
 def test_the_smaller_of_the_two_matrices_is_factored():
@@ -87,14 +87,14 @@ def test_the_smaller_of_the_two_matrices_is_factored():
     wide = cfgd.ShallowNetwork(z, z.sum(1), 4)
     projection = Projection(Unbound(to_numpy(wide)), GAMMA, INF)
     w = wide.init(0)[: wide.hidden]
-    point = projection.ready(projection.at(w), 0 * w)
+    point = projection.ready(projection.evaluate(w), 0 * w)
     assert projection.normal(point, 0 * w).matrix.shape == (6 + 4, 6 + 4)
     assert cfgd.minimize(wide, wide.init(0)).value < 1e-20
 
 
 def test_where_f_itself_does_not_fall_a_value_is_infinite():
     w = X0[: NETWORK.hidden]
-    f = Projection(HOST, GAMMA, INF).at(w).carried.value
+    f = Projection(HOST, GAMMA, INF).evaluate(w).aux.value
     assert Projection(HOST, GAMMA, f).value(w) == np.inf
     assert Projection(HOST, GAMMA, f * (1 + 1e-12)).value(w) < np.inf
 

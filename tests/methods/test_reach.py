@@ -23,14 +23,14 @@ def parabola(t):
 def test_the_best_of_a_parabola_is_found(t, host):
     f, x, p = parabola(t)
     f = to_numpy(f) if host else f
-    point, p = f.at(x if host else jnp.asarray(x)), p if host else jnp.asarray(p)
-    value = f.at(point.x - p).value
+    point, p = f.evaluate(x if host else jnp.asarray(x)), p if host else jnp.asarray(p)
+    value = f.evaluate(point.x - p).value
     gain = (point.value - value) / (point.gradient @ p / 2)
     assert searches(gain)
     found = reach(f, point, p, value, gain)
     assert float(found.eta) == 1 / t
     assert float(found.value) == pytest.approx(
-        float(f.at(point.x - p / t).value), rel=1e-12 if host else 1e-5
+        float(f.evaluate(point.x - p / t).value), rel=1e-12 if host else 1e-5
     )
 
 
@@ -44,8 +44,8 @@ def test_a_step_that_keeps_its_promise_is_not_searched():
 def test_it_goes_no_further_than_the_model_can_be_of():
     f, x, p = parabola(1e-3)
     f = to_numpy(f)
-    point = f.at(x)
-    value = f.at(x - p).value
+    point = f.evaluate(x)
+    value = f.evaluate(x - p).value
     gain = (point.value - value) / (point.gradient @ p / 2)
     assert reach(f, point, p, value, gain).eta == 2**MOST_DOUBLINGS
 

@@ -40,7 +40,7 @@ def test_it_is_the_hessian_of_this_function():
 
 
 def on_vectors():
-    return cfgd.External(both, hessian=hessian).flat(Structure.of(X))
+    return cfgd.External(both, hessian=hessian).raveled(Structure.of(X))
 
 
 @pytest.mark.parametrize("traced", [False, True], ids=["host", "JAX"])
@@ -48,7 +48,7 @@ def test_curvatures_are_those_of_the_hessian(traced):
     f, H, v = on_vectors(), hessian(X), np.array([1.0, -2.0, 0.5])
 
     def asked(x, v):
-        point = f.at(x)
+        point = f.evaluate(x)
         normal = f.normal(point, 0 * x)
         return f.diagonal_at(point), f.hessian_times(point, v), normal.D, normal.matrix
 
@@ -66,9 +66,11 @@ def test_curvatures_are_those_of_the_hessian(traced):
 def test_times_a_number():
     f, x = on_vectors(), X
     twice = f.times(-2.0)
-    assert twice.at(x).value == -2 * f.at(x).value
-    np.testing.assert_array_equal(twice.at(x).gradient, -2 * f.at(x).gradient)
-    np.testing.assert_array_equal(twice.diagonal_at(twice.at(x)), -2 * f.diagonal_at(f.at(x)))
+    assert twice.evaluate(x).value == -2 * f.evaluate(x).value
+    np.testing.assert_array_equal(twice.evaluate(x).gradient, -2 * f.evaluate(x).gradient)
+    np.testing.assert_array_equal(
+        twice.diagonal_at(twice.evaluate(x)), -2 * f.diagonal_at(f.evaluate(x))
+    )
 
 
 def test_local_takes_the_diagonal():

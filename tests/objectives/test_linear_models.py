@@ -80,26 +80,26 @@ def test_a_long_matrix_is_read_once_for_what_two_products_give(name, monkeypatch
     f = MODELS[name](X).in_numpy()
     x = np.random.default_rng(3).normal(size=f.dimension) * 0.4
     monkeypatch.setattr(one_pass, "BLOCK_NUMBERS", 7 * f.X.shape[1])
-    want = f.at(x)
+    want = f.evaluate(x)
     monkeypatch.setattr(one_pass, "LONG", 10)
-    got = f.at(x)
-    assert got.carried is not want.carried
-    for field in ("value", "gradient", "carried"):
+    got = f.evaluate(x)
+    assert got.aux is not want.aux
+    for field in ("value", "gradient", "aux"):
         np.testing.assert_allclose(getattr(got, field), getattr(want, field), rtol=1e-13)
     assert not one_pass.is_long(f, f.X, jnp.asarray(x))
     sparse = MODELS[name](FORMATS["sparse"](X)).in_numpy()
-    np.testing.assert_allclose(sparse.at(x).gradient, got.gradient, rtol=1e-12)
+    np.testing.assert_allclose(sparse.evaluate(x).gradient, got.gradient, rtol=1e-12)
 
 
 @eqx.filter_jit
 def seen(f, x, d, t, own):
     """What a method sees of f: its own formulas, or the general ones, which know `value` alone."""
     of = f if own else cfgd.Smooth(f.value)
-    point = of.at(x)
+    point = of.evaluate(x)
     line = of.line(point, d)
     return [
         point.gradient,
-        *of.slopes(point, t),
+        *of.coordinate_derivatives(point, t),
         of.hessian_times(point, d),
         of.diagonal_at(point),
         line.curvature(),
@@ -121,14 +121,17 @@ def test_structure_agrees_with_the_general_formulas(name, kind):
             close(a, b)
         if kind == "sparse" or f.is_quadratic:
             return
-        D, matrix, _, _ = eqx.filter_jit(lambda f, x: f.normal(f.at(x), 0 * x))(f, x)
+        D, matrix, _, _ = eqx.filter_jit(lambda f, x: f.normal(f.evaluate(x), 0 * x))(f, x)
         host, here = f.in_numpy(), np.asarray(x)
-        close(host.normal(host.at(here), 0 * here).matrix, matrix)
+        close(host.normal(host.evaluate(here), 0 * here).matrix, matrix)
         root = np.sqrt(D)
         if f.loss.has_classes and not np.all(f.l2):
             v = np.asarray(d).reshape(f.shape)
             d = (v - v.mean(1, keepdims=True)).reshape(-1)  # what is common changes nothing
-        close((matrix * root * root[:, None]) @ d, host.hessian_times(host.at(here), np.array(d)))
+        close(
+            (matrix * root * root[:, None]) @ d,
+            host.hessian_times(host.evaluate(here), np.array(d)),
+        )
 
 
 ONE_MORE = [

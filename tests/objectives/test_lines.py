@@ -16,7 +16,7 @@ from objectives import CASES, all_close, arguments, close, in_float64
 @eqx.filter_jit
 def along(objective, x, t, d, etas, each):
     """All that a line is asked for."""
-    line = objective.line(objective.at(x), d)
+    line = objective.line(objective.evaluate(x), d)
     ends = [(end.x, end.value, end.gradient) for end in (line.to(etas[0]), line.to(each[0]))]
     return line.slope, line.curvature(), line.values(etas), line.values(each), ends
 
@@ -65,7 +65,7 @@ def test_each_coordinate_of_a_network_may_have_its_own_step():
 
     @jax.jit
     def values(x, d, eta):
-        return NETWORK.line(NETWORK.at(x), d).values(eta[None])
+        return NETWORK.line(NETWORK.evaluate(x), d).values(eta[None])
 
     got = in_float64(values, x, d, eta)
     close(got, np.array([NETWORK.value(x - eta * d)]), 1e-13)
@@ -77,7 +77,7 @@ def test_layers_of_a_network_have_one_step_each():
 
     @jax.jit
     def values(x, d, inside, outside):
-        return NETWORK.line(NETWORK.at(x), d).layer_values(inside, outside)
+        return NETWORK.line(NETWORK.evaluate(x), d).layer_values(inside, outside)
 
     got = in_float64(values, x, d, inside, outside)
     steps = np.where(np.arange(12) < NETWORK.hidden, inside[:, None], outside[:, None])
@@ -97,7 +97,9 @@ def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, 
     outside = np.sin(np.arange(12.0))
 
     def values(x, d):
-        return network.line(network.at(x), d).layer_values(jnp.asarray(STEPS), jnp.asarray(outside))
+        return network.line(network.evaluate(x), d).layer_values(
+            jnp.asarray(STEPS), jnp.asarray(outside)
+        )
 
     got = in_float64(
         jax.jit(jax.vmap(values) if batched else values), *((x, d) if batched else (x[0], d[0]))
@@ -113,7 +115,7 @@ def test_short_steps_along_a_long_direction_in_float32():
     network = cfgd.ShallowNetwork(Z.astype(np.float32), Y.astype(np.float32), 4)
     x, d = network.init(4), np.cos(np.arange(12, dtype=np.float32))
     steps = jnp.asarray([1e-8, 5e-9, -1e-8, 2e-9, 0.0, 7e-9, -3e-9, 4e-9], jnp.float32)
-    line = network.line(network.at(jnp.asarray(x)), jnp.asarray(1e6 * d))
+    line = network.line(network.evaluate(jnp.asarray(x)), jnp.asarray(1e6 * d))
     got = line.layer_values(steps, 0 * steps)
     moved = np.outer(1e6 * np.asarray(steps), d * (np.arange(12) < network.hidden))
     np.testing.assert_allclose(got, [network.value(x - of) for of in moved], rtol=1e-5)
@@ -133,16 +135,16 @@ def test_a_local_model_goes_along_the_lines_of_what_it_models(curvature):
     probed = cfgd.Local(NETWORK, "hutchinson", key=0)
 
     def look(x):
-        point = local.at(x)
+        point = local.evaluate(x)
         assert type(local.line(point, point.gradient)) is type(NETWORK.line(point, point.gradient))
-        assert type(probed.line(probed.at(point.x), point.gradient)) is Line
+        assert type(probed.line(probed.evaluate(point.x), point.gradient)) is Line
 
     jax.eval_shape(look, NETWORK.init(0))  # traced: there is nothing to compute
 
 
 def test_a_known_slope_is_taken():
     f = cfgd.Quadratic([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0])
-    point = f.at(jnp.array([1.0, 2.0]))
+    point = f.evaluate(jnp.array([1.0, 2.0]))
     d = jnp.array([1.0, -1.0])
     assert float(f.line(point, d).slope) == pytest.approx(float(point.gradient @ d))
     assert float(f.line(point, d, jnp.array(7.0)).slope) == 7.0

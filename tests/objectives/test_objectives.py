@@ -61,7 +61,7 @@ def test_where_there_is_no_model_there_is_no_gauss_newton(case):
 
 @cases
 def test_what_is_carried_to_a_point_is_what_a_look_at_it_gives(case):
-    moved, again = walk(case)["carried"]
+    moved, again = walk(case)["aux"]
     all_close(moved, again)
 
 

@@ -64,7 +64,7 @@ def test_the_minimiser_is_scipys(loss):
 
 def jitted(f, x):
     with jax.enable_x64(True):
-        point = f.at(jnp.asarray(x))
+        point = f.evaluate(jnp.asarray(x))
         return point, f.model(point)
 
 

@@ -50,7 +50,7 @@ def test_a_weight_says_how_often_a_sample_is_there(make, X, y, kind):
     given = arguments(Case(weighted, None, np.resize(W0, X.shape[1])))
     want = in_float64(jitted_walk, repeated, *given)
     got = in_float64(jitted_walk, weighted, *given)
-    for quantity in want.keys() - {"carried"}:  # that has one entry for each sample
+    for quantity in want.keys() - {"aux"}:  # that has one entry for each sample
         all_close(got[quantity], want[quantity], 1e-13)
 
 

@@ -82,7 +82,7 @@ def test_a_start_does_not_depend_on_the_configuration():
 @pytest.mark.parametrize("net", [N, N3])
 def test_damping_counts_a_saturated_unit_as_one_that_is_not_quite(net):
     x = np.cos(3.0 * np.arange(net.dimension)) * np.arange(1, net.dimension + 1)
-    point, q = net.at(x), net.z.shape[1]
+    point, q = net.evaluate(x), net.z.shape[1]
     own = np.arange(1.0, net.dimension + 1)
     want = own.copy()
     for k in range(q):

@@ -53,17 +53,17 @@ def main():
         }
         for name, objective in objectives.items():
             x = np.zeros(objective.dimension or D)
-            at = eqx.filter_jit(lambda f, x: (f.at(x).value, f.at(x).gradient))
+            at = eqx.filter_jit(lambda f, x: (f.evaluate(x).value, f.evaluate(x).gradient))
             found[name] = [x.size, sent(at.lower(objective, x).compile().compiled.as_text())]
 
         def slopes(objective):
             x = np.zeros(objective.dimension)
-            at = eqx.filter_jit(lambda f, x, t: f.slopes(f.at(x), t))
+            at = eqx.filter_jit(lambda f, x, t: f.coordinate_derivatives(f.evaluate(x), t))
             return sent(at.lower(objective, x, np.ones((3, x.size))).compile().compiled.as_text())
 
         found["slopes"] = slopes(f)
         found["slopes of the network"] = slopes(network)
-        normal = eqx.filter_jit(lambda f, x: f.normal(f.at(x), 0 * x)[:2])
+        normal = eqx.filter_jit(lambda f, x: f.normal(f.evaluate(x), 0 * x)[:2])
         found["matrix"] = sent(normal.lower(f, np.zeros(D)).compile().compiled.as_text())
         found["loop"] = loop(f)
     print(json.dumps(found))
@@ -76,7 +76,7 @@ def loop(f):
 
     def seen(self, *args):
         if self.fn.__name__ == "chunk" and not texts:
-            texts.append(self.alone.lower(*args).compile().as_text())
+            texts.append(self.is_single.lower(*args).compile().as_text())
         return call(self, *args)
 
     program._Program.__call__ = seen

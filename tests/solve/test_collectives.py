@@ -64,11 +64,11 @@ def test_a_look_of_a_linear_model_on_cpus_is_one_sum():
     halves = [shared(X[i::2], y[i::2], lambda part: sums.append(part.size) or part) for i in (0, 1)]
     whole = cfgd.LinearModel(X, y, l2=1.0, intercept=True).in_numpy()
     x = np.linspace(-1, 1, 5)
-    points = [half.at(x) for half in halves]
+    points = [half.evaluate(x) for half in halves]
     assert sums == [6, 6]
     penalty = whole.l2 * x
     gradient = points[0].gradient + points[1].gradient - penalty
-    np.testing.assert_allclose(gradient, whole.at(x).gradient, 1e-13)
+    np.testing.assert_allclose(gradient, whole.evaluate(x).gradient, 1e-13)
     H = [half.X.gram(np.ones(15), 0 * whole.l2) for half in halves]
     assert sums[2:] == [25, 25]
     np.testing.assert_allclose(sum(H), whole.X.gram(np.ones(30), 0 * whole.l2), 1e-13)

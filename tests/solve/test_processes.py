@@ -66,7 +66,7 @@ def found(count, folder, *scenarios):
 
 
 @pytest.fixture(scope="module")
-def alone():
+def is_single():
     return {name: plain(end) for name, end in solved(lambda X, y: (X, y, None))}
 
 

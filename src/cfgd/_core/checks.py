@@ -78,7 +78,7 @@ def floating(owner: str, field: str, value: Any, wanted: str = "be an array of n
     value = real(owner, field, value, wanted)
     if traced(value) or not is_counted(value):
         return value
-    if sharding.is_spread(value):
+    if sharding.is_sharded(value):
         return sharding.as_float64(value)
     return np.asarray(value).astype(np.float64)
 
@@ -106,7 +106,7 @@ def unmasked(owner: str, field: str, value: Any) -> None:
 
 def finite(owner: str, field: str, value: Values) -> None:
     """Say where the first entry that is not finite stands."""
-    if sharding.is_spread(value):
+    if sharding.is_sharded(value):
         none(owner, field, "be finite", _is_infinite, value)
         return
     bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
@@ -164,7 +164,7 @@ def number(
     if isinstance(value, str | bytes) or value is None:
         fail(owner, field, wanted, repr(value))
     value = array(owner, field, value, wanted)
-    if sharding.is_spread(value):
+    if sharding.is_sharded(value):
         none(owner, field, wanted, lambda v: ~holds(v), value)
     elif not traced(value) and not np.all(holds(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~holds(np.asarray(value))][0]

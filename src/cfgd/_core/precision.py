@@ -34,7 +34,7 @@ def is_array(leaf: object) -> bool:
     return isinstance(leaf, ARRAYS)
 
 
-def is_spread(leaf: object) -> bool:
+def is_sharded(leaf: object) -> bool:
     """Whether it is an array on several devices, where it stays."""
     return _is_known(leaf) and len(leaf.sharding.device_set) > 1
 
@@ -74,7 +74,7 @@ def cast(tree: Any, dtype: DType) -> Any:
     return jax.tree.map(lambda leaf: _cast(leaf, dtype) if is_array(leaf) else leaf, tree)
 
 
-def cast_here(tree: Any, dtype: DType) -> Any:
+def cast_on_host(tree: Any, dtype: DType) -> Any:
     """The same with NumPy's arrays, but for what is spread; what has the type is not copied."""
     if all(isinstance(leaf, np.ndarray) and leaf.dtype == dtype for leaf in jax.tree.leaves(tree)):
         return tree
@@ -83,7 +83,7 @@ def cast_here(tree: Any, dtype: DType) -> Any:
 
 def _cast(array: Any, dtype: DType, xp: Any = jnp) -> Any:
     floats = jnp.issubdtype(array.dtype, jnp.floating)
-    xp = jnp if is_spread(array) else xp
+    xp = jnp if is_sharded(array) else xp
     return xp.asarray(as_array(array), dtype if floats else None)
 
 
@@ -93,7 +93,7 @@ def to_numpy(tree: Any) -> Any:
         return tree
 
     def one(leaf: Any) -> Any:
-        whole = _is_known(leaf) and (leaf.is_fully_replicated or not is_spread(leaf))
+        whole = _is_known(leaf) and (leaf.is_fully_replicated or not is_sharded(leaf))
         return np.asarray(leaf) if whole else leaf
 
     return jax.tree.map(one, tree)
@@ -115,7 +115,7 @@ def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves = jax.tree.leaves((args, kwargs))
         of_jax = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-        if of_jax and not any(map(is_spread, of_jax)):
+        if of_jax and not any(map(is_sharded, of_jax)):
             with own_promotion():
                 return fn(*args, **kwargs)
         with in_precision(precision_of(leaves)):

@@ -20,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
 from cfgd._core.precision import in_precision, is_array
-from cfgd._core.sharding import WIDE, devices_across
+from cfgd._core.sharding import WIDE, devices_across_processes
 
 Program: TypeAlias = Callable[[Any], Any]
 
@@ -37,7 +37,7 @@ class OtherProcessError(RuntimeError):
     """What another process raised, and so this one does, too."""
 
 
-class Together:
+class ProcessGroup:
     """The processes whose devices the arrays of a computation are on.
 
     Alone, which is where all devices are of this process, nothing is said and nothing costs.
@@ -51,34 +51,34 @@ class Together:
         self.devices = tuple(firsts[i] for i in self.indices)
 
     @classmethod
-    def of(cls, *trees: Any) -> Together:
+    def of(cls, *trees: Any) -> ProcessGroup:
         """Those that the arrays in the trees are spread over."""
-        return cls(devices_across(trees))
+        return cls(devices_across_processes(trees))
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         return len(self.devices) < 2
 
     @property
     def is_first(self) -> bool:
         """Whether this is the process that writes files and draws progress."""
-        return self.alone or jax.process_index() == self.indices[0]
+        return self.is_single or jax.process_index() == self.indices[0]
 
     # -------------------------------------------------------------- what is said
 
-    def gathered(self, numbers: Any) -> np.ndarray:
+    def gather(self, numbers: Any) -> np.ndarray:
         """The numbers of all processes, a row for each: as many of them everywhere."""
         with in_precision(WIDE):
             return np.asarray(_programs(self.devices)[1](self._row(np.asarray(numbers, WIDE))))
 
-    def summed(self, part: np.ndarray) -> np.ndarray:
+    def all_reduce_sum(self, part: np.ndarray) -> np.ndarray:
         """The sum over the processes, each of which has a part of it: one all-reduce."""
         return np.asarray(_programs(self.devices)[2](self._row(part)))
 
-    def said_by_first(self, text: bytes) -> bytes:
+    def broadcast_bytes(self, text: bytes) -> bytes:
         """What the first process has to say; the others give anything."""
         said = np.frombuffer(text if self.is_first else b"", np.uint8)
-        size = int(self.gathered([said.size])[0, 0])
+        size = int(self.gather([said.size])[0, 0])
         row = np.zeros(size, np.uint8)
         row[: said.size] = said
         return np.asarray(_programs(self.devices)[2](self._row(row))).tobytes()
@@ -91,38 +91,38 @@ class Together:
     # -------------------------------------------------------------- one fate
 
     @contextlib.contextmanager
-    def one_fate(self) -> Iterator[None]:
+    def propagate_errors(self) -> Iterator[None]:
         """What fails in here on one process fails on all of them, with its message."""
-        if self.alone:
+        if self.is_single:
             yield
             return
         try:
             yield
         except Exception as error:
-            self.tell(error)
+            self.raise_collectively(error)
             raise
-        self.tell(None)
+        self.raise_collectively(None)
 
-    def tell(self, error: BaseException | None) -> None:
+    def raise_collectively(self, error: BaseException | None) -> None:
         """Of an error, or that there is none: then the first one of others' is raised."""
         text = "" if error is None else f"{type(error).__name__}: {error}"
         said = text.encode()[:10_000]
-        sizes = self.gathered([len(said)])[:, 0].astype(int)
+        sizes = self.gather([len(said)])[:, 0].astype(int)
         if not sizes.any():
             return
         row = np.zeros(sizes.max())
         row[: len(said)] = np.frombuffer(said, np.uint8)
-        texts = self.gathered(row)
+        texts = self.gather(row)
         if error is None:
             i = int(np.flatnonzero(sizes)[0])
             words = texts[i, : sizes[i]].astype(np.uint8).tobytes().decode(errors="replace")
             raise OtherProcessError(f"Process {self.indices[i]} failed, and so do all. {words}")
 
-    def same(self, owner: str, fields: Mapping[str, Any]) -> None:
+    def assert_replicated(self, owner: str, fields: Mapping[str, Any]) -> None:
         """Refuse what is not given alike on every process: else they would go different ways."""
-        if self.alone:
+        if self.is_single:
             return
-        marks = self.gathered([zlib.crc32(_bytes(value)) for value in fields.values()])
+        marks = self.gather([zlib.crc32(_bytes(value)) for value in fields.values()])
         for name, column in zip(fields, marks.T, strict=True):
             other = np.flatnonzero(column != column[0])
             if len(other):
@@ -130,12 +130,12 @@ class Together:
                 checks.fail(owner, name, "be the same on every process", got)
 
     @contextlib.contextmanager
-    def while_all_live(self, advice: str = "") -> Iterator[None]:
+    def report_lost_process(self, advice: str = "") -> Iterator[None]:
         """Where another process is gone, that is what is said."""
         try:
             yield
         except (ValueError, RuntimeError) as error:
-            if self.alone or not any(word in str(error) for word in LOST):
+            if self.is_single or not any(word in str(error) for word in LOST):
                 raise
             self._lost(error, advice)
 

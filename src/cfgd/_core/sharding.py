@@ -15,24 +15,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from cfgd._core.precision import in_precision, is_spread as is_spread
+from cfgd._core.precision import in_precision, is_sharded as is_sharded
 
 P = ParamSpec("P")
 R = TypeVar("R")
 WIDE = np.dtype(np.float64)
 
 
-def has_spread(tree: Any) -> bool:
-    return any(map(is_spread, jax.tree.leaves(tree)))
+def any_sharded(tree: Any) -> bool:
+    return any(map(is_sharded, jax.tree.leaves(tree)))
 
 
 def is_on_cpu(array: Any) -> bool:
     return all(device.platform == "cpu" for device in array.sharding.device_set)
 
 
-def devices_across(tree: Any) -> list[jax.Device]:
+def devices_across_processes(tree: Any) -> list[jax.Device]:
     """Those that its arrays are on, if some of them belong to other processes."""
-    spread = [leaf for leaf in jax.tree.leaves(tree) if is_spread(leaf)]
+    spread = [leaf for leaf in jax.tree.leaves(tree) if is_sharded(leaf)]
     across = [leaf for leaf in spread if not leaf.is_fully_addressable]
     found = {device for leaf in across for device in leaf.sharding.device_set}
     return sorted(found, key=lambda device: device.id)
@@ -40,7 +40,7 @@ def devices_across(tree: Any) -> list[jax.Device]:
 
 def shards(array: Any) -> int:
     """In how many parts its rows are."""
-    if not is_spread(array):
+    if not is_sharded(array):
         return 1
     return array.shape[0] // array.sharding.shard_shape(array.shape)[0]
 
@@ -51,9 +51,9 @@ def is_by_rows(array: Any) -> bool:
     return isinstance(array.sharding, NamedSharding) and part[1:] == array.shape[1:]
 
 
-def beside(X: Any, array: Any) -> Any:
+def shard_rows_like(X: Any, array: Any) -> Any:
     """An array with a row for each row of X, on the devices that X is on."""
-    if not is_spread(X) or is_spread(array):
+    if not is_sharded(X) or is_sharded(array):
         return array
     rows = NamedSharding(X.sharding.mesh, PartitionSpec(*X.sharding.spec[:1]))
     here = np.asarray(array)
@@ -62,27 +62,27 @@ def beside(X: Any, array: Any) -> Any:
     )
 
 
-def placed_as(other: Any, array: np.ndarray) -> Any:
+def shard_like(other: Any, array: np.ndarray) -> Any:
     """An array that every process has, spread as another one is."""
-    if not is_spread(other):
+    if not is_sharded(other):
         return array
     return jax.make_array_from_callback(
         array.shape, other.sharding, lambda place: np.ascontiguousarray(array[place])
     )
 
 
-def ones_beside(X: Any, m: int, dtype: Any) -> Any:
+def ones_like_rows(X: Any, m: int, dtype: Any) -> Any:
     """A one for each of the m rows of X; no process makes those of all."""
     one = np.ones((), dtype)
-    return beside(X, np.broadcast_to(one, m)) if is_spread(X) else np.ones(m, dtype)
+    return shard_rows_like(X, np.broadcast_to(one, m)) if is_sharded(X) else np.ones(m, dtype)
 
 
-def in_its_precision(fn: Callable[P, R]) -> Callable[P, R]:
+def keep_float64(fn: Callable[P, R]) -> Callable[P, R]:
     """Given arrays that are spread, fn runs where JAX rounds no float64 to float32."""
 
     @functools.wraps(fn)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not any(map(is_spread, (*args, *kwargs.values()))):
+        if not any(map(is_sharded, (*args, *kwargs.values()))):
             return fn(*args, **kwargs)
         with in_precision(WIDE):
             return fn(*args, **kwargs)
@@ -102,7 +102,7 @@ Test = Callable[[Any], Any]  # of an array, entry by entry
 
 def any_of(test: Test, array: Any) -> bool:
     """Whether it is true of any entry; for what is spread, `test` is compiled."""
-    if not is_spread(array):
+    if not is_sharded(array):
         return bool(np.any(test(np.asarray(array))))
     with in_precision(WIDE):
         return bool(_any(test, array))
@@ -110,7 +110,7 @@ def any_of(test: Test, array: Any) -> bool:
 
 def first_of(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
     """Place and worth of the first entry of which it is true: there is one."""
-    if not is_spread(array):
+    if not is_sharded(array):
         array = np.asarray(array)
         place = np.unravel_index(int(np.argmax(test(array))), array.shape)
         return tuple(map(int, place)), array[place]
@@ -120,7 +120,7 @@ def first_of(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
 
 
 def largest(array: Any) -> Any:
-    if not is_spread(array):
+    if not is_sharded(array):
         return np.max(np.asarray(array))
     with in_precision(WIDE):
         return np.asarray(_max(array))
@@ -128,7 +128,7 @@ def largest(array: Any) -> Any:
 
 def count(test: Test, array: Any) -> int:
     """Of how many entries it is true."""
-    if not is_spread(array):
+    if not is_sharded(array):
         return int(np.count_nonzero(test(np.asarray(array))))
     with in_precision(WIDE):
         return int(_count(test, array))
@@ -162,7 +162,7 @@ def _first(test: Test, array: Any) -> Any:
 # ------------------------------------------------------------------ what can be had of them
 
 
-def fetched(tree: Any, most_rows: float = np.inf) -> Any:
+def to_host(tree: Any, most_rows: float = np.inf) -> Any:
     """JAX's arrays as NumPy's; a tree without any as it is, which is for nothing.
 
     What is spread comes whole to every process; if it has more than so many rows, it stays.

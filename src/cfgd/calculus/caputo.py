@@ -16,7 +16,15 @@ from jaxtyping import Array
 from cfgd._core import checks
 from cfgd._core.types import Given, Numbers, Scalar
 from cfgd.calculus.accuracy import compilable, error, pairs, settle
-from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
+from cfgd.calculus.expectation import (
+    Curve,
+    Rules,
+    Sized,
+    derivative,
+    expectation,
+    on_every,
+    shard_rows_like,
+)
 
 
 def caputo(
@@ -88,7 +96,7 @@ def _integer(
     n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
 ) -> tuple[Numbers, Scalar]:
     """Every order is n. `f` is not looked at between terminal and x."""
-    x, c, _ = beside(rules[0][0].dtype, x, terminal, alpha)
+    x, c, _ = shard_rows_like(rules[0][0].dtype, x, terminal, alpha)
     return _sign(n, x - c) * on_every(derivative(f, n), x), jnp.zeros((), x.dtype)
 
 
@@ -97,7 +105,7 @@ def _fraction(
     n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
 ) -> tuple[Numbers, Scalar]:
     """No order is n."""
-    x, c, alpha = beside(rules[0][0].dtype, x, terminal, alpha)
+    x, c, alpha = shard_rows_like(rules[0][0].dtype, x, terminal, alpha)
     f_n, h = derivative(f, n), x - c
 
     def values(u: Numbers) -> Sized:
@@ -118,7 +126,7 @@ def _either(
     the integral of (g(u) - g(1)) / (1 - u), and |h|^(1-alpha) / Gamma(2 - alpha) is 1 + (1 - alpha)
     (log |h| + Euler's constant), both up to (1 - alpha)^2. The rule is Gauss-Legendre's there.
     """
-    x, c, memory, alpha = beside(rules[0][0].dtype, x, terminal, memory, alpha)
+    x, c, memory, alpha = shard_rows_like(rules[0][0].dtype, x, terminal, memory, alpha)
     f_n, h, one = derivative(f, n), x - c, alpha == 1
     at = on_every(f_n, x)
 

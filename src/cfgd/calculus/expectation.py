@@ -46,7 +46,7 @@ def precision(x: Values, *others: Values) -> DType:
     return jnp.result_type(*(k if jnp.issubdtype(k, jnp.floating) else float for k in kinds))
 
 
-def beside(dtype: DType, x: Array, *others: Array) -> tuple[Numbers, ...]:
+def shard_rows_like(dtype: DType, x: Array, *others: Array) -> tuple[Numbers, ...]:
     """All in one precision; x and the terminal, which is next to it, in the shape of all."""
     shape = jnp.broadcast_shapes(*(a.shape for a in (x, *others)))
     x, c, *numbers = (jnp.asarray(a, dtype) for a in (x, *others))

@@ -12,7 +12,15 @@ from jaxtyping import Array
 from cfgd._core import checks
 from cfgd._core.types import Data, Given, Numbers, Scalar, Values
 from cfgd.calculus.accuracy import Pairs, compilable, error, pairs, settle
-from cfgd.calculus.expectation import Curve, Rules, Sized, beside, derivative, expectation, on_every
+from cfgd.calculus.expectation import (
+    Curve,
+    Rules,
+    Sized,
+    derivative,
+    expectation,
+    on_every,
+    shard_rows_like,
+)
 
 
 def smoothing(
@@ -68,7 +76,7 @@ class Smoothing:
 def _slope(
     f: Curve, rules: Rules, z: Array, terminal: Array, alpha: Array, beta: Array
 ) -> tuple[Numbers, Scalar]:
-    z, c, alpha, beta = beside(rules[0][0].dtype, z, terminal, alpha, beta)
+    z, c, alpha, beta = shard_rows_like(rules[0][0].dtype, z, terminal, alpha, beta)
     h = z - c
 
     def values(u: Numbers) -> Sized:
@@ -91,7 +99,7 @@ def _value(
 
         F(z) = f(c) + E[(1 - alpha beta) Q + beta h f'(T)] - beta (1 - alpha) h f'(c),  h = z - c.
     """
-    z, c, alpha, beta = beside(rules[0][0].dtype, z, terminal, alpha, beta)
+    z, c, alpha, beta = shard_rows_like(rules[0][0].dtype, z, terminal, alpha, beta)
     h, at, slope = z - c, on_every(f, c), on_every(derivative(f, 1), c)
 
     def values(u: Numbers) -> Sized:

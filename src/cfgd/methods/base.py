@@ -15,7 +15,7 @@ from cfgd._core.pytrees import Structure
 from cfgd._core.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 from cfgd.methods.paper.settings import Rule, lay_out
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 
@@ -26,7 +26,7 @@ class State(Plain, eqx.Module):
     """
 
     k: Count
-    point: Point
+    point: Evaluation
     eta: Scalar
     gamma: Numbers | None
 
@@ -111,7 +111,7 @@ class Method(Plain, eqx.Module):
         """
         return None
 
-    def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:
+    def confirms(self, objective: Objective, point: Evaluation, tolerance: Number) -> Flag:
         """Whether a point that meets the tolerance, and was looked at, is a solution."""
         return jnp.ones((), bool)
 

@@ -1,5 +1,5 @@
 from cfgd.objectives.base import Objective as Objective
-from cfgd.objectives.evaluation import Line as Line, Point as Point
+from cfgd.objectives.evaluation import Evaluation as Evaluation, Line as Line
 from cfgd.objectives.external import External as External
 from cfgd.objectives.function import Smooth as Smooth
 from cfgd.objectives.least_squares import LeastSquares as LeastSquares

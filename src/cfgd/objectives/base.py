@@ -18,7 +18,7 @@ from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, as_tree
 from cfgd._core.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Model, Normal, is_affordable, is_wide, kept
-from cfgd.objectives.evaluation import Line, Point, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 
 # value, gradient (or a function that gives it) and what else a point carries; None where nothing
 # can be seen: see `error`
@@ -124,9 +124,9 @@ class Objective(eqx.Module):
             got = getattr(trees[-1], "shape", None)
             got = "another" if got is None else f"shape {got}"
             checks.fail(owner, "t", "have the structure of x", got)
-        return self.flat(structure), structure, [structure.ravel(tree) for tree in trees]
+        return self.raveled(structure), structure, [structure.ravel(tree) for tree in trees]
 
-    def flat(self, structure: Structure) -> Objective:
+    def raveled(self, structure: Structure) -> Objective:
         """The same objective of the vector that `structure` makes of a pytree."""
         if not structure.is_vector and structure != Structure.of(np.zeros(self.shape or ())):
             one = len(structure.shapes) == 1
@@ -141,7 +141,11 @@ class Objective(eqx.Module):
     @property
     def is_plain(self) -> bool:
         """Whether a point is its value and gradient, and there is no structure beyond."""
-        return type(self).at is Objective.at and self.scaled_by is None and not self.is_quadratic
+        return (
+            type(self).evaluate is Objective.evaluate
+            and self.scaled_by is None
+            and not self.is_quadratic
+        )
 
     @property
     def is_function(self) -> bool:
@@ -179,15 +183,15 @@ class Objective(eqx.Module):
 
     # ------------------------------------------------------------------ what a method sees
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         value, gradient = jax.value_and_grad(self.value)(x)
-        return Point(x, value, gradient)
+        return Evaluation(x, value, gradient)
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         """The line from the point along -d; `slope` is <g, d> where that is known already."""
         return Line(self, point, d, slope_along(point, d, slope))
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         """Coordinate slopes and curvatures at s vectors t, by moving one coordinate at a time.
 
         Evaluated in chunks, so that memory does not grow with s d^2.
@@ -206,11 +210,11 @@ class Objective(eqx.Module):
         pair = jax.lax.map(lambda a: along(*a), (j, t.reshape(-1)), batch_size=size)
         return pair[0].reshape(s, d), pair[1].reshape(s, d)
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         """The curvatures f_j''(x_j) at the point: the diagonal of the Hessian."""
-        return self.slopes(point, point.x[None])[1][0]
+        return self.coordinate_derivatives(point, point.x[None])[1][0]
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         """Hv at the point."""
         return jax.jvp(jax.grad(self.value), (point.x,), (v,))[1]
 
@@ -224,7 +228,7 @@ class Objective(eqx.Module):
         """Whether there is a model in the objective, and so `gauss_newton_diagonal`."""
         return False
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         """The diagonal of Gauss-Newton's matrix."""
         raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
 
@@ -233,7 +237,7 @@ class Objective(eqx.Module):
         """Whether there are `model` and `model_times`."""
         return False
 
-    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
         """Of its rows; None where they are better not written down."""
         return jax.eval_shape(self.model, point).J.shape
 
@@ -251,7 +255,7 @@ class Objective(eqx.Module):
         """Whether gradients alone are the better guess, though there are products with a model."""
         return False
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: Evaluation) -> Model:
         """The matrix of Gauss and Newton, as rows whose squares it is the sum of."""
         raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
 
@@ -260,7 +264,7 @@ class Objective(eqx.Module):
         """Whether that matrix is the Hessian, and never negative."""
         return False
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         """The normal equations; their diagonal is kept from shrinking fast from the `old` one."""
         J, ridge, r = self.model(point)
         xp = space(J)
@@ -274,7 +278,7 @@ class Objective(eqx.Module):
         matrix = H / root / root[:, None] + xp.diag(ridge / D)
         return Normal(D, matrix, None if self.residuals(point) is None else J / root, r)
 
-    def damping(self, point: Point, diagonal: Vector) -> Vector:
+    def damping(self, point: Evaluation, diagonal: Vector) -> Vector:
         """D of a Tikhonov step: the diagonal of the matrix, or more where that says too little."""
         return diagonal
 
@@ -290,11 +294,11 @@ class Objective(eqx.Module):
         """Of `model`, in gradients: a derivative for each column, or each row."""
         return float(min(shape))
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
         """The product of that matrix with v, without the matrix."""
         raise TypeError(f"{self.kind()} has no model, and so no Gauss-Newton matrix.")
 
-    def residuals(self, point: Point) -> Column | None:
+    def residuals(self, point: Evaluation) -> Column | None:
         """r, of what a point carries, where f is half the sum of its squares; else None."""
         return None
 
@@ -303,7 +307,7 @@ class Objective(eqx.Module):
         """Whose diagonal `scaling_at` is; None where none comes with a point for little."""
         return "Gauss-Newton's" if self.has_gauss_newton else None
 
-    def scaling_at(self, point: Point) -> Vector:
+    def scaling_at(self, point: Evaluation) -> Vector:
         """The curvature diagonal by which coordinates are best scaled."""
         return self.gauss_newton_diagonal(point)
 
@@ -312,7 +316,7 @@ class Objective(eqx.Module):
         """How many coordinates stand before a last layer in which f is quadratic."""
         return None
 
-    def solved(self, point: Point, tolerance: Number) -> Flag:
+    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
         """Whether the gradient is that small beside the terms it is the sum of."""
         return jnp.ones((), bool)
 
@@ -340,10 +344,10 @@ class Objective(eqx.Module):
 
 @eqx.filter_jit
 def _gradient(objective: Objective, x: Vector) -> Vector:
-    return objective.at(x).gradient
+    return objective.evaluate(x).gradient
 
 
 @eqx.filter_jit
 def _slopes(objective: Objective, x: Vector, t: Vector) -> tuple[Vector, Vector]:
-    slopes, curvatures = objective.slopes(objective.at(x), t[None])
+    slopes, curvatures = objective.coordinate_derivatives(objective.evaluate(x), t[None])
     return slopes[0], curvatures[0]

@@ -12,7 +12,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Etas, Heights, Numbers, Scalar, Vector, Vectors
 
 
-class Point(Plain, eqx.Module):
+class Evaluation(Plain, eqx.Module):
     """An objective seen at x: what was computed there and is worth keeping.
 
     `carried` is what an objective updates along a step instead of computing it anew:
@@ -22,7 +22,7 @@ class Point(Plain, eqx.Module):
     x: Vector
     value: Scalar
     gradient: Vector
-    carried: Any = None
+    aux: Any = None
 
 
 class Costs(NamedTuple):
@@ -40,7 +40,7 @@ class Line(Plain, eqx.Module):
     """
 
     objective: Any  # an Objective, whose file imports this one
-    point: Point
+    point: Evaluation
     d: Vector
     slope: Scalar  # <g, d>
 
@@ -63,16 +63,16 @@ class Line(Plain, eqx.Module):
         """f(x - eta d) for every eta, a number or one for each coordinate, as one batch."""
         return mapped(lambda eta: self.objective.value(self.point.x - eta * self.d), etas)
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         """The point x - eta d."""
-        return self.objective.at(self.point.x - eta * self.d)
+        return self.objective.evaluate(self.point.x - eta * self.d)
 
 
-def linear_slopes(point: Point, D: Vector, t: Vectors) -> tuple[Vectors, Vectors]:
+def linear_slopes(point: Evaluation, D: Vector, t: Vectors) -> tuple[Vectors, Vectors]:
     """Coordinate slopes and curvatures at the rows of t, where f_j'' is D_j throughout."""
     return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
 
 
-def slope_along(point: Point, d: Vector, known: Scalar | None) -> Scalar:
+def slope_along(point: Evaluation, d: Vector, known: Scalar | None) -> Scalar:
     """<g, d>, unless it is known already."""
     return inner(point.gradient, d) if known is None else known

@@ -19,14 +19,14 @@ from cfgd._core.pytrees import Structure, as_tree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Sight
 from cfgd.objectives.curvature import Normal, is_affordable, normal_of
-from cfgd.objectives.evaluation import Line, Point, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 
 
 class ExternalLine(Line):
     """A value is asked for together with its gradient: the function is called once."""
 
     def values(self, etas: Numbers) -> Any:
-        at: Any = self.objective.at
+        at: Any = self.objective.evaluate
         if on_host(etas):
             return np.array([at(self.point.x - eta * self.d).value for eta in etas])
         return jax.lax.map(lambda eta: at(self.point.x - eta * self.d).value, etas)
@@ -91,7 +91,7 @@ class External(Objective):
         self.hessian_fn = None if hessian is None else Remembered(hessian)
         self.structure, self.factor = None, 1.0
 
-    def flat(self, structure: Structure) -> External:
+    def raveled(self, structure: Structure) -> External:
         """The same functions, called with what `structure` makes of a vector."""
         return replaced(self, structure=structure)
 
@@ -128,16 +128,16 @@ class External(Objective):
         """Value and gradient at a vector; NaN where the function raised."""
         return _seen(self.fn, self.gradient_fn, self.structure, self.factor, x)
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         both = asked(lambda x: np.append(*self.on_host(x)), (1 + x.size,), x)
-        return Point(x, both[0], both[1:])
+        return Evaluation(x, both[0], both[1:])
 
     def value(self, x: Any) -> Any:
         tree = as_tree("External", "x", x)
         structure = Structure.of(tree)
-        return float(self.flat(structure).on_host(np.asarray(structure.ravel(tree)))[0])
+        return float(self.raveled(structure).on_host(np.asarray(structure.ravel(tree)))[0])
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         return ExternalLine(self, point, d, slope_along(point, d, slope))
 
     # ------------------------------------------------------------------ curvature
@@ -146,21 +146,21 @@ class External(Objective):
         """H; NaN where the function raised."""
         return _matrix(self.hessian_fn, self.structure, self.factor, x)
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         if self.hessian_fn is not None:
             return asked(lambda x, v: self.hessian_on_host(x) @ v, v.shape, point.x, v)
         size = jnp.sqrt(inner(v, v))
         reach = jnp.maximum(jnp.sqrt(inner(point.x, point.x)), 1e-3)
         h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
-        ahead, behind = self.at(point.x + h * v), self.at(point.x - h * v)
+        ahead, behind = self.evaluate(point.x + h * v), self.evaluate(point.x - h * v)
         return (ahead.gradient - behind.gradient) / (2 * h)
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         if self.hessian_fn is None:
             return super().diagonal_at(point)
         return asked(lambda x: self.hessian_on_host(x).diagonal(), point.x.shape, point.x)
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         s, d = t.shape
         eps = jnp.finfo(t.dtype).eps
 
@@ -168,7 +168,8 @@ class External(Objective):
             j, t_j = job
             h = eps ** (1 / 3) * jnp.maximum(jnp.abs(t_j), 1e-3)
             low, here, high = (
-                self.at(point.x.at[j].set(t_j + shift)).gradient[j] for shift in (-h, 0 * h, h)
+                self.evaluate(point.x.at[j].set(t_j + shift)).gradient[j]
+                for shift in (-h, 0 * h, h)
             )
             return here, (high - low) / (2 * h)
 
@@ -196,18 +197,18 @@ class External(Objective):
     def in_numpy(self) -> Unbound | None:
         return Unbound(self) if self.has_model else None
 
-    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
         return point.x.size, point.x.size
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         """Of the Hessian; where it is not positive, of its absolute value, which leaves saddles."""
         H = asked(lambda x: _positive(self.hessian_on_host(x)), 2 * point.x.shape, point.x)
         return normal_of(H, old)
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
         return self.hessian_times(point, v)
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         return self.diagonal_at(point)
 
 

@@ -11,7 +11,7 @@ from cfgd._core import checks
 from cfgd._core.either import Unbound
 from cfgd._core.types import Column, Rows, Vector
 from cfgd.objectives.base import Sight
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import Remembered, as_given, dense, raised
 from cfgd.objectives.residuals import Residuals
 
@@ -76,10 +76,10 @@ class ExternalResiduals(Residuals):
     def has_hessian(self) -> bool:
         return False
 
-    def at(self, x: Any) -> Point:
+    def evaluate(self, x: Any) -> Evaluation:
         r: Any = self.vector(x)
         gradient: Any = self._pull(r) @ self.jacobian(x)
-        return Point(x, self._value(r), gradient, self._carried(r))
+        return Evaluation(x, self._value(r), gradient, self._carried(r))
 
     def vector(self, x: Any) -> Column:
         return np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
@@ -91,10 +91,10 @@ class ExternalResiduals(Residuals):
             checks.fail("ExternalResiduals", "jacobian", wanted, f"shape {J.shape}")
         return J
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
-        root: Any = self._weighted(point.carried)[0]
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
+        root: Any = self._weighted(point.aux)[0]
         J = self.jacobian(point.x)
         return (root * root * (J @ v)) @ J
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         return (self.model(point).J ** 2).sum(0)

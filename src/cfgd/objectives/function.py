@@ -42,7 +42,7 @@ class Smooth(Objective):
         x = jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
-    def flat(self, structure: Structure) -> Smooth:
+    def raveled(self, structure: Structure) -> Smooth:
         """The same function of the vector that `structure` makes of a pytree."""
         return self if structure.is_vector else Smooth(OfVector(self.fn, structure), self.args)
 

@@ -13,11 +13,11 @@ from cfgd._core import checks
 from cfgd._core.either import Unbound, on_host
 from cfgd._core.linalg import inner, positive, size
 from cfgd._core.precision import numpy_in_numpy_out, to_numpy
-from cfgd._core.sharding import in_its_precision
+from cfgd._core.sharding import keep_float64
 from cfgd._core.types import Data, Flag, Number, Numbers, Samples, Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, Normal, normal_of
-from cfgd.objectives.evaluation import Line, Point, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, Sparse, design
 from cfgd.objectives.linear.samples import idle, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
@@ -35,10 +35,10 @@ class ResidualLine(QuadraticLine):
         f = self.objective
         return inner(f.sample_weight * self.product, self.product) + f.l2 * inner(self.d, self.d)
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         if jnp.ndim(eta) != 0:
             return super().to(eta)
-        residual = self.point.carried - eta * self.product
+        residual = self.point.aux - eta * self.product
         return self.objective.point(self.point.x - eta * self.d, residual)
 
 
@@ -64,7 +64,7 @@ class LeastSquares(AnyQuadratic):
     sample_weight: Data
     gram: Data | None
 
-    @in_its_precision
+    @keep_float64
     def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
         owner = "LeastSquares"
         self.X = design(owner, X)
@@ -90,20 +90,20 @@ class LeastSquares(AnyQuadratic):
         residual = self.X.times(x) - self.y
         return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         return self.point(x, self.X.times(x) - self.y)
 
-    def point(self, x: Vector, residual: Samples) -> Point:
+    def point(self, x: Vector, residual: Samples) -> Evaluation:
         """The point at x, its residual Xx - y being known."""
         weighted = self.sample_weight * residual
-        return Point(
+        return Evaluation(
             x,
             inner(weighted, residual) / 2 + self.l2 * inner(x, x) / 2,
             self.X.back(weighted) + self.l2 * x,
             residual if self.gram is None else None,
         )
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope = slope_along(point, d, slope)
         if self.gram is None:
             return ResidualLine(self, point, d, slope, self.X.times(d))
@@ -114,7 +114,7 @@ class LeastSquares(AnyQuadratic):
             return jnp.diagonal(self.gram)
         return self.X.squares(self.sample_weight) + self.l2
 
-    def solved(self, point: Point, tolerance: Number) -> Flag:
+    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
         """The residual is orthogonal to the columns, or nothing beside y and the columns."""
         D = positive(self.diagonal())
         residual = jnp.sqrt(2 * jnp.maximum(point.value, 0))
@@ -122,7 +122,7 @@ class LeastSquares(AnyQuadratic):
         orthogonal = size(point.gradient, 1 / D) <= tolerance * residual
         return orthogonal | (residual <= tolerance * terms)
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         return self.diagonal()
 
     def in_numpy(self) -> Unbound | None:
@@ -132,14 +132,14 @@ class LeastSquares(AnyQuadratic):
     def has_model(self) -> bool:
         return isinstance(self.X, Dense)
 
-    def model_shape(self, point: Point) -> tuple[int, ...]:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
         return self.X.shape
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: Evaluation) -> Model:
         root = jnp.sqrt(self.sample_weight)
         return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         X: Any = self.X
         if not on_host(point.x) and X.shards == 1:
             return Objective.normal(self, point, old)
@@ -149,7 +149,7 @@ class LeastSquares(AnyQuadratic):
     def model_is_exact(self) -> bool:
         return True
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
         return self.X.back(self.sample_weight * self.X.times(v)) + self.l2 * v
 
     def dispersion(self, value: float, freedom: int) -> float | None:

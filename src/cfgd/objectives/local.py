@@ -13,7 +13,7 @@ from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure
 from cfgd._core.types import Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Line, Point, linear_slopes
+from cfgd.objectives.evaluation import Evaluation, Line, linear_slopes
 from cfgd.objectives.function import as_objective
 
 CURVATURES = ("exact", "gauss_newton", "hutchinson")
@@ -95,15 +95,15 @@ class Local(Objective):
     def value(self, x: Any) -> Any:
         return self.objective.value(x)
 
-    def flat(self, structure: Structure) -> Objective:
-        return eqx.tree_at(lambda f: f.objective, self, self.objective.flat(structure))
+    def raveled(self, structure: Structure) -> Objective:
+        return eqx.tree_at(lambda f: f.objective, self, self.objective.raveled(structure))
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         if self._walker is not None:
-            return self._walker.at(x)
+            return self._walker.evaluate(x)
         # x's bits make the draw another one at every point, without a state to carry
         bits = jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1)
         odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1
@@ -113,17 +113,17 @@ class Local(Objective):
         both = jax.value_and_grad(self.objective.value)
         if self.probes == 1:  # a gradient and its derivative along v share most of their work
             (value, gradient), (_, Hv) = jax.jvp(both, (x,), (signs[0],))
-            return Point(x, value, gradient, signs[0] * Hv)
+            return Evaluation(x, value, gradient, signs[0] * Hv)
         (value, gradient), along = jax.linearize(both, x)
         products = jax.lax.map(lambda v: v * along(v)[1], signs)
-        return Point(x, value, gradient, jnp.mean(products, 0))
+        return Evaluation(x, value, gradient, jnp.mean(products, 0))
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         if self._walker is None:
             return super().line(point, d, slope)
         return self._walker.line(point, d, slope)
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         if self._walker is None:
             return super().hessian_times(point, v)
         return self._walker.hessian_times(point, v)
@@ -132,14 +132,14 @@ class Local(Objective):
     def product_cost(self) -> float:
         return super().product_cost if self._walker is None else self._walker.product_cost
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         if self.curvature == "exact":
             return self.objective.diagonal_at(point)
         if self.curvature == "gauss_newton":
             return self.objective.gauss_newton_diagonal(point)
-        return point.carried
+        return point.aux
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         return linear_slopes(point, self.diagonal_at(point), t)
 
     def slopes_cost(self, s: int, d: int) -> float:
@@ -157,12 +157,12 @@ class Local(Objective):
     def has_gauss_newton(self) -> bool:
         return self._walker is not None and self._walker.has_gauss_newton
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         return self.objective.gauss_newton_diagonal(point)
 
     @property
     def scaled_by(self) -> str | None:
         return "the given"
 
-    def scaling_at(self, point: Point) -> Vector:
+    def scaling_at(self, point: Evaluation) -> Vector:
         return self.diagonal_at(point)

@@ -25,7 +25,7 @@ from cfgd._core.types import (
     Vectors,
 )
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Costs, Line, Point, linear_slopes, slope_along
+from cfgd.objectives.evaluation import Costs, Evaluation, Line, linear_slopes, slope_along
 
 # operations that may be spent on finding out whether a system is singular: some milliseconds
 AFFORDABLE = 10**8
@@ -51,14 +51,14 @@ class QuadraticLine(Line):
             return super().values(etas)
         return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         if jnp.ndim(eta) != 0:
             return super().to(eta)
-        return Point(
+        return Evaluation(
             x=self.point.x - eta * self.d,
             value=self.point.value - eta * (self.slope - eta / 2 * self.curvature()),
             gradient=self.point.gradient - eta * self.product,
-            carried=self.point.carried,
+            aux=self.point.aux,
         )
 
 
@@ -83,10 +83,10 @@ class AnyQuadratic(Objective):
     def diagonal(self) -> Vector:
         """D = diag(A)."""
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         return self.diagonal()
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         return linear_slopes(point, self.diagonal(), t)
 
     def slopes_cost(self, s: int, d: int) -> float:
@@ -130,19 +130,19 @@ class Quadratic(AnyQuadratic):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        return self.at(jnp.asarray(checks.floating("Quadratic", "x", x))).value
+        return self.evaluate(jnp.asarray(checks.floating("Quadratic", "x", x))).value
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         Ax = x @ self.A  # A is symmetric, and vectors on the left batch into one matrix product
-        return Point(x, x @ (Ax / 2 + self.b) + self.constant, Ax + self.b)
+        return Evaluation(x, x @ (Ax / 2 + self.b) + self.constant, Ax + self.b)
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         return QuadraticLine(self, point, d, slope_along(point, d, slope), d @ self.A)
 
     def diagonal(self) -> Vector:
         return jnp.diagonal(self.A)
 
-    def solved(self, point: Point, tolerance: Number) -> Flag:
+    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
         D = positive(self.diagonal())
         terms = size(self.b, 1 / D) + size(point.x, D)
         return size(point.gradient, 1 / D) <= tolerance * terms

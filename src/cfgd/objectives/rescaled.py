@@ -10,7 +10,7 @@ import numpy as np
 from cfgd._core.types import Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model
-from cfgd.objectives.evaluation import Costs, Line, Point, slope_along
+from cfgd.objectives.evaluation import Costs, Evaluation, Line, slope_along
 
 # sizes of a gradient, of which third powers can be computed with, and what is left of it at the end
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
@@ -39,7 +39,7 @@ class ScaledLine(Line):
     def values(self, etas: Etas) -> Heights:
         return self.objective.factor * self.inner.values(etas)
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         return self.objective.seen(self.inner.to(eta))
 
 
@@ -49,9 +49,9 @@ class Scaled(Objective):
     objective: Objective
     factor: Scalar
 
-    def seen(self, point: Point) -> Point:
+    def seen(self, point: Evaluation) -> Evaluation:
         """A point of f as one of factor * f."""
-        return Point(point.x, self.factor * point.value, self.factor * point.gradient, point)
+        return Evaluation(point.x, self.factor * point.value, self.factor * point.gradient, point)
 
     @property
     def is_quadratic(self) -> bool:
@@ -76,59 +76,59 @@ class Scaled(Objective):
     def value(self, x: Any) -> Any:
         return self.factor * self.objective.value(x)
 
-    def at(self, x: Vector) -> Point:
-        return self.seen(self.objective.at(x))
+    def evaluate(self, x: Vector) -> Evaluation:
+        return self.seen(self.objective.evaluate(x))
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope = slope_along(point, d, slope)
-        inner = self.objective.line(point.carried, d, slope / self.factor)
+        inner = self.objective.line(point.aux, d, slope / self.factor)
         return ScaledLine(self, point, d, slope, inner)
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
-        slopes, curvatures = self.objective.slopes(point.carried, t)
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
+        slopes, curvatures = self.objective.coordinate_derivatives(point.aux, t)
         return self.factor * slopes, self.factor * curvatures
 
-    def diagonal_at(self, point: Point) -> Vector:
-        return self.factor * self.objective.diagonal_at(point.carried)
+    def diagonal_at(self, point: Evaluation) -> Vector:
+        return self.factor * self.objective.diagonal_at(point.aux)
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
-        return self.factor * self.objective.hessian_times(point.carried, v)
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
+        return self.factor * self.objective.hessian_times(point.aux, v)
 
     @property
     def scaled_by(self) -> str | None:
         return self.objective.scaled_by
 
-    def scaling_at(self, point: Point) -> Vector:
-        return self.factor * self.objective.scaling_at(point.carried)
+    def scaling_at(self, point: Evaluation) -> Vector:
+        return self.factor * self.objective.scaling_at(point.aux)
 
     @property
     def has_gauss_newton(self) -> bool:
         return self.objective.has_gauss_newton
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
-        return self.factor * self.objective.gauss_newton_diagonal(point.carried)
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
+        return self.factor * self.objective.gauss_newton_diagonal(point.aux)
 
     @property
     def has_model(self) -> bool:
         return self.objective.has_model
 
-    def model_shape(self, point: Point) -> tuple[int, ...] | None:
-        return self.objective.model_shape(point.carried)
+    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
+        return self.objective.model_shape(point.aux)
 
     def affords(self, shape: tuple[int, ...]) -> bool:
         return self.objective.affords(shape)
 
-    def model(self, point: Point) -> Model:
-        J, ridge, r = self.objective.model(point.carried)
+    def model(self, point: Evaluation) -> Model:
+        J, ridge, r = self.objective.model(point.aux)
         root = jnp.sqrt(self.factor)
         return Model(root * J, self.factor * ridge, None if r is None else root * r)
 
-    def damping(self, point: Point, diagonal: Vector) -> Vector:
-        own = self.objective.damping(point.carried, diagonal / self.factor)
+    def damping(self, point: Evaluation, diagonal: Vector) -> Vector:
+        own = self.objective.damping(point.aux, diagonal / self.factor)
         return self.factor * own
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
-        return self.factor * self.objective.model_times(point.carried, v)
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
+        return self.factor * self.objective.model_times(point.aux, v)
 
     @property
     def model_is_exact(self) -> bool:
@@ -150,8 +150,8 @@ class Scaled(Objective):
     def hidden(self) -> int | None:
         return self.objective.hidden
 
-    def solved(self, point: Point, tolerance: Number) -> Flag:
-        return self.objective.solved(point.carried, tolerance)
+    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
+        return self.objective.solved(point.aux, tolerance)
 
     @property
     def is_plain(self) -> bool:

@@ -17,7 +17,7 @@ from cfgd._core.pytrees import OfVector, Structure, as_tree
 from cfgd._core.types import Column, Data, Rows, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, is_affordable
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import passed
 from cfgd.objectives.linear.samples import idle
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
@@ -74,7 +74,7 @@ class Residuals(Objective):
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
 
-    def flat(self, structure: Structure) -> Residuals:
+    def raveled(self, structure: Structure) -> Residuals:
         """The same residuals of the vector that `structure` makes of a pytree."""
         if structure.is_vector:
             return self
@@ -123,8 +123,8 @@ class Residuals(Objective):
         leaves = jax.tree.leaves(self.weights)
         return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
 
-    def residuals(self, point: Point) -> Column | None:
-        return point.carried if self.is_squared else None
+    def residuals(self, point: Evaluation) -> Column | None:
+        return point.aux if self.is_squared else None
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -135,9 +135,9 @@ class Residuals(Objective):
         rho = self.rho((r / self.scale) ** 2)
         return self.scale**2 * (self.weight() * rho.value).sum() / 2
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         r, back = jax.vjp(self.vector, x)
-        return Point(x, self._value(r), back(self._pull(r))[0], self._carried(r))
+        return Evaluation(x, self._value(r), back(self._pull(r))[0], self._carried(r))
 
     def _pull(self, r: Column) -> Column:
         """What J' is applied to for the gradient."""
@@ -172,16 +172,16 @@ class Residuals(Objective):
     def has_model(self) -> bool:
         return True
 
-    def model_shape(self, point: Point) -> tuple[int, ...]:
-        return point.carried.size, point.x.size
+    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
+        return point.aux.size, point.x.size
 
-    def model(self, point: Point) -> Model:
-        root, r = self._weighted(point.carried)
+    def model(self, point: Evaluation) -> Model:
+        root, r = self._weighted(point.aux)
         J: Any = root[:, None] * self.jacobian(point.x)
         return Model(J, r=r)
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
-        root, _ = self._weighted(point.carried)
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
+        root, _ = self._weighted(point.aux)
         _, along = jax.jvp(self.vector, (point.x,), (v,))
         _, back = jax.vjp(self.vector, point.x)
         return back(root * root * along)[0]
@@ -196,11 +196,11 @@ class Residuals(Objective):
     def has_gauss_newton(self) -> bool:
         return True
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         """Where J is too large to be written down, the mean of (J'z)^2 for some z of -1 and 1."""
         if is_affordable(self.model_shape(point)):
             return (self.model(point).J ** 2).sum(0)
-        root, _ = self._weighted(point.carried)
+        root, _ = self._weighted(point.aux)
         _, back = jax.vjp(self.vector, point.x)
         keys = jax.random.split(jax.random.key(0), PROBES)
 

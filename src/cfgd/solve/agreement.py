@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd._core.process_group import Together
+from cfgd._core.process_group import ProcessGroup
 from cfgd.solve.interrupt import Interrupt
 from cfgd.status import Status
 
@@ -23,7 +23,7 @@ class Next(NamedTuple):
 
 
 def agreed(
-    together: Together,
+    group: ProcessGroup,
     interrupt: Interrupt,
     wished: Next,
     at: tuple[int, float],
@@ -35,14 +35,14 @@ def agreed(
     iteration and value, which is what they are `at`.
     """
     status, length, due = wished
-    if together.alone or status not in OWN:
+    if group.is_single or status not in OWN:
         return wished
     late, stops = status is Status.time_limit, status is Status.callback
     flags = (interrupt.asked, late, stops, error is not None)
-    said = together.gathered([*flags, length, due, *at])
+    said = group.gather([*flags, length, due, *at])
     asked, late, stops, failed = map(bool, np.any(said[:, :4], axis=0))
     if failed:
-        together.tell(error)
+        group.raise_collectively(error)
         assert error is not None
         raise error
     where = said[:, 6:]

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from cfgd._core import checks
-from cfgd._core.process_group import Together
+from cfgd._core.process_group import ProcessGroup
 from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
@@ -78,9 +78,9 @@ def minimize(
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
     began = time.perf_counter()
-    together = Together.of(objective, args)
+    group = ProcessGroup.of(objective, args)
     with Interrupt() as interrupt, checks.concrete("minimize"):
-        with together.one_fate():
+        with group.propagate_errors():
             options = Options(
                 owner="minimize",
                 max_iterations=max_iterations,
@@ -93,14 +93,14 @@ def minimize(
                 progress=progress,
                 checkpoint=checkpoint,
                 checkpoint_every=checkpoint_every,
-                writes=together.is_first,
+                writes=group.is_first,
             )
             method = AUTO if method is None else method
             f = as_objective("minimize", objective, args)
             posed = problem(options, f, x0, method, swept=False)
-        if not together.alone:
-            together.same("minimize", alike(options, posed))
-        solution = Run(options, posed, interrupt, began, together).go()
+        if not group.is_single:
+            group.assert_replicated("minimize", alike(options, posed))
+        solution = Run(options, posed, interrupt, began, group).go()
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -147,9 +147,9 @@ def sweep(
     """
     began = time.perf_counter()
     spread = checks.flag("sweep", "spread", spread)
-    together = Together(jax.devices()) if spread else Together.of(objective, args)
+    group = ProcessGroup(jax.devices()) if spread else ProcessGroup.of(objective, args)
     with Interrupt() as interrupt, checks.concrete("sweep"):
-        with together.one_fate():
+        with group.propagate_errors():
             options = Options(
                 owner="sweep",
                 max_iterations=max_iterations,
@@ -162,11 +162,11 @@ def sweep(
                 progress=progress,
                 checkpoint=checkpoint,
                 checkpoint_every=checkpoint_every,
-                writes=together.is_first,
+                writes=group.is_first,
             )
             f = as_objective("sweep", objective, args)
             posed = problem(options, f, x0, methods, swept=True)
-        if not together.alone:
-            together.same("sweep", alike(options, posed))
+        if not group.is_single:
+            group.assert_replicated("sweep", alike(options, posed))
         posed = shared_out(posed) if spread else posed
-        return Run(options, posed, interrupt, began, together).go()
+        return Run(options, posed, interrupt, began, group).go()

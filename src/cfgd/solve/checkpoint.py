@@ -18,8 +18,8 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.files import NotWrittenError
-from cfgd._core.process_group import Together
-from cfgd._core.sharding import fetched
+from cfgd._core.process_group import ProcessGroup
+from cfgd._core.sharding import to_host
 from cfgd._core.version import __version__
 from cfgd.solve.checkpoint_file import (
     DamagedError,
@@ -62,10 +62,10 @@ class Checkpoint:
         problem: Problem,
         carry: Carry,
         walk: Inside | Outside,
-        together: Together,
+        group: ProcessGroup,
     ) -> None:
         assert options.checkpoint is not None
-        self.together = together
+        self.group = group
         self.path, self.every = options.checkpoint, options.checkpoint_every
         self.owner, self.written = options.owner, time.perf_counter()
         self.cost = 0.0  # seconds that the last one took
@@ -80,14 +80,14 @@ class Checkpoint:
         meta: dict[str, Any] = {}
         arrays: list[np.ndarray] = []
         kept = None
-        with self.together.one_fate():
-            if self.together.is_first:
+        with self.group.propagate_errors():
+            if self.group.is_first:
                 kept, meta, arrays = self._read()
-        if self.together.alone:
+        if self.group.is_single:
             return kept
         file = io.BytesIO()
         put(file, meta, arrays)
-        meta, arrays = read(io.BytesIO(self.together.said_by_first(file.getvalue())))
+        meta, arrays = read(io.BytesIO(self.group.broadcast_bytes(file.getvalue())))
         return unpack(meta["tree"], arrays, self.classes) if meta else None
 
     def _read(self) -> tuple[Kept | None, dict[str, Any], list[np.ndarray]]:
@@ -118,9 +118,9 @@ class Checkpoint:
         began = time.perf_counter()
         arrays: list[np.ndarray] = []
         # what a point carries of rows that are spread comes along: a number or a few for each row
-        if not self.together.alone:
-            carry = fetched(carry)
-        if not self.together.is_first:
+        if not self.group.is_single:
+            carry = to_host(carry)
+        if not self.group.is_first:
             return
         if isinstance(walk, Outside):
             tree = pack(Kept(None, walk.kept(carry), *history.kept()), arrays)
@@ -160,7 +160,7 @@ def _seen(walk: Inside | Outside, problem: Problem, x: np.ndarray) -> tuple[Any,
 
 def _beside(x0: Any) -> np.ndarray:
     """A point that is none of the user's: at 0, say, no penalty shows."""
-    x = fetched(x0)
+    x = to_host(x0)
     return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
 
 
@@ -168,9 +168,9 @@ def _identity(
     options: Options, problem: Problem, carry: Carry, seen: tuple[Any, ...]
 ) -> dict[str, str]:
     """What must be the same for a run to go on; a function is known by what it gives."""
-    point = fetched((carry.state.point.value, carry.state.point.gradient))
+    point = to_host((carry.state.point.value, carry.state.point.gradient))
     addresses = re.compile(r" at 0x[0-9a-f]+")
-    leaves, structure = jax.tree.flatten(fetched(problem.method))
+    leaves, structure = jax.tree.flatten(to_host(problem.method))
     words = type(problem.method).__qualname__, addresses.sub("", str(structure))
     goals = options.tolerance, options.gradient_tolerance, options.every, sorted(options.record)
     return {
@@ -178,8 +178,8 @@ def _identity(
         "call": f"{options.owner} in {problem.how}",
         "precision": problem.dtype.name,
         "shape": str(np.shape(problem.start)),
-        "start": _digest(fetched(problem.start)),
-        "objective": _digest(*point, *fetched(seen)),
+        "start": _digest(to_host(problem.start)),
+        "objective": _digest(*point, *to_host(seen)),
         "method": _digest(*leaves, words=str(words)),
         "tolerances and records": str(goals),
     }

@@ -22,7 +22,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Count, Counts, Data, Flag, Flags, Points, Reals, Vector
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.best_point import Best
 from cfgd.solve.drift import refreshed
 from cfgd.status import Status
@@ -124,16 +124,16 @@ def blanks(batched: bool, method: Method, x0: Points) -> Carry:
     return jax.vmap(blank)(method, x0) if batched else blank(method, x0)
 
 
-def look(loop: Loop, objective: Objective, x: Points) -> Point:
+def look(loop: Loop, objective: Objective, x: Points) -> Evaluation:
     """The objective at x, computed and not carried along."""
-    return loop.over_runs(objective.at)(x)
+    return loop.over_runs(objective.evaluate)(x)
 
 
 def settle(loop: Loop, objective: Objective, method: Method, carry: Carry, goal: Goal) -> Carry:
     """Whether the last point, from which no step was made, meets the tolerance."""
 
     def one(method: Method, carry: Carry) -> Carry:
-        point = objective.at(carry.state.point.x)
+        point = objective.evaluate(carry.state.point.x)
         state = eqx.tree_at(lambda s: s.point, carry.state, point)
         met = carry.tally.is_open & (method.measure(objective, state) <= carry.tally.floor)
         met = met & method.confirms(objective, point, jnp.asarray(goal.tolerance))

@@ -9,7 +9,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import is_wide
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 UNKNOWN = (
     "`covariance` is known of a fit of Residuals with a squared loss by `Auto`, and of "
@@ -38,7 +38,7 @@ class Information(NamedTuple):
         return np.full_like(self.matrix, np.inf)
 
 
-def information(objective: Objective, point: Point, normal: Any) -> Information | None:
+def information(objective: Objective, point: Evaluation, normal: Any) -> Information | None:
     """What the matrix at a point says of how far it is known; `normal` gives that matrix."""
     shape = objective.model_shape(point)
     if shape is None or not objective.affords(shape) or is_wide(shape):

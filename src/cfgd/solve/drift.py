@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd._core.sharding import fetched
+from cfgd._core.sharding import to_host
 from cfgd._core.types import Flag, Flags, Reals, Scalar
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # iterations between two looks at a point that is otherwise updated by recurrence
 REFRESH = 256
@@ -60,7 +60,7 @@ def _look_again(
 
     Waiting runs overwrote their memory with x: forget it.
     """
-    point = objective.at(state.point.x)
+    point = objective.evaluate(state.point.x)
     state = eqx.tree_at(lambda s: s.point, state, point)
     anew = method.forget(objective, state)
     state = jax.tree.map(lambda a, b: jnp.where(reached, a, b), anew, state)
@@ -80,8 +80,13 @@ def as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:
 
 
 def looked_at(
-    objective: Objective, look: Callable[[Any], Point], x: Any, best: Any, start: Any, most: Any
-) -> tuple[Point, int]:
+    objective: Objective,
+    look: Callable[[Any], Evaluation],
+    x: Any,
+    best: Any,
+    start: Any,
+    most: Any,
+) -> tuple[Evaluation, int]:
     """The objective at x, with its value computed and not carried, and how many looks it took.
 
     Where the true value is above `most` or not finite, which the carried one hid, the best point
@@ -91,7 +96,7 @@ def looked_at(
     if not objective.drifts:
         return point, 1
     for tries, length in enumerate(LENGTHS, 1):
-        value, there = fetched((point.value, point.x))
+        value, there = to_host((point.value, point.x))
         true = np.isfinite(value) & (value <= most) & np.all(np.isfinite(there), -1)
         if np.all(true):
             return point, tries

@@ -15,11 +15,11 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import replaced
 from cfgd._core.precision import in_precision
-from cfgd._core.process_group import Together
+from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import like
-from cfgd._core.sharding import beside, fetched, has_spread, placed_as
+from cfgd._core.sharding import any_sharded, shard_like, shard_rows_like, to_host
 from cfgd.objectives.base import Sight
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.sharded import host_of
 from cfgd.objectives.rescaled import Scaled, safe_factor
 from cfgd.solve.agreement import Next, agreed
@@ -58,10 +58,10 @@ class Run:
         problem: Problem,
         interrupt: Interrupt,
         began: float,
-        together: Together,
+        group: ProcessGroup,
     ) -> None:
         self.options, self.problem, self.began = options, problem, began
-        self.interrupt, self.together = interrupt, together
+        self.interrupt, self.group = interrupt, group
         own = problem.last_iteration
         self.last = min(options.max_iterations, own or options.max_iterations)
         self.compiled = seconds_compiling()
@@ -71,36 +71,36 @@ class Run:
     def go(self) -> Solution:
         file = self.options.checkpoint
         kept = "" if file is None else f" The same call goes on from its checkpoint, {file}."
-        with in_precision(self.problem.dtype), self.together.while_all_live(kept):
+        with in_precision(self.problem.dtype), self.group.report_lost_process(kept):
             return self._go()
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        meter = Progress(self.last, options.progress and self.together.is_first)
+        meter = Progress(self.last, options.progress and self.group.is_first)
         tick, length = time.perf_counter(), problem.loop.block
         carry, row, goal = self._begin()
-        if self.together.alone:  # else all must have the same, and nothing is agreed yet
+        if self.group.is_single:  # else all must have the same, and nothing is agreed yet
             length = self._length(length, 1, time.perf_counter() - tick)
         objective = self.objective  # in units in which its squares can be computed
-        tally = fetched(carry.tally)
-        self.value0, self.norm0 = fetched(carry.state.point.value), np.sqrt(tally.norm2)
+        tally = to_host(carry.tally)
+        self.value0, self.norm0 = to_host(carry.state.point.value), np.sqrt(tally.norm2)
         history = History(row)
         status = None
         block = 1 if isinstance(self.walk, Outside) else problem.loop.block
         whole = self.last - self.last % block
         checkpoint = None
         if options.checkpoint is not None:
-            checkpoint = Checkpoint(options, problem, carry, self.walk, self.together)
+            checkpoint = Checkpoint(options, problem, carry, self.walk, self.group)
         kept = None if checkpoint is None else checkpoint.found()
         if kept is not None:
             carry, history = self._resumed(kept), History.of(kept.labels, kept.rows)
-            tally = fetched(carry.tally)
-            best = fetched(carry.best.value)
+            tally = to_host(carry.tally)
+            best = to_host(carry.best.value)
             wished = Next(self._status(tally), length, False)
             status, length, _ = self._agreed(wished, tally, best)
         try:
             while status is None:
-                if self.interrupt.asked and self.together.alone:
+                if self.interrupt.asked and self.group.is_single:
                     raise KeyboardInterrupt
                 done, tick = int(np.max(tally.iterations)), time.perf_counter()
                 if isinstance(self.walk, Outside) and not self.walk.goes_on:
@@ -109,7 +109,7 @@ class Run:
                 last = self.last if checkpoint is None or done >= whole else whole
                 wanted = self._whole(length), np.int32(last)
                 after, rows, labels = self.walk(carry, *wanted, goal)
-                seen, best = fetched((after.tally, after.best.value))
+                seen, best = to_host((after.tally, after.best.value))
                 history.add(rows, labels)
                 # together, so that an interruption leaves nothing half done
                 carry, tally = after, seen
@@ -131,7 +131,7 @@ class Run:
                 if checkpoint is not None and status is None and (at_whole or due):
                     checkpoint.keep(self.walk, carry, history)
         except KeyboardInterrupt:
-            if not self.together.alone:  # a second Ctrl-C, of which the others know nothing
+            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
                 raise
             status = Status.interrupted
         # what waits for the end of its block has lost its memory: the file has what was before
@@ -140,11 +140,11 @@ class Run:
         ended = status in (Status.max_iterations, Status.stages_done)
         if ended and not problem.method.judges:
             carry = bind(settle, problem.loop, objective, problem.method)(carry, goal)
-            tally = fetched(carry.tally)
+            tally = to_host(carry.tally)
             if problem.rows is None and tally.code == CONVERGED:
                 status = Status.converged
         if meter.shown:
-            meter.close(*self._seen(tally, fetched(carry.best.value)))
+            meter.close(*self._seen(tally, to_host(carry.best.value)))
         solution = self._solution(carry, tally, status, history)
         self.walk.let_go()
         return solution
@@ -156,14 +156,12 @@ class Run:
         assert kept.carry is not None
         problem, carry = self.problem, kept.carry
         self.walk = Inside(problem.loop, self.objective, problem.method)
-        if has_spread(self.objective):
+        if any_sharded(self.objective):
             point = carry.state.point
-            there = bind(look, problem.loop, self.objective)(point.x).carried
-            carried = jax.tree.map(placed_as, there, point.carried)
-            carry = replaced(
-                carry, state=replaced(carry.state, point=replaced(point, carried=carried))
-            )
-        return jax.tree.map(partial(beside, problem.start), carry)
+            there = bind(look, problem.loop, self.objective)(point.x).aux
+            carried = jax.tree.map(shard_like, there, point.aux)
+            carry = replaced(carry, state=replaced(carry.state, point=replaced(point, aux=carried)))
+        return jax.tree.map(partial(shard_rows_like, problem.start), carry)
 
     def _begin(self) -> tuple[Carry, Any, Goal]:
         """Iteration 0, its row and the goal, of f or, where squares of its gradient are lost, c f.
@@ -174,7 +172,7 @@ class Run:
         goal = Goal(*(np.asarray(number, self.problem.dtype) for number in given))
         carry, row = self._look_at_start(goal)
         point = carry.state.point
-        value, gradient, norm2 = fetched((point.value, point.gradient, carry.tally.norm2))
+        value, gradient, norm2 = to_host((point.value, point.gradient, carry.tally.norm2))
         largest = np.max(np.abs(gradient), axis=-1)
         self._check_start(np.ravel(value), np.ravel(largest))
         lost = np.any((largest > 0) & ~((norm2 > 0) & np.isfinite(norm2)))
@@ -195,7 +193,7 @@ class Run:
         problem, objective = self.problem, self.objective
         if problem.rows is None and problem.method.from_outside(objective):
             host = problem.host if objective is problem.objective else host_of(objective)
-            see = host.at if host else bind(look, problem.loop, objective)
+            see = host.evaluate if host else bind(look, problem.loop, objective)
             sight = objective.sight or _sight(see)
             hops = host is None and objective.sight is None
             most = LONG if hops else math.inf
@@ -207,7 +205,7 @@ class Run:
     def _agreed(self, wished: Next, tally: Any, best: Any, failed: Exception | None = None) -> Next:
         """What all processes do next."""
         at = int(np.max(tally.iterations)), float(np.min(best))
-        return agreed(self.together, self.interrupt, wished, at, failed)
+        return agreed(self.group, self.interrupt, wished, at, failed)
 
     def _called_back(
         self, carry: Carry, tally: Any, history: History
@@ -221,7 +219,7 @@ class Run:
             return Status.callback, None
         except Exception as error:
             _with(error, so_far)
-            if self.together.alone:
+            if self.group.is_single:
                 raise
             return None, error
 
@@ -268,11 +266,11 @@ class Run:
         norm = float(np.sqrt(np.max(tally.norm2))) / self.factor
         return int(np.max(tally.iterations)), float(np.min(best)) / self.factor, norm, note
 
-    def _best_point(self, carry: Carry, tally: Any) -> tuple[Point, int]:
+    def _best_point(self, carry: Carry, tally: Any) -> tuple[Evaluation, int]:
         """The best point by value, or the last one, looked at; and how many looks it took."""
         problem, most = self.problem, np.inf
         point = carry.state.point
-        last, best, x, x_best = fetched((point.value, carry.best.value, point.x, carry.best.x))
+        last, best, x, x_best = to_host((point.value, carry.best.value, point.x, carry.best.x))
         # the last point of a run that broke off may lie beyond its end
         take_last = (tally.code == RUNNING) | (tally.code == CONVERGED)
         if problem.method.seeks_minimiser:
@@ -281,7 +279,7 @@ class Run:
         if problem.method.judges and np.all(take_last | np.all(x == x_best, -1)):
             seen = getattr(carry.state, "seen")  # noqa: B009 - of the states of such methods
             return replaced(point, value=seen), 0
-        x, start = np.where(take_last[..., None], x, x_best), fetched(problem.start)
+        x, start = np.where(take_last[..., None], x, x_best), to_host(problem.start)
         see = bind(look, problem.loop, self.objective)
         point, looks = looked_at(self.objective, see, x, x_best, start, most)
         return point, looks - 1
@@ -290,7 +288,7 @@ class Run:
         problem = self.problem
         tuning, one = problem.tuning, problem.rows is None
         point, more = self._best_point(carry, tally)
-        at, value, gradient = fetched((point.x, point.value, point.gradient))
+        at, value, gradient = to_host((point.x, point.value, point.gradient))
         norms = norms_of(gradient)
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first = Numbers(self.norm0, self.value0)
@@ -326,10 +324,10 @@ class Run:
         return self.walk.information(x) if one and ended and np.all(np.isfinite(x)) else None
 
 
-def _sight(see: Callable[[Any], Point]) -> Sight:
+def _sight(see: Callable[[Any], Evaluation]) -> Sight:
     def seen(x: Any) -> tuple[Any, Any, Any]:
         point = see(x)
-        return point.value, point.gradient, point.carried
+        return point.value, point.gradient, point.aux
 
     return seen
 

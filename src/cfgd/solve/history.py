@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from cfgd._core import checks
 from cfgd._core.pytrees import OfVector, Structure
-from cfgd._core.sharding import fetched
+from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
 
@@ -72,7 +72,7 @@ class History:
 
     def __init__(self, first: dict[str, Any]) -> None:
         self.labels = [np.zeros(1, int)]
-        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], fetched(first))]
+        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], to_host(first))]
 
     @classmethod
     def of(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
@@ -92,7 +92,7 @@ class History:
         if not len(labels):
             return
         self.labels.append(labels)
-        self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), fetched(rows)))
+        self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
 
     def joined(self, batched: bool) -> dict[str, np.ndarray]:
         """The entries over iterations; for a sweep, settings first."""

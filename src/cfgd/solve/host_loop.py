@@ -14,11 +14,11 @@ import jax
 import numpy as np
 
 from cfgd._core.either import Plain, Unbound, made, on_host, replaced
-from cfgd._core.sharding import fetched
+from cfgd._core.sharding import to_host
 from cfgd._core.types import Vector
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective, Sight
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.best_point import Best
 from cfgd.solve.compiled_loop import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
 from cfgd.solve.covariance import Information, information
@@ -42,14 +42,14 @@ class Watched(Plain, Objective):
     hidden: int | None = None  # known where the formulas of a network take NumPy's arrays
 
     def value(self, x: Any) -> Any:
-        return self.at(x).value
+        return self.evaluate(x).value
 
     @property
     def resolution(self) -> Any:
         return self.least
 
 
-class LatePoint(Point):
+class LatePoint(Evaluation):
     """A point whose gradient is computed where it is asked for: a step that fails needs none."""
 
     later: Any = None
@@ -101,7 +101,7 @@ class Outside:
         self.last: Any = None
         self.asks_twice = self.whole.has_model  # a step on a model asks for its value first
         model = of_model(self.whole, self.host, self._look, x0)
-        self.objective = made(Watched, least=least, at=self._look, **model)
+        self.objective = made(Watched, least=least, evaluate=self._look, **model)
         with self._quiet():
             info = self._step(goal.tolerance[()])
             if info is None:
@@ -148,7 +148,7 @@ class Outside:
             return None
         return information(self.whole, self._look(x), self.objective.normal)
 
-    def _look(self, x: Vector) -> Point:
+    def _look(self, x: Vector) -> Evaluation:
         last = self.last
         if self.asks_twice and last is not None and (x is last.x or (x == last.x).all()):
             return last
@@ -162,13 +162,13 @@ class Outside:
         self.looks += 1
         value, carried = np.asarray(seen[0])[()], seen[2]
         if not (carried is None or on_host(carried)):
-            carried = fetched(carried, x.size)
+            carried = to_host(carried, x.size)
         if callable(seen[1]):
             later = partial(self._later, seen[1])
-            self.last = made(LatePoint, x=x, value=value, carried=carried, later=later)
+            self.last = made(LatePoint, x=x, value=value, aux=carried, later=later)
         else:
             gradient = np.asarray(seen[1])
-            self.last = made(Point, x=x, value=value, gradient=gradient, carried=carried)
+            self.last = made(Evaluation, x=x, value=value, gradient=gradient, aux=carried)
         return self.last
 
     def _later(self, gradient: Callable[[], Any]) -> np.ndarray:
@@ -236,8 +236,8 @@ class Outside:
         """All that it needs to go on from here."""
         point = self.state.point
         if isinstance(point, LatePoint):
-            names = ("x", "value", "gradient", "carried")
-            point = made(Point, **{name: getattr(point, name) for name in names})
+            names = ("x", "value", "gradient", "aux")
+            point = made(Evaluation, **{name: getattr(point, name) for name in names})
         tally = carry.tally
         return {
             "state": replaced(self.state, point=point),

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd._core.sharding import fetched, has_spread
+from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Points, Vector
 from cfgd.methods.base import Method
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.sharded import host_of
 from cfgd.solve.compiled_loop import Carry, Goal, Loop, Rows, begin, blanks, chunk
 from cfgd.solve.covariance import Information, information
@@ -29,7 +29,7 @@ class Inside:
             return bind(begin, self.loop, self.objective, self.method)(start, goal)
         carry = bind(blanks, self.loop.batched, self.method)(start)
         carry, rows, _ = self(carry, self.loop.block, np.int32(0), goal)
-        return carry, jax.tree.map(lambda leaf: leaf[0], fetched(rows))
+        return carry, jax.tree.map(lambda leaf: leaf[0], to_host(rows))
 
     def __call__(
         self, carry: Carry, length: int, last: Any, goal: Goal
@@ -47,16 +47,16 @@ class Inside:
             return None
         host = host_of(self.objective)
         if host is not None:
-            return information(self.objective, host.at(x), host.normal)
-        if not has_spread(self.objective):
+            return information(self.objective, host.evaluate(x), host.normal)
+        if not any_sharded(self.objective):
             return None
         normal, point = bind(normal_equations, self.objective), bind(at, self.objective)(x)
-        return information(self.objective, point, lambda *of: fetched(normal(*of), x.size))
+        return information(self.objective, point, lambda *of: to_host(normal(*of), x.size))
 
 
-def normal_equations(objective: Objective, point: Point, old: Vector) -> Any:
+def normal_equations(objective: Objective, point: Evaluation, old: Vector) -> Any:
     return objective.normal(point, old)
 
 
-def at(objective: Objective, x: Vector) -> Point:
-    return objective.at(x)
+def at(objective: Objective, x: Vector) -> Evaluation:
+    return objective.evaluate(x)

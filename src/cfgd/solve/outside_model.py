@@ -10,27 +10,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.either import Unbound
-from cfgd._core.sharding import fetched, has_spread
+from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Etas, Heights, Vector
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.inside import normal_equations
 from cfgd.solve.program import bind
 
 
-def times_model(objective: Objective, point: Point, v: Vector) -> Vector:
+def times_model(objective: Objective, point: Evaluation, v: Vector) -> Vector:
     return objective.model_times(point, v)
 
 
-def damping_of_model(objective: Objective, point: Point, diagonal: Vector) -> Vector:
+def damping_of_model(objective: Objective, point: Evaluation, diagonal: Vector) -> Vector:
     return objective.damping(point, diagonal)
 
 
-def times_hessian_of_model(objective: Objective, point: Point, v: Vector) -> Vector:
+def times_hessian_of_model(objective: Objective, point: Evaluation, v: Vector) -> Vector:
     return objective.hessian_times(point, v)
 
 
-def heights(objective: Objective, point: Point, d: Vector, etas: Etas) -> Heights:
+def heights(objective: Objective, point: Evaluation, d: Vector, etas: Etas) -> Heights:
     return objective.line(point, d).values(etas)
 
 
@@ -40,12 +40,12 @@ class Along(NamedTuple):
     values: Callable[[Etas], Heights]
 
 
-def diagonal_of_model(objective: Objective, point: Point) -> Vector:
+def diagonal_of_model(objective: Objective, point: Evaluation) -> Vector:
     return objective.gauss_newton_diagonal(point)
 
 
 def of_model(
-    objective: Objective, host: Unbound | None, at: Callable[[Vector], Point], x0: np.ndarray
+    objective: Objective, host: Unbound | None, at: Callable[[Vector], Evaluation], x0: np.ndarray
 ) -> dict[str, Any]:
     """NumPy's where the formulas take its arrays, else compiled when used."""
     if not objective.has_model:
@@ -53,12 +53,12 @@ def of_model(
     kind = type(objective)
     shapes: list[Any] = []
 
-    def shape_at(point: Point) -> Any:
+    def shape_at(point: Evaluation) -> Any:
         if not shapes:  # every point is like the first, and to ask takes a trace
             shapes.append(kind.model_shape(objective, point))
         return shapes[0]
 
-    def times_hessian(point: Point, v: Vector) -> Vector:
+    def times_hessian(point: Evaluation, v: Vector) -> Vector:
         """By differences of gradients, for which nothing has to be compiled."""
         x = point.x
         typical = np.sqrt(max((x * x).mean(), (x0 * x0).mean()))
@@ -69,7 +69,7 @@ def of_model(
 
     def here(fn: Callable[..., Any]) -> Callable[..., Any]:
         program = bind(fn, objective)
-        return lambda *args: fetched(program(*args), x0.size)
+        return lambda *args: to_host(program(*args), x0.size)
 
     own: dict[str, Callable[..., Any]]
     if host is None:
@@ -80,7 +80,7 @@ def of_model(
             "damping": here(damping_of_model),
             "hessian_times": times_hessian,
         }
-        if has_spread(objective) and kind.in_numpy is not Objective.in_numpy:
+        if any_sharded(objective) and kind.in_numpy is not Objective.in_numpy:
             values = here(heights)
             own["line"] = lambda point, d: Along(partial(values, point, d))
             own["hessian_times"] = here(times_hessian_of_model)
@@ -103,11 +103,11 @@ def of_model(
     }
 
 
-def _remembered(normal: Callable[[Point, Vector], Any]) -> Callable[[Point, Vector], Any]:
+def _remembered(normal: Callable[[Evaluation, Vector], Any]) -> Callable[[Evaluation, Vector], Any]:
     """Asked for twice in a row at one point, as at the end, it is computed once."""
     last: list[Any] = [None, None]
 
-    def at(point: Point, old: Vector) -> Any:
+    def at(point: Evaluation, old: Vector) -> Any:
         if last[0] is not point:
             last[:] = point, normal(point, old)
         return last[1]

@@ -14,9 +14,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from cfgd._core import checks
 from cfgd._core.arrays import as_array
 from cfgd._core.either import Unbound, made
-from cfgd._core.precision import cast, cast_here, in_precision, is_array, precision_of
+from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.pytrees import Structure, as_tree, widened
-from cfgd._core.sharding import has_spread
+from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, Tuning
 from cfgd.methods.paper.settings import rows_of
 from cfgd.objectives.base import Objective
@@ -65,7 +65,7 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
     with in_precision(dtype):
         vectors = [_vector(structure, x, dtype) for x in starts]
         d = vectors[0].size
-        objective = objective.flat(structure)
+        objective = objective.raveled(structure)
         objective.check(options.owner, vectors[0])
         method, tuning = _method(method, objective, structure, d, dtype, rows)
         how = method.describe(objective) + (f", {tuning.words}" if tuning else "")
@@ -74,7 +74,7 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
         _say_cost(objective, method.direction_cost(objective, d))
         outside, host = rows is None and method.from_outside(objective), None
         if outside:
-            here = cast_here(objective, dtype)
+            here = cast_on_host(objective, dtype)
             host = host_of(here)
         objective = cast(objective, dtype) if host is None else here
         method = cast(method, dtype)
@@ -89,7 +89,7 @@ def alike(options: Options, problem: Problem) -> dict[str, Any]:
     """What must be given alike on every process, for all to go the same way."""
     names = ("max_iterations", "tolerance", "gradient_tolerance", "every")
     has = ("time_limit", "callback", "checkpoint")
-    whole = not has_spread(problem.objective)
+    whole = not any_sharded(problem.objective)
     leaves = [leaf for leaf in jax.tree.leaves(problem.objective) if is_array(leaf)]
     return {
         **{name: getattr(options, name) for name in names},
@@ -108,7 +108,7 @@ def shared_out(problem: Problem) -> Problem:
     The objective goes to every device.
     """
     owner, devices = "sweep", jax.devices()
-    if has_spread(problem.objective):
+    if any_sharded(problem.objective):
         wanted = "be False for an objective that is spread by rows"
         checks.fail(owner, "spread", wanted, "True")
     assert problem.rows is not None

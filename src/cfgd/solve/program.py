@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 
 from cfgd._core.precision import is_array
-from cfgd._core.sharding import is_spread
+from cfgd._core.sharding import is_sharded
 from cfgd.solve.native import native
 
 P = ParamSpec("P")
@@ -39,7 +39,7 @@ def bind(fn: Callable[..., R], *parts: Any, loops: bool = False) -> Callable[...
     leaves, treedef = jax.tree.flatten(parts)
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
-    loops = loops and not any(map(is_spread, arrays))
+    loops = loops and not any(map(is_sharded, arrays))
     key = fn, treedef, fixed, loops
     if key not in _programs:
 

@@ -1,4 +1,4 @@
-"""The cached copy of the gas data, and how it is fetched."""
+"""The cached copy of the gas data, and how it is to_host."""
 
 from __future__ import annotations
 

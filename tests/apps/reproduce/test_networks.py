@@ -156,7 +156,7 @@ def directions() -> dict[str, Any]:
     network = jax.tree.map(jnp.asarray, problem("h1", "2/1", 0, 10).network)
     x, c = (jnp.asarray(FAMILY["2/1"].draw(network, seed)) for seed in (0, 1))
     c = x + 0.01 * (c - x)
-    point = network.at(x)
+    point = network.evaluate(x)
     found = {"x": x, "c": c, "g": point.gradient}
     for name, kind in (("random", RandomSign), ("noise", Noise)):
         method: Any = kind(0.7, gamma=20.0, nodes=2, reading="printed")

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from cfgd import distributed
-from cfgd._core.process_group import Together
+from cfgd._core.process_group import ProcessGroup
 from cfgd._core.version import __version__
 from cfgd.apps.fit.columns import labels
 from cfgd.apps.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation
@@ -122,7 +122,7 @@ def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) ->
     me = distributed.start()
     memory = SHARE * free_memory() / me.count if asked.memory is None else asked.memory
     if me.count > 1:  # else they would not read the same blocks
-        memory = float(Together(jax.devices()).gathered([memory]).min())
+        memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
     meter.stage("reading")
     table = open_table(asked.data)
     survey = Survey(table, asked.target, list(asked.drop), asked.missing)

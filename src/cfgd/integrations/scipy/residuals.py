@@ -68,7 +68,7 @@ def least_squares(
         asked.nfev, asked.njev = round(ends.evaluations), int(ends.iterations) + 1
     with in_precision(FLOAT):
         at: Any = jax.numpy.asarray(x) if by_jax else x
-        seen = f.vector(at), f.jacobian(at), f.at(at).gradient
+        seen = f.vector(at), f.jacobian(at), f.evaluate(at).gradient
     residuals, jacobian, gradient = (np.asarray(part) for part in seen)
     return OptimizeResult(
         x=x,

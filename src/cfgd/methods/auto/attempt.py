@@ -14,7 +14,7 @@ from cfgd.methods.auto.damped import LEAST, Step, System
 from cfgd.methods.auto.outcome import Outcome, TikhonovState, goes, stays
 from cfgd.methods.auto.reach import reach, searches
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # by how much gamma falls where the model proves true, and grows at first where a step fails
 FALL, GROW = 5.0, 4.0
@@ -43,7 +43,7 @@ class Try(NamedTuple):
     good: Flag
 
 
-def tried(objective: Objective, state: TikhonovState, point: Point, model: System) -> Outcome:
+def tried(objective: Objective, state: TikhonovState, point: Evaluation, model: System) -> Outcome:
     zero, none = 0 * state.norm2, 0 * state.k
     no, gamma = none > 0, state.next_gamma
     if objective.model_is_exact:  # then Newton's step is the best guess of the first one, too
@@ -66,7 +66,7 @@ def tried(objective: Objective, state: TikhonovState, point: Point, model: Syste
 
 
 def _once(
-    objective: Objective, state: TikhonovState, point: Point, model: System, last: Try
+    objective: Objective, state: TikhonovState, point: Evaluation, model: System, last: Try
 ) -> Try:
     """One more try."""
     gamma, D, f = last.gamma, model.D, point.value
@@ -102,7 +102,7 @@ def _once(
     same = branch(unseen, lambda: value <= f + eps_of(f) ** 0.8 * abs(f), lambda: unseen)
 
     def falls() -> Flag:
-        g = objective.at(point.x - move).gradient
+        g = objective.evaluate(point.x - move).gradient
         return inner(g, g / D) <= inner(point.gradient, point.gradient / D) / 4
 
     good = good | branch(same, falls, lambda: same)
@@ -121,7 +121,7 @@ def _once(
 
 
 def _bent(
-    objective: Objective, point: Point, model: System, step: Step, squares: Scalar
+    objective: Objective, point: Evaluation, model: System, step: Step, squares: Scalar
 ) -> tuple[Vector, Scalar]:
     """The step as a curve: with the acceleration of the residuals along it (Transtrum, Sethna).
 
@@ -131,7 +131,7 @@ def _bent(
     here: Any = objective.residuals(point)
     if here is None or step.bent is None or model.image is None:
         return step.p, 0 * squares
-    ahead: Any = objective.residuals(objective.at(point.x - AHEAD * step.p))
+    ahead: Any = objective.residuals(objective.evaluate(point.x - AHEAD * step.p))
     k = 2 / AHEAD * ((ahead - here) / AHEAD + model.image(step.p))
     a = -step.bent(k) / 2
     little = 4 * inner(model.D * a, a) <= BEND**2 * squares

@@ -10,7 +10,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Flag, Number, Scalar, Vector
 from cfgd.methods.base import Info, Method, State, ending
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 NEAREST = "; the system is singular and x the solution nearest to x0 in the norm of diag(A)"
 
@@ -49,7 +49,7 @@ class Conjugate(Method):
         return 1.0 + objective.slopes_cost(1, d)
 
     def start(self, objective: Objective, x0: Vector) -> ConjugateState:
-        point, none = objective.at(x0), jnp.full((), jnp.nan, x0.dtype)
+        point, none = objective.evaluate(x0), jnp.full((), jnp.nan, x0.dtype)
         D = objective.diagonal_at(point)
         typical = jnp.mean(jnp.abs(D))
         return ConjugateState(
@@ -75,7 +75,7 @@ class Conjugate(Method):
     def patience(self) -> int:
         return 1000
 
-    def confirms(self, objective: Objective, point: Point, tolerance: Number) -> Flag:
+    def confirms(self, objective: Objective, point: Evaluation, tolerance: Number) -> Flag:
         return objective.solved(point, tolerance)
 
     def step(

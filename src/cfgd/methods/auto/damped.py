@@ -18,7 +18,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Count, Number, Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import is_wide, kept
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # of the gradient, what conjugate iterations leave at most, and how many there are at most
 FORCING, MOST_PRODUCTS = 0.1, 200
@@ -45,7 +45,7 @@ class System(NamedTuple):
     image: Callable[[Vector], Any] | None  # Jp
 
 
-def system(objective: Objective, point: Point, old: Vector, part: Scalar) -> System:
+def system(objective: Objective, point: Evaluation, old: Vector, part: Scalar) -> System:
     """The system at a point; D is kept from shrinking below the `old` one.
 
     The smaller of the two matrices, J'J and JJ', is factored, in coordinates in which D is one.
@@ -109,7 +109,7 @@ class Going(NamedTuple):
 
 
 def _by_products(
-    objective: Objective, point: Point, D: Vector, part: Scalar, gamma: Scalar
+    objective: Objective, point: Evaluation, D: Vector, part: Scalar, gamma: Scalar
 ) -> Step:
     g, xp = point.gradient, space(point.gradient)
     enough = xp.minimum(FORCING, xp.sqrt(part)) ** 2 * inner(g, g / D)

@@ -12,7 +12,7 @@ from cfgd._core.types import Count, Flag, Offset, Vector
 from cfgd.methods.auto.subspace import Memory, is_small, terminals
 from cfgd.methods.auto.trial import Around, Start, Trial, no_offset
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 
 def probes(d: int) -> int:
@@ -112,10 +112,10 @@ def _krylov(memory: Memory, around: Around, number: Count) -> Vector:
     return unit(branch(inner(P * rest, rest) > 1e-12, lambda: rest, chance))
 
 
-def looked_around(objective: Objective, point: Point, start: Start, P: Vector) -> Around:
+def looked_around(objective: Objective, point: Evaluation, start: Start, P: Vector) -> Around:
     """The curvature around a point by products with the Hessian: exact, where that can be had."""
     xp, d, most = space(P), P.size, directions(P.size)
-    kept = made(Point, x=point.x, value=point.value, gradient=point.gradient, carried=None)
+    kept = made(Evaluation, x=point.x, value=point.value, gradient=point.gradient, aux=None)
 
     def once(at: tuple[Memory, Count]) -> tuple[Memory, Count]:
         memory, j = at

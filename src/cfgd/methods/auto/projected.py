@@ -23,7 +23,7 @@ from cfgd.methods.auto.tikhonov import Tikhonov
 from cfgd.methods.base import Info, ending
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import is_wide
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.sharded import host_of
 from cfgd.objectives.network.projection import Features, Projection
 from cfgd.status import Status
@@ -43,7 +43,7 @@ PATIENCE, SLOW = 5, 3e-3
 class ProjectedState(TikhonovState):
     """`point` is that of all weights, and `inner` that of the hidden ones with the best others."""
 
-    inner: Point
+    inner: Evaluation
     output_gamma: Scalar
     least_gamma: Scalar  # of the output weights: below it rounding decides
     idle: Count  # slow steps in a row
@@ -125,11 +125,11 @@ def _walked(objective: Any, state: ProjectedState) -> tuple[ProjectedState, Info
     walkable = projection.as_objective()
     model = system(walkable, here, state.D, state.norm2)
     outcome = tried(walkable, hidden, here, model)
-    after = projection.at(here.x - outcome.move) if outcome.moved else here
+    after = projection.evaluate(here.x - outcome.move) if outcome.moved else here
     slow = here.value - after.value <= SLOW * after.value
     idle = (state.idle + 1) * (slow & outcome.moved)
 
-    known, next_gamma = after.carried, outcome.next_gamma
+    known, next_gamma = after.aux, outcome.next_gamma
     wanted = max(_gamma_for(known.value, known.output), gamma / MOST_FALL)
     if not outcome.moved:
         wanted, next_gamma = gamma / FURTHER, 0 * gamma + FIRST
@@ -137,12 +137,12 @@ def _walked(objective: Any, state: ProjectedState) -> tuple[ProjectedState, Info
         gamma = max(least, wanted)
         after = _settled(objective, gamma, after.x, known.features)
 
-    lower = after.carried.value < state.point.value
+    lower = after.aux.value < state.point.value
     point, norm2 = state.point, state.norm2
     if lower:
-        x = np.concatenate([after.x, after.carried.output])
-        at = objective.seen_at(x, after.carried.features)
-        point = made(Point, x=x, value=at.value, gradient=at.gradient, carried=None)
+        x = np.concatenate([after.x, after.aux.output])
+        at = objective.seen_at(x, after.aux.features)
+        point = made(Evaluation, x=x, value=at.value, gradient=at.gradient, aux=None)
         norm2 = inner(point.gradient, point.gradient)
     new = replaced(
         state,
@@ -164,5 +164,5 @@ def _walked(objective: Any, state: ProjectedState) -> tuple[ProjectedState, Info
     return new, info, (idle < PATIENCE) & (lower | (gamma > least))
 
 
-def _settled(objective: Any, gamma: Scalar, w: Vector, features: Features) -> Point:
+def _settled(objective: Any, gamma: Scalar, w: Vector, features: Features) -> Evaluation:
     return Projection(objective, gamma, gamma + np.inf).settled(w, features)

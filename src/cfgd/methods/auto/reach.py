@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cfgd._core.either import chosen, on_host, repeat
 from cfgd._core.types import Flag, Scalar, Vector
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # A gain this near to what the model promises needs no search.
 NEAR = 0.1
@@ -31,7 +31,7 @@ def searches(gain: Scalar) -> Flag:
     return ~(abs(gain - 1) <= NEAR)
 
 
-def reach(objective: Objective, point: Point, p: Vector, value: Scalar, gain: Scalar) -> Reach:
+def reach(objective: Objective, point: Evaluation, p: Vector, value: Scalar, gain: Scalar) -> Reach:
     """From `value` at x - p, of which `gain` is the decrease beside the one promised."""
     line = objective.line(point, p)
     one, f = 0 * gain + 1, point.value

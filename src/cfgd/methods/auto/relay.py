@@ -17,7 +17,7 @@ from cfgd.methods.auto.subspace import TERMINALS
 from cfgd.methods.auto.tikhonov import Tikhonov
 from cfgd.methods.base import Info
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 # Tikhonov steps that a run takes where the data are good to it
@@ -51,7 +51,7 @@ class Relay(Tikhonov):
         return state, info
 
 
-def budget(objective: Objective, point: Point) -> float:
+def budget(objective: Objective, point: Evaluation) -> float:
     """Iterations of the span that cost as much as the Tikhonov steps of a run."""
     shape, cost = objective.model_shape(point), BY_PRODUCTS
     if shape is not None and objective.affords(shape):

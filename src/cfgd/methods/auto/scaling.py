@@ -9,7 +9,7 @@ from cfgd._core.linalg import inner, positive
 from cfgd._core.types import Count, Scalar, Vector
 from cfgd.methods.auto.subspace import Memory, Pair, is_small
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # of the curvature that the first step meets, the part that all coordinates start with
 FIRST = 0.1
@@ -48,7 +48,7 @@ def furthest(x: Vector, x0: Vector, p: Vector) -> Scalar:
     return branch(inner(p, p) > FURTHEST**2 * typical2, part, lambda: one)
 
 
-def new_scaling(objective: Objective, P: Vector, at: Point, pair: Pair, k: Count) -> Vector:
+def new_scaling(objective: Objective, P: Vector, at: Evaluation, pair: Pair, k: Count) -> Vector:
     """P: the objective's own diagonal made positive, else one that the gradients seen keep true."""
     if objective.scaled_by is not None:
         return positive(objective.scaling_at(at))

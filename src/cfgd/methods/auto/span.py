@@ -29,7 +29,7 @@ from cfgd.methods.auto.subspace import TERMINALS, Memory, Pair, is_small
 from cfgd.methods.auto.trial import Around, Start, Trial, judged, no_offset, shorter
 from cfgd.methods.base import Info, Method, State, ending
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # iterations without progress after which the curvature is looked at, and after which the run ends
 IDLE, TOO_IDLE = 16, 40
@@ -98,7 +98,7 @@ class Span(Method):
         return made(
             SpanState,
             k=none - 1,
-            point=Point(x0, of(np.inf), of(0, d)),
+            point=Evaluation(x0, of(np.inf), of(0, d)),
             seen=of(np.inf),
             norm2=of(0),
             eta=of(np.nan),
@@ -139,7 +139,7 @@ def _told(
     """The state after a look at where the trial leads."""
     trial, old = state.trial, state.point
     x = old.x - trial.t * trial.p
-    at = objective.at(x + trial.aside if is_small(x.size) else x)
+    at = objective.evaluate(x + trial.aside if is_small(x.size) else x)
     norm2 = inner(at.gradient, at.gradient)
     finite = (abs(at.value) < np.inf) & (norm2 < np.inf)
     first, stepping = state.k < 0, trial.probe < 0
@@ -164,7 +164,7 @@ def _told(
 class Look(NamedTuple):
     """What was seen, and what for."""
 
-    at: Point
+    at: Evaluation
     value: Scalar  # as it counts, where rounding hides a decrease
     norm2: Scalar
     finite: Flag
@@ -177,7 +177,7 @@ def _accepted(
 ) -> tuple[SpanState, Info]:
     """A step was made, or the start was seen."""
     trial, old, at, norm2 = state.trial, state.point, look.at, look.norm2
-    point = made(Point, x=at.x, value=look.value, gradient=at.gradient, carried=None)
+    point = made(Evaluation, x=at.x, value=look.value, gradient=at.gradient, aux=None)
     start = branch(first, lambda: Start.at(point, norm2), lambda: state.start.learns(point, norm2))
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory = branch(first, lambda: state.memory, lambda: state.memory.then(pair))

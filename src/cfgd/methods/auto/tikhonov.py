@@ -21,7 +21,7 @@ from cfgd.methods.auto.trial import Start
 from cfgd.methods.auto.verdict import Promise, looked, promised
 from cfgd.methods.base import Info, Method, ending
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 
 class Tikhonov(Method):
@@ -58,7 +58,7 @@ class Tikhonov(Method):
         return made(
             TikhonovState,
             k=of(-1, dtype=np.int32),
-            point=Point(x0, of(np.inf), of(0, x0.size)),
+            point=Evaluation(x0, of(np.inf), of(0, x0.size)),
             eta=of(np.nan),
             gamma=of(np.nan),
             seen=of(np.inf),
@@ -99,11 +99,11 @@ def _arrived(
 ) -> tuple[TikhonovState, Info]:
     """A look at where an iteration leads, or at the start."""
     first = state.k < 0
-    at = objective.at(state.point.x - outcome.move)
+    at = objective.evaluate(state.point.x - outcome.move)
     norm2 = inner(at.gradient, at.gradient)
     # by rounding it may be higher
     value = chosen(first, at.value, smaller(state.point.value, at.value))
-    point = made(Point, x=at.x, value=value, gradient=at.gradient, carried=None)
+    point = made(Evaluation, x=at.x, value=value, gradient=at.gradient, aux=None)
     start = branch(first, lambda: Start.at(point, norm2), lambda: state.start)
     after = made(
         TikhonovState,
@@ -136,7 +136,7 @@ def _walked(
     objective: Objective, state: TikhonovState, floor: Number, tolerance: Number
 ) -> tuple[Vector, Outcome]:
     """One iteration, or the verdict."""
-    point = objective.at(state.point.x)  # with all that it carries
+    point = objective.evaluate(state.point.x)  # with all that it carries
     start, norm2 = state.start, state.norm2
     part = space(norm2).sqrt(norm2) / chosen(start.norm > 0, start.norm, 0 * norm2 + 1)
     model = system(objective, point, state.D, part)

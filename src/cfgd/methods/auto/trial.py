@@ -10,7 +10,7 @@ from cfgd._core.either import branch, chosen, smaller, space
 from cfgd._core.linalg import eps_of, inner, size as size_of
 from cfgd._core.types import Count, Flag, Number, Offset, Scalar, Vector
 from cfgd.methods.auto.subspace import Memory, is_small
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # x counts as no smaller than this part of the way from the start: the solution may be zero
 AWAY = 1e-3
@@ -44,12 +44,12 @@ class Start(NamedTuple):
     known: Scalar  # all that values there may be compared with
 
     @classmethod
-    def at(cls, point: Point, norm2: Scalar) -> Start:
+    def at(cls, point: Evaluation, norm2: Scalar) -> Start:
         sqrt = space(norm2).sqrt
         known = abs(point.value) + sqrt(norm2) * (1 + sqrt(inner(point.x, point.x)))
         return cls(point.x, point.value, sqrt(norm2), known)
 
-    def learns(self, point: Point, norm2: Scalar) -> Start:
+    def learns(self, point: Evaluation, norm2: Scalar) -> Start:
         """Where value and gradient were zero at the start, values are compared with later ones."""
         return branch(
             self.known > 0,
@@ -67,7 +67,7 @@ class Around(NamedTuple):
     """A point and what is known around it."""
 
     memory: Memory
-    point: Point
+    point: Evaluation
     start: Start
     P: Vector
 
@@ -77,7 +77,9 @@ class Around(NamedTuple):
         return size_of(x, self.P) + AWAY * size_of(x - x0, self.P)
 
 
-def judged(trial: Trial, point: Point, at: Point, resolution: Number) -> tuple[Flag, Scalar]:
+def judged(
+    trial: Trial, point: Evaluation, at: Evaluation, resolution: Number
+) -> tuple[Flag, Scalar]:
     """Whether f(x - t p) <= f(x) - t <g, p> / 10^4, and the value as it counts.
 
     Where rounding may hide the decrease that a trial promises, any non-increase will do, and slopes
@@ -98,7 +100,7 @@ def judged(trial: Trial, point: Point, at: Point, resolution: Number) -> tuple[F
     return branch(enough | trial.leaves, lambda: (enough, at.value), by_slopes)
 
 
-def shorter(trial: Trial, point: Point, value: Scalar) -> Trial:
+def shorter(trial: Trial, point: Evaluation, value: Scalar) -> Trial:
     t, slope = trial.t, trial.slope
     parabola = slope * t * t / (2 * (value - point.value + slope * t))
     inside = space(t).clip(parabola, t / 10, t / 2)

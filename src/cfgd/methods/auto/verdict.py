@@ -14,7 +14,7 @@ from cfgd.methods.auto.probe import directions, looked_around
 from cfgd.methods.auto.trial import Around
 from cfgd.methods.base import ending
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # The power of the tolerance to which a promise must fall before the Hessian is asked: a step more
 # costs less than its products, and gives as many digits again.
@@ -45,14 +45,14 @@ def promised(
 
 
 def _last_of_newton(
-    objective: Objective, state: TikhonovState, point: Point, model: System, promise: Promise
+    objective: Objective, state: TikhonovState, point: Evaluation, model: System, promise: Promise
 ) -> Outcome:
     """The matrix has judged; the step that it promised is there, and doubles the digits."""
     p, quiet = promise.p, promise.quiet
     ends, gamma = ending(converged=quiet, stalled=~quiet), 0 * state.norm2
 
     def is_better() -> Flag:
-        at, f = objective.at(point.x - p), point.value
+        at, f = objective.evaluate(point.x - p), point.value
         same = at.value <= f + 8 * eps_of(f) * abs(f)  # what is left to gain is rounding
         return same & (inner(at.gradient, at.gradient) < state.norm2 / 4)
 
@@ -72,7 +72,7 @@ class Walk(NamedTuple):
 def looked(
     objective: Objective,
     state: TikhonovState,
-    point: Point,
+    point: Evaluation,
     model: System,
     promise: Promise,
     tolerance: Number,

@@ -38,7 +38,7 @@ def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
     """Gamma and eta for `objective`, which must be quadratic."""
     with in_precision(dtype):
         objective = cast(objective, dtype)
-        D = np.asarray(objective.diagonal_at(objective.at(jnp.zeros(d, dtype))), np.float64)
+        D = np.asarray(objective.diagonal_at(objective.evaluate(jnp.zeros(d, dtype))), np.float64)
         D = np.where(D > 0, D, 1.0)
         ends = extremes(objective, D, dtype)
     if ends.high <= 0:
@@ -67,7 +67,7 @@ def extremes(objective: Objective, D: np.ndarray, dtype: DType) -> Extremes:
 
     @eqx.filter_jit
     def product(objective: Objective, v: Vector) -> Vector:
-        return objective.hessian_times(objective.at(jnp.zeros_like(v)), v)
+        return objective.hessian_times(objective.evaluate(jnp.zeros_like(v)), v)
 
     def scaled(v: np.ndarray) -> np.ndarray:
         return np.asarray(product(objective, jnp.asarray(v / root, dtype)), np.float64) / root

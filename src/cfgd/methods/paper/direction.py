@@ -16,7 +16,7 @@ from cfgd._core.pytrees import Structure, as_tree
 from cfgd._core.types import Given, Numbers, Vector
 from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import as_objective
 
 # how the formula is read: signed, or with the absolute values of the paper's equation (2.6)
@@ -48,7 +48,7 @@ def check_reading(owner: str, reading: object) -> str:
 
 
 def direction(
-    objective: Objective, point: Point, c: Vector, memory: Memory, reading: str = "exact"
+    objective: Objective, point: Evaluation, c: Vector, memory: Memory, reading: str = "exact"
 ) -> Vector:
     r"""The scaled Caputo fractional gradient at `point` with terminal c (Theorem 2.4).
 
@@ -62,7 +62,7 @@ def direction(
     from_terminal = point.x - c
     if reading == "printed":
         from_terminal = jnp.abs(from_terminal)
-    slopes, curvatures = objective.slopes(point, c + u * from_terminal)
+    slopes, curvatures = objective.coordinate_derivatives(point, c + u * from_terminal)
     if len(u) == 1:  # the one weight is one
         return slopes[0] + beta * from_terminal * curvatures[0]
     return jnp.sum(w * slopes, 0) + beta * from_terminal * jnp.sum(w * curvatures, 0)
@@ -128,7 +128,7 @@ def fractional_gradient(
             checks.fail(owner, field, wanted, f"shape {tuple(value.shape)}")
     with checks.traceable(owner, "objective"):
         return numpy_in_numpy_out(_on_trees)(
-            objective.flat(structure), structure, x, terminal, alpha, beta, nodes, reading
+            objective.raveled(structure), structure, x, terminal, alpha, beta, nodes, reading
         )
 
 
@@ -149,5 +149,5 @@ def _on_trees(
     c = jnp.broadcast_to(jnp.asarray(c, vector.dtype), vector.shape)
     alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
     s = 1 if objective.linear_slopes else nodes
-    d = direction(objective, objective.at(vector), c, memory_of(alpha, beta, s), reading)
+    d = direction(objective, objective.evaluate(vector), c, memory_of(alpha, beta, s), reading)
     return structure.unravel(d)

@@ -19,7 +19,7 @@ from cfgd.methods.paper.order import Order
 from cfgd.methods.paper.step import Chosen, StepRule
 from cfgd.methods.paper.terminal import Terminal
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Costs, Line, Point
+from cfgd.objectives.evaluation import Costs, Evaluation, Line
 from cfgd.status import Status
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
@@ -87,7 +87,7 @@ class TikhonovLine(Line):
     def values(self, etas: Etas) -> Heights:
         return self.f_line.values(etas)
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         return self.f_line.to(eta)
 
 
@@ -188,7 +188,7 @@ class Fractional(Method):
             )
         return FractionalState(
             k=jnp.zeros((), jnp.int32),
-            point=objective.at(x0),
+            point=objective.evaluate(x0),
             eta=none,
             gamma=gamma,
             past=self.terminal.init(x0),
@@ -230,7 +230,7 @@ class Fractional(Method):
             return state.point.gradient
         return direction(objective, state.point, c, memory, self.reading)
 
-    def line(self, objective: Objective, point: Point, proposal: Proposal) -> Line:
+    def line(self, objective: Objective, point: Evaluation, proposal: Proposal) -> Line:
         """The line along which the step is chosen."""
         line = objective.line(point, proposal.d, proposal.slope)
         if not self.terminal.stays:

@@ -11,7 +11,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Flag, Scalar, Vector
 from cfgd.methods.paper.step import Chosen, StepRule, candidates, least, no_descent
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Line, Point
+from cfgd.objectives.evaluation import Evaluation, Line
 from cfgd.objectives.network.line import NetworkLine
 
 
@@ -36,7 +36,7 @@ class NetworkStep(StepRule):
             checks.fail("NetworkStep", "objective", wanted, objective.kind())
 
     def stalls(
-        self, objective: Objective, point: Point, d: Vector, slope: Scalar, square: Scalar
+        self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
         hidden = objective.hidden
         return no_descent(inner(point.gradient[:hidden], d[:hidden]), square)

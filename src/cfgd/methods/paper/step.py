@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 from cfgd.methods.paper.settings import Rule, is_open, number
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Line, Point
+from cfgd.objectives.evaluation import Evaluation, Line
 
 # how often a search may shorten its step: 2^-60 of it is nothing
 MOST_TRIES = 60
@@ -69,7 +69,7 @@ class StepRule(Rule):
         """Refuse an objective that the rule is not for."""
 
     def stalls(
-        self, objective: Objective, point: Point, d: Vector, slope: Scalar, square: Scalar
+        self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
         """Whether <g, d> is zero to rounding, |g|^2 being `square`, so that c must become x."""
         return no_descent(slope, square)
@@ -103,7 +103,7 @@ class FixedStep(StepRule):
         return is_open(self.eta)
 
     def stalls(
-        self, objective: Objective, point: Point, d: Vector, slope: Scalar, square: Scalar
+        self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
         return jnp.zeros((), bool)
 
@@ -133,7 +133,7 @@ class ExactStep(StepRule):
         return True
 
     def stalls(
-        self, objective: Objective, point: Point, d: Vector, slope: Scalar, square: Scalar
+        self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
         return no_descent(jnp.abs(slope), square)
 

@@ -9,7 +9,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.types import Vector
 from cfgd.objectives.curvature import Normal, normal_of
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External, asked
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
@@ -116,25 +116,25 @@ class Blocks(External):
         """Of convex losses, always; but a matrix tells more of the end than a search costs."""
         return not self.stream.has_matrix
 
-    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
         return (self.rows, self.dimension) if self.stream.has_matrix else None
 
     def affords(self, shape: tuple[int, ...]) -> bool:
         return True
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         if not self.stream.loss.has_classes:
             return External.normal(self, point, old)  # of any object, as a run on the host has it
         H: Any = self.hessian_on_host(np.asarray(point.x))
         return normal_of(held_in_place(H, self.stream.l2, self.shape[1]), old)
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         def times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
             return self.factor * self.stream.hessian_times(x, v)
 
         return asked(times, v.shape, point.x, v)
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         return asked(lambda x: self.factor * self.stream.diagonal(x), point.x.shape, point.x)
 
     def dispersion(self, value: float, freedom: int) -> float | None:

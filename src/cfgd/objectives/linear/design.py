@@ -44,7 +44,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     """A checked design matrix; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         X = checks.matrix(owner, "X", X)
-        if sharding.is_spread(X) and not sharding.is_by_rows(X):
+        if sharding.is_sharded(X) and not sharding.is_by_rows(X):
             checks.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
         return made(Dense, X=X, shards=sharding.shards(X))
     if len(X.shape) != 2 or 0 in X.shape:

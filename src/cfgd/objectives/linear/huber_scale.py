@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from cfgd._core import checks
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.sharding import in_its_precision
+from cfgd._core.sharding import keep_float64
 from cfgd._core.types import Data
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.design import design
@@ -29,7 +29,7 @@ class HuberScale(Objective):
     l2: Data
     sample_weight: Data
 
-    @in_its_precision
+    @keep_float64
     def __init__(
         self,
         X: Any,

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from cfgd._core.either import mapped
 from cfgd._core.linalg import inner
 from cfgd._core.types import Computed, Etas, Heights, Numbers, Scalar, Vector
-from cfgd.objectives.evaluation import Costs, Line, Point
+from cfgd.objectives.evaluation import Costs, Evaluation, Line
 
 Predictions: TypeAlias = Float[Computed, " m *classes"]
 
@@ -26,7 +26,7 @@ class PredictionLine(Line):
 
     def curvature(self) -> Scalar:
         f = self.objective
-        change = f.weighted(f.loss.along(self.point.carried, f.y, self.product))
+        change = f.weighted(f.loss.along(self.point.aux, f.y, self.product))
         along = inner(change.reshape(-1), self.product.reshape(-1))
         return along + f.penalty(self.d)
 
@@ -39,8 +39,8 @@ class PredictionLine(Line):
 
         return mapped(value, etas)
 
-    def to(self, eta: Numbers) -> Point:
+    def to(self, eta: Numbers) -> Evaluation:
         return super().to(eta) if jnp.ndim(eta) != 0 else self.objective.point(*self._moved(eta))
 
     def _moved(self, eta: Scalar) -> tuple[Vector, Predictions]:
-        return self.point.x - eta * self.d, self.point.carried - eta * self.product
+        return self.point.x - eta * self.d, self.point.aux - eta * self.product

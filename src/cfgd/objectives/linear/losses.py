@@ -16,7 +16,7 @@ from cfgd._core import checks
 from cfgd._core.either import Plain, space
 from cfgd._core.linalg import logistic
 from cfgd._core.precision import in_precision
-from cfgd._core.sharding import any_of, is_spread
+from cfgd._core.sharding import any_of, is_sharded
 from cfgd._core.types import Data, DType, Samples
 from cfgd.objectives.linear.samples import is_negative
 
@@ -102,7 +102,7 @@ class Logistic(Loss):
         if any_of(_not_0_1, y) and any_of(_not_signs, y):
             checks.none(owner, "y", wanted, _no_label, y)
             checks.fail(owner, "y", wanted, "labels -1, 0 and 1")
-        xp, y = (jnp, y) if is_spread(y) else (np, np.asarray(y))
+        xp, y = (jnp, y) if is_sharded(y) else (np, np.asarray(y))
         return xp.where(y > 0, 1, -1).astype(y.dtype)
 
 

@@ -14,11 +14,11 @@ from cfgd._core import checks
 from cfgd._core.either import Unbound, made, space
 from cfgd._core.linalg import inner
 from cfgd._core.precision import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import any_of, beside, in_its_precision
+from cfgd._core.sharding import any_of, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Normal, normal_of
-from cfgd.objectives.evaluation import Line, Point, linear_slopes, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, linear_slopes, slope_along
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.line import PredictionLine
@@ -71,7 +71,7 @@ class LinearModel(Objective):
     offset: Data | None
     labels: tuple[float, ...] = eqx.field(static=True)
 
-    @in_its_precision
+    @keep_float64
     def __init__(
         self,
         X: Any,
@@ -97,7 +97,7 @@ class LinearModel(Objective):
         self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
         if offset is not None:
-            self.offset = beside(X, checks.array(owner, "offset", offset))
+            self.offset = shard_rows_like(X, checks.array(owner, "offset", offset))
             checks.shape(owner, "offset", self.offset, (m, *self.shape[1:]))
         self.loss.check(owner, precision_of(self.X, y))
 
@@ -185,42 +185,42 @@ class LinearModel(Objective):
         """f at x, its predictions p being known."""
         return inner(self.sample_weight, self.loss.value(p, self.y)) + self.penalty(x) / 2
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         if not is_long(self, self.X, x):
             return self.point(x, self.predictions(x))
         value, gradient, p = one_pass(self, self.X, x)
         value, gradient = value + self.penalty(x) / 2, gradient + self.l2 * x
-        return made(Point, x=x, value=value, gradient=gradient, carried=p)
+        return made(Evaluation, x=x, value=value, gradient=gradient, aux=p)
 
-    def point(self, x: Vector, p: Data) -> Point:
+    def point(self, x: Vector, p: Data) -> Evaluation:
         """The point at x, its predictions p being known."""
         slope, _ = self.loss.derivatives(p, self.y)
         gradient = self.X.back(self.weighted(slope)).reshape(-1) + self.l2 * x
-        return made(Point, x=x, value=self.value_of(x, p), gradient=gradient, carried=p)
+        return made(Evaluation, x=x, value=self.value_of(x, p), gradient=gradient, aux=p)
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope, product = slope_along(point, d, slope), self.X.times(self.coefficients(d))
         return made(PredictionLine, objective=self, point=point, d=d, slope=slope, product=product)
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         if self.is_quadratic:
             return linear_slopes(point, self.X.squares(self.sample_weight) + self.l2, t)
         shift = t - point.x
         if self.loss.has_classes:
-            of = self.X, self.loss, point.carried, self.y, self.sample_weight
+            of = self.X, self.loss, point.aux, self.y, self.sample_weight
             slope, curvature = slopes_by_class(*of, shift)
         else:
             slope, curvature = self.X.column_sums(
-                self.loss.derivatives, point.carried, self.y, self.sample_weight, shift
+                self.loss.derivatives, point.aux, self.y, self.sample_weight, shift
             )
         return slope + self.l2 * t, curvature + self.l2
 
-    def diagonal_at(self, point: Point) -> Vector:
+    def diagonal_at(self, point: Evaluation) -> Vector:
         """The curvatures f_j''(x_j): for a linear model Gauss-Newton's and the exact ones."""
-        _, curvature = self.loss.derivatives(point.carried, self.y)
+        _, curvature = self.loss.derivatives(point.aux, self.y)
         return self.X.squares(self.weighted(curvature)).reshape(-1) + self.l2
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         return self.diagonal_at(point)
 
     def in_numpy(self) -> Unbound | None:
@@ -233,7 +233,7 @@ class LinearModel(Objective):
     def has_model(self) -> bool:
         return True
 
-    def model_shape(self, point: Point) -> tuple[int, ...] | None:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
         return (self.X.shape[0], self.dimension) if self.X.is_dense else None
 
     def affords(self, shape: tuple[int, ...]) -> bool:
@@ -244,16 +244,16 @@ class LinearModel(Objective):
     def model_is_costly(self) -> bool:
         return not self.X.is_dense or self.dimension > MANY
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         """X' diag(s l'') X + l2, where the loss is convex; on the host by blocks of rows."""
         if not self.loss.has_classes:
             return normal_of(self.X.gram(self._weight_at(point), self.l2), old)
-        H = matrix_of_classes(self.X, self.loss, point.carried, self.sample_weight)
+        H = matrix_of_classes(self.X, self.loss, point.aux, self.sample_weight)
         H = held_in_place(H, self.l2, self.shape[1])
         return normal_of(H + space(H).diag(space(H).broadcast_to(self.l2, (len(H),))), old)
 
-    def _weight_at(self, point: Point) -> Samples:
-        _, curvature = self.loss.derivatives(point.carried, self.y)
+    def _weight_at(self, point: Evaluation) -> Samples:
+        _, curvature = self.loss.derivatives(point.aux, self.y)
         return self.sample_weight * space(curvature).maximum(curvature, 0)
 
     @property
@@ -269,17 +269,17 @@ class LinearModel(Objective):
             return None  # what is shrunk is not spread around the truth
         return self.loss.dispersion(value, freedom - idle(self.sample_weight))
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
         along = self.X.times(self.coefficients(v))
         if self.loss.has_classes:
-            change = self.weighted(self.loss.along(point.carried, self.y, along))
+            change = self.weighted(self.loss.along(point.aux, self.y, along))
         else:
             change = self._weight_at(point) * along
         return self.X.back(change).reshape(-1) + self.l2 * v
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         along = self.X.times(self.coefficients(v))
-        change = self.weighted(self.loss.along(point.carried, self.y, along))
+        change = self.weighted(self.loss.along(point.aux, self.y, along))
         return self.X.back(change).reshape(-1) + self.l2 * v
 
     @property

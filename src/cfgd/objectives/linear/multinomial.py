@@ -12,7 +12,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import space
 from cfgd._core.linalg import logistic
-from cfgd._core.sharding import is_spread, largest
+from cfgd._core.sharding import is_sharded, largest
 from cfgd._core.types import Data, Matrix, Samples, Vectors
 from cfgd.objectives.linear.losses import Loss
 
@@ -41,7 +41,7 @@ class Multinomial(Loss):
         return cls(classes)
 
     def targets(self, owner: str, y: Samples) -> Any:
-        return (y if is_spread(y) else np.asarray(y)).astype(np.int32)
+        return (y if is_sharded(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
         return _log_sum(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]

@@ -25,7 +25,7 @@ def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
         checks.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
         y = y.reshape(m)
     checks.shape(owner, "y", y, (m,))
-    return sharding.beside(X, y.astype(dtype) if counted else y)
+    return sharding.shard_rows_like(X, y.astype(dtype) if counted else y)
 
 
 def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None) -> Samples:
@@ -34,7 +34,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
     Where X is spread over devices, the weights are spread as its rows are.
     """
     if sample_weight is None:
-        return sharding.ones_beside(X, m, dtype)
+        return sharding.ones_like_rows(X, m, dtype)
     weight = checks.real(owner, "sample_weight", sample_weight)
     counted = _counted(weight)
     weight = checks.array(owner, "sample_weight", weight)
@@ -45,7 +45,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
         checks.none(owner, "sample_weight", "not be negative", is_negative, weight)
         if not sharding.any_of(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
-    return sharding.beside(X, weight)
+    return sharding.shard_rows_like(X, weight)
 
 
 def is_negative(values: Values) -> Any:

@@ -16,32 +16,32 @@ import numpy as np
 from cfgd._core.either import Plain, Unbound, made
 from cfgd._core.linalg import inner
 from cfgd._core.precision import to_numpy
-from cfgd._core.process_group import Together
-from cfgd._core.sharding import has_spread, is_on_cpu, is_spread
+from cfgd._core.process_group import ProcessGroup
+from cfgd._core.sharding import any_sharded, is_on_cpu, is_sharded
 from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vector
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.one_pass import is_long, one_pass
 
 
 def host_of(objective: Objective) -> Unbound | None:
     """The objective in NumPy, where that can be had, and each process has its own rows of it."""
-    if not has_spread(objective):
+    if not any_sharded(objective):
         return objective.in_numpy()
     if not isinstance(objective, LinearModel) or objective.loss.needs_jax:
         return None
-    if not all(is_on_cpu(leaf) for leaf in jax.tree.leaves(objective) if is_spread(leaf)):
+    if not all(is_on_cpu(leaf) for leaf in jax.tree.leaves(objective) if is_sharded(leaf)):
         return None
     own = jax.tree.map(_own, objective)
-    together = Together.of(objective)
-    total = (lambda part: part) if together.alone else together.summed
+    group = ProcessGroup.of(objective)
+    total = (lambda part: part) if group.is_single else group.all_reduce_sum
     return Unbound(made(SharedRows, **vars(own) | {"X": Totals(own.X, total), "total": total}))
 
 
 def _own(leaf: Any) -> Any:
     """The rows on this process, in their order; what is whole, as NumPy's."""
-    if not is_spread(leaf) or leaf.is_fully_replicated:
+    if not is_sharded(leaf) or leaf.is_fully_replicated:
         return to_numpy(leaf)
     rows = sorted(leaf.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     parts = [np.asarray(shard.data) for shard in rows]
@@ -89,19 +89,19 @@ class SharedRows(LinearModel):
         own = inner(self.sample_weight, self.loss.value(p, self.y))
         return self.total(np.asarray(own)[None])[0] + self.penalty(x) / 2
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         if not is_long(self, self.X.inner, x):
             return self.point(x, self.predictions(x))
         return self._summed(x, *one_pass(self, self.X.inner, x))
 
-    def point(self, x: Vector, p: Data) -> Point:
+    def point(self, x: Vector, p: Data) -> Evaluation:
         slope, _ = self.loss.derivatives(p, self.y)
         own = self.X.inner.back(self.weighted(slope)).reshape(-1)
         return self._summed(x, inner(self.sample_weight, self.loss.value(p, self.y)), own, p)
 
-    def _summed(self, x: Vector, value: Scalar, gradient: Vector, p: Data) -> Point:
+    def _summed(self, x: Vector, value: Scalar, gradient: Vector, p: Data) -> Evaluation:
         """Value and gradient in one sum."""
         sums = self.total(np.append(gradient, value))
         gradient = sums[:-1] + self.l2 * x
         value = sums[-1] + self.penalty(x) / 2
-        return made(Point, x=x, value=value, gradient=gradient, carried=p)
+        return made(Evaluation, x=x, value=value, gradient=gradient, aux=p)

@@ -30,7 +30,7 @@ class NetworkLine(Line):
         return Costs(curvature=0.5)
 
     def curvature(self) -> Scalar:
-        f, seen = self.objective, self.point.carried
+        f, seen = self.objective, self.point.aux
         (_, output), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
         _, _, curvature = f.activation(seen.inside)
         change = seen.slope * self.change
@@ -40,7 +40,7 @@ class NetworkLine(Line):
 
     def output_curvature(self) -> Scalar:
         """d'Hd of the output layer alone, in which f is quadratic."""
-        change = self.point.carried.phi @ self.d[self.objective.hidden :]
+        change = self.point.aux.phi @ self.d[self.objective.hidden :]
         return inner(change, change)
 
     def values(self, etas: Etas) -> Heights:
@@ -55,7 +55,7 @@ class NetworkLine(Line):
 
         def value(etas: tuple[Scalar, Scalar]) -> Scalar:
             inside, out = etas
-            phi, _, _ = f.activation(self.point.carried.inside - inside * self.change)
+            phi, _, _ = f.activation(self.point.aux.inside - inside * self.change)
             misfit = phi @ (weights - out * out_d) - f.y
             return inner(misfit, misfit) / 2
 
@@ -82,7 +82,7 @@ class NetworkLine(Line):
         that a value costs no activation. In units in which the largest change is one: float32
         would lose its eighth power. None where the series is not known.
         """
-        f, seen = self.objective, self.point.carried
+        f, seen = self.objective, self.point.aux
         parts = series(f.activation, seen.phi, seen.slope)
         if parts is None:
             return None

@@ -14,11 +14,11 @@ from cfgd._core import checks
 from cfgd._core.either import Unbound, made, on_host, space
 from cfgd._core.linalg import inner
 from cfgd._core.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import in_its_precision, is_by_rows, is_spread, shards
+from cfgd._core.sharding import is_by_rows, is_sharded, keep_float64, shards
 from cfgd._core.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import CHUNK_NUMBERS, Objective
 from cfgd.objectives.curvature import Model
-from cfgd.objectives.evaluation import Line, Point, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.samples import sum_of_parts, targets
 from cfgd.objectives.network.activation import Activation, Custom, activation_of
 from cfgd.objectives.network.line import NetworkLine
@@ -70,13 +70,13 @@ class ShallowNetwork(Objective):
     activation: Activation = eqx.field(static=True)
     shards: int = eqx.field(static=True)  # parts in which samples are spread over devices
 
-    @in_its_precision
+    @keep_float64
     def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
         owner = "ShallowNetwork"
         z = checks.array(owner, "z", z)
         if z.ndim not in (1, 2) or z.size == 0:
             checks.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
-        if is_spread(z) and not is_by_rows(z):
+        if is_sharded(z) and not is_by_rows(z):
             checks.fail(owner, "z", "be spread by rows, as a NamedSharding says", z.sharding)
         self.y = targets(owner, y, len(z), z.dtype, z)
         self.z, self.shards = _with_one(z), shards(z)
@@ -146,7 +146,7 @@ class ShallowNetwork(Objective):
         misfit = self.activation(self.z @ weights)[0] @ output - self.y
         return inner(misfit, misfit) / 2
 
-    def at(self, x: Vector) -> Point:
+    def evaluate(self, x: Vector) -> Evaluation:
         return self.seen_at(x, self.features(x[: self.hidden]))
 
     def features(self, w: Vector) -> Features:
@@ -155,7 +155,7 @@ class ShallowNetwork(Objective):
         phi, slope, _ = self.activation(inside)
         return Features(inside, phi, slope)
 
-    def seen_at(self, x: Vector, features: Features) -> Point:
+    def seen_at(self, x: Vector, features: Features) -> Evaluation:
         """The point whose features are known."""
         _, output = self.layers(x)
         inside, phi, slope = features
@@ -163,17 +163,17 @@ class ShallowNetwork(Objective):
         back = misfit[:, None] * slope
         gradient = space(x).concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
         seen, value = Seen(inside, phi, slope, misfit), inner(misfit, misfit) / 2
-        return made(Point, x=x, value=value, gradient=gradient, carried=seen)
+        return made(Evaluation, x=x, value=value, gradient=gradient, aux=seen)
 
-    def slopes(self, point: Point, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
         _, output = self.layers(point.x)
         (m, q), n = self.z.shape, self.width
         shift = (t - point.x)[:, : self.hidden].reshape(-1, q, n, 1)
         a = output[:, None]
         # samples last and a node at a time: contiguous sums over arrays that stay in the cache
-        z, inside, phi = self.z.T[:, None], point.carried.inside.T, point.carried.phi.T
-        misfit = point.carried.misfit
+        z, inside, phi = self.z.T[:, None], point.aux.inside.T, point.aux.phi.T
+        misfit = point.aux.misfit
 
         def part(
             new: Samples,
@@ -195,7 +195,7 @@ class ShallowNetwork(Objective):
 
         size = max(1, min(m, CHUNK_NUMBERS // (8 * self.hidden)))
         first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit), self.shards)
-        phi = point.carried.phi
+        phi = point.aux.phi
         squares = jnp.sum(phi * phi, 0)
         out_slope = point.gradient[self.hidden :] + squares * (t - point.x)[:, self.hidden :]
         out_curvature = jnp.broadcast_to(squares, (len(t), n))
@@ -204,10 +204,10 @@ class ShallowNetwork(Objective):
             jnp.concatenate([second.reshape(len(t), -1), out_curvature], 1),
         )
 
-    def gauss_newton_diagonal(self, point: Point) -> Vector:
+    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
         _, output = self.layers(point.x)
-        hidden = (self.z**2).T @ point.carried.slope**2 * output**2
-        return space(hidden).concatenate([hidden.reshape(-1), (point.carried.phi**2).sum(0)])
+        hidden = (self.z**2).T @ point.aux.slope**2 * output**2
+        return space(hidden).concatenate([hidden.reshape(-1), (point.aux.phi**2).sum(0)])
 
     def in_numpy(self) -> Unbound | None:
         return None if isinstance(self.activation, Custom) else Unbound(to_numpy(self))
@@ -216,25 +216,25 @@ class ShallowNetwork(Objective):
     def has_model(self) -> bool:
         return True
 
-    def residuals(self, point: Point) -> Column:
-        return point.carried.misfit
+    def residuals(self, point: Evaluation) -> Column:
+        return point.aux.misfit
 
-    def model_shape(self, point: Point) -> tuple[int, ...]:
+    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
         return len(self.z), self.dimension
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: Evaluation) -> Model:
         """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
         _, output = self.layers(point.x)
-        hidden = self.hidden_rows(point.carried.slope, output)
-        J = space(point.x).concatenate([hidden, point.carried.phi], 1)
-        return Model(J, r=point.carried.misfit)
+        hidden = self.hidden_rows(point.aux.slope, output)
+        J = space(point.x).concatenate([hidden, point.aux.phi], 1)
+        return Model(J, r=point.aux.misfit)
 
     def hidden_rows(self, slope: Data, output: Data) -> Any:
         """dN/da_1 and dN/da_2."""
         inside = slope * output
         return (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
 
-    def damping(self, point: Point, diagonal: Vector) -> Vector:
+    def damping(self, point: Evaluation, diagonal: Vector) -> Vector:
         """The diagonal with slopes phi'^2 that are larger by a little.
 
         A saturated unit is flat here and steep a step away: its own curvature would let it go
@@ -248,21 +248,21 @@ class ShallowNetwork(Objective):
     def model_cost(self, shape: tuple[int, ...]) -> float:
         return 1.0
 
-    def model_times(self, point: Point, v: Vector) -> Vector:
+    def model_times(self, point: Evaluation, v: Vector) -> Vector:
         (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
-        _, phi, slope, _ = point.carried
+        _, phi, slope, _ = point.aux
         along = (slope * (self.z @ weights_v)) @ output + phi @ output_v
         hidden = self.z.T @ (along[:, None] * slope * output)
         return space(point.x).concatenate([hidden.reshape(-1), along @ phi])
 
-    def line(self, point: Point, d: Vector, slope: Scalar | None = None) -> Line:
+    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         change = self.z @ self.layers(d)[0]
         return NetworkLine(self, point, d, slope_along(point, d, slope), change)
 
-    def hessian_times(self, point: Point, v: Vector) -> Vector:
+    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         """The derivative of the gradient along v; it takes no new activation's worth of work."""
         (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
-        inside, phi, slope, misfit = point.carried
+        inside, phi, slope, misfit = point.aux
         _, _, curvature = self.activation(inside)
         inside_v = self.z @ weights_v
         phi_v = slope * inside_v

@@ -17,7 +17,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Normal, is_wide, kept
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 # phi'^2 that a unit is taken to have at least, where steps are damped: less than where the output
 # weights are damped, too, for gamma keeps them small
@@ -47,7 +47,7 @@ class Walkable(Plain, Objective):
     """An objective whose functions stand among its values: a module's are bound at every call."""
 
     NAMES: ClassVar = (
-        *("at", "value", "residuals", "normal"),
+        *("evaluate", "value", "residuals", "normal"),
         *("model_shape", "model_cost", "affords"),
     )
     model_is_exact: bool = False
@@ -65,22 +65,22 @@ class Projection:
     def __init__(self, network: Any, gamma: Scalar, below: Scalar) -> None:
         """A value is infinite where f itself is not `below` that: what is gained in |a| is none."""
         self.network, self.gamma, self.below = network, gamma, below
-        self.last: Point | None = None
+        self.last: Evaluation | None = None
         self.equations: Normal | None = None
 
     def as_objective(self) -> Objective:
         return made(Walkable, **{name: getattr(self, name) for name in Walkable.NAMES})
 
-    def at(self, w: Vector) -> Point:
+    def evaluate(self, w: Vector) -> Evaluation:
         if self.last is None or (w != self.last.x).any():
             self.last = self.settled(w, self.network.features(w))
         return self.last
 
     def value(self, w: Vector) -> Scalar:
-        at = self.at(w)
-        return at.value if at.carried.value < self.below else at.value + np.inf
+        at = self.evaluate(w)
+        return at.value if at.aux.value < self.below else at.value + np.inf
 
-    def settled(self, w: Vector, features: Features) -> Point:
+    def settled(self, w: Vector, features: Features) -> Evaluation:
         """The point of features that are known already, without its gradient: see `ready`."""
         network, phi = self.network, features.phi
         (m, n), root = phi.shape, np.sqrt(self.gamma)
@@ -94,13 +94,13 @@ class Projection:
         value = inner(misfit, misfit) / 2
         known = Settled(features, reflections, tau, output, residuals, value)
         whole = inner(residuals, residuals) / 2
-        return made(Point, x=w, value=whole, gradient=None, carried=known)
+        return made(Evaluation, x=w, value=whole, gradient=None, aux=known)
 
-    def residuals(self, point: Point) -> Column:
-        return point.carried.residuals
+    def residuals(self, point: Evaluation) -> Column:
+        return point.aux.residuals
 
-    def model_shape(self, point: Point) -> tuple[int, ...]:
-        m, n = point.carried.features.phi.shape
+    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
+        m, n = point.aux.features.phi.shape
         return m + n, point.x.size
 
     def affords(self, shape: tuple[int, ...]) -> bool:
@@ -109,7 +109,7 @@ class Projection:
     def model_cost(self, shape: tuple[int, ...]) -> float:
         return 1.0
 
-    def ready(self, point: Point, old: Vector) -> Point:
+    def ready(self, point: Evaluation, old: Vector) -> Evaluation:
         """The point with its gradient, for a step from there.
 
         The output weights follow w and are the best, so the rows times the residuals are all of it.
@@ -120,13 +120,13 @@ class Projection:
         D, _, rows, _ = self.equations
         return replaced(point, gradient=(r @ rows) * np.sqrt(D))
 
-    def normal(self, point: Point, old: Vector) -> Normal:
+    def normal(self, point: Evaluation, old: Vector) -> Normal:
         assert self.equations is not None
         return self.equations
 
-    def _normal(self, point: Point, old: Vector) -> Normal:
+    def _normal(self, point: Evaluation, old: Vector) -> Normal:
         """Kaufman's rows: the change of N with the hidden weights, off what the features span."""
-        network, (features, reflections, tau, output, residuals, _) = self.network, point.carried
+        network, (features, reflections, tau, output, residuals, _) = self.network, point.aux
         m, n = features.phi.shape
         change = network.hidden_rows(features.slope, output)
         Q = basis(reflections[:, :n], tau[:n])

@@ -54,7 +54,7 @@ def variable_projection(case: Case, tolerance: float) -> Outcome:
 
     def whole(w: Any) -> Any:
         x = np.concatenate([w, np.zeros(case.x0.size - hidden)])
-        features = np.asarray(network.at(jnp.asarray(x)).carried.phi)
+        features = np.asarray(network.at(jnp.asarray(x)).aux.phi)
         return np.concatenate([w, np.linalg.lstsq(features, target, rcond=None)[0]])
 
     def seen(w: Any) -> tuple[float, Any]:

@@ -24,7 +24,7 @@ from cfgd.apps.bench.field.standing import OURS, Run
 from cfgd.apps.bench.field.work import residuals_of
 from cfgd.apps.data.nist import Regression, regressions
 from cfgd.objectives.curvature import Model
-from cfgd.objectives.evaluation import Point
+from cfgd.objectives.evaluation import Evaluation
 
 DIGITS = 6.0
 TOLERANCES = (1e-8, 1e-10, 1e-12, 1e-15)
@@ -53,7 +53,7 @@ class Watched(cfgd.Residuals):
         super().__init__(fn)
         self.seen = seen
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: Evaluation) -> Model:
         jax.debug.callback(self.seen)
         return super().model(point)
 

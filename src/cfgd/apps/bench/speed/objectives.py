@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
 @eqx.filter_jit
 def gradients(objective: Any, x: Any, times: int) -> Any:
     """A gradient `times` times, each at a point that depends on the last one."""
-    return jax.lax.fori_loop(0, times, lambda _, x: x - 1e-9 * objective.at(x).gradient, x)
+    return jax.lax.fori_loop(0, times, lambda _, x: x - 1e-9 * objective.evaluate(x).gradient, x)
 
 
 @eqx.filter_jit
@@ -41,7 +41,7 @@ def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
     memory = memory_of(jnp.asarray(0.4, x.dtype), jnp.asarray(0.3, x.dtype), nodes)
 
     def once(_: Any, x: Any) -> Any:
-        return x - 1e-9 * direction(objective, objective.at(x), c, memory)
+        return x - 1e-9 * direction(objective, objective.evaluate(x), c, memory)
 
     return jax.lax.fori_loop(0, times, once, x)
 
@@ -108,9 +108,9 @@ def _linear_model() -> Iterator[Row]:
         return jax.lax.fori_loop(0, s, node, p)
 
     f = cast(f, np.dtype(np.float64))
-    point = f.at(cast(x, np.dtype(np.float64)))
+    point = f.evaluate(cast(x, np.dtype(np.float64)))
     at = jnp.asarray(x) + 0.1 * random.normal(size=(s, d))
-    many = eqx.filter_jit(lambda f, point, at: f.slopes(point, at))
+    many = eqx.filter_jit(lambda f, point, at: f.coordinate_derivatives(point, at))
     p, t = jnp.asarray(random.normal(size=(m, d))), jnp.asarray(f.y)[:, None]
     seconds = in_turns(
         {
