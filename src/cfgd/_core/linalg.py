@@ -1,48 +1,132 @@
-"""Products of vectors, in the form that costs least inside a loop on a CPU."""
+"""Array namespaces, norms and the LAPACK routines that the solvers call.
+
+Formulas of objectives run on NumPy arrays in Auto's solvers and on JAX arrays in the paper's
+methods: `array_namespace` returns the module whose functions take the array.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import lapack
 from scipy.special import expit
 
-from cfgd._core.either import chosen, on_host, space
 from cfgd._core.types import Column, Data, DType, Scalar, Vector
+
+NUMPY = (np.ndarray, np.generic)
+# Columns that LAPACK reflects at once: its own block size, with which `lwork` is optimal.
+QR_BLOCK = 64
+
+
+def is_numpy(x: object) -> bool:
+    """Return whether `x` is an array or a scalar of NumPy."""
+    return isinstance(x, NUMPY)
+
+
+def array_namespace(x: object) -> Any:
+    """Return the module, NumPy or jax.numpy, whose functions take `x`."""
+    return np if isinstance(x, NUMPY) else jnp
+
+
+def map_rows(fn: Callable[[Any], Any], rows: Any) -> Any:
+    """Apply `fn` to every row: in a loop for NumPy, as one batch for JAX."""
+    return np.array([fn(row) for row in rows]) if is_numpy(rows) else jax.vmap(fn)(rows)
 
 
 def inner(a: Column, b: Column) -> Scalar:
-    """<a, b>."""
-    here = type(a) is np.ndarray and type(b) is np.ndarray
-    return a.dot(b) if here else jnp.dot(a, b)
+    """Return the inner product <a, b>."""
+    both = type(a) is np.ndarray and type(b) is np.ndarray
+    return a.dot(b) if both else jnp.dot(a, b)
 
 
 @functools.cache
-def _eps_of(dtype: DType) -> np.floating:
+def _eps(dtype: DType) -> np.floating:
     return np.finfo(dtype).eps
 
 
 def eps_of(x: Scalar | Vector) -> np.floating:
-    """What rounding does to one, in the precision of x; asked for in every step."""
-    return _eps_of(x.dtype)
+    """Return the rounding unit of the precision of `x`."""
+    return _eps(x.dtype)
 
 
 def logistic(u: Data) -> Data:
-    """1 / (1 + exp(-u))."""
-    return expit(u) if on_host(u) else jax.nn.sigmoid(u)
+    """Return 1 / (1 + exp(-u))."""
+    return expit(u) if is_numpy(u) else jax.nn.sigmoid(u)
 
 
-def size(v: Column, P: Column) -> Scalar:
-    """The norm of v, its coordinates weighted by P."""
-    return space(v).sqrt(inner(P * v, v))
+def weighted_norm(v: Column, weight: Column) -> Scalar:
+    """Return sqrt(sum_j weight_j v_j^2)."""
+    return array_namespace(v).sqrt(inner(weight * v, v))
 
 
-def positive(D: Column, least: float = 1e-8) -> Vector:
-    """|D|, not smaller than a fraction of its largest entry; ones where there is none."""
-    xp = space(D)
-    sizes = xp.abs(D)
+def clip_positive(diagonal: Column, relative: float = 1e-8) -> Vector:
+    """Return |diagonal|, entries below `relative` times the largest one raised to that.
+
+    Return ones where the largest entry is zero or not finite.
+    """
+    xp = array_namespace(diagonal)
+    sizes = xp.abs(diagonal)
     largest = sizes.max()
     usable = (largest > 0) & (largest < np.inf)
-    return chosen(usable, xp.maximum(sizes, least * largest), xp.ones_like(sizes))
+    return xp.where(usable, xp.maximum(sizes, relative * largest), xp.ones_like(sizes))
+
+
+# ------------------------------------------------------------------ LAPACK, on NumPy arrays
+
+
+def add_to_diagonal(A: np.ndarray, number: float) -> np.ndarray:
+    """Return A + number * I."""
+    sum_ = A.copy()
+    sum_.flat[:: len(A) + 1] += number
+    return sum_
+
+
+def cholesky_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Factorise a symmetric positive definite A and return b -> A^-1 b.
+
+    The solver returns NaN where A is not positive definite.
+    """
+    triangle, failed = _routine(A, "potrf")(A, lower=1, clean=0)
+    if failed:
+        return lambda b: np.full_like(b, np.nan)
+    return lambda b: _routine(A, "potrs")(triangle, b, lower=1)[0]
+
+
+def solve_upper(R: np.ndarray, b: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """Return R^-1 b, or R'^-1 b if `transposed`, for an upper triangular R."""
+    return _routine(R, "trtrs")(R, b, trans=int(transposed))[0]
+
+
+def qr_reflections(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the QR factorisation of A in LAPACK's form (R above, reflectors below), and tau."""
+    found = _routine(A, "geqrf")(A, lwork=QR_BLOCK * A.shape[1], overwrite_a=1)
+    return found[0], found[1]
+
+
+def qr_basis(reflections: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Return the columns of Q from the output of `qr_reflections`."""
+    return _routine(tau, "orgqr")(reflections, tau, lwork=QR_BLOCK * len(tau))[0]
+
+
+def symmetric_eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ascending eigenvalues and eigenvectors of A; NaN where A is not finite."""
+    if not np.all(np.isfinite(A)):
+        return np.full_like(A[0], np.nan), np.full_like(A, np.nan)
+    values, vectors = np.linalg.eigh(A)
+    return values, vectors
+
+
+def _routine(A: np.ndarray, name: str) -> Any:
+    return _ROUTINES[A.dtype.char, name]
+
+
+_ROUTINES = {
+    (char, name): getattr(lapack, letter + name)
+    for char, letter in (("f", "s"), ("d", "d"))
+    for name in ("trtrs", "potrf", "potrs", "geqrf", "orgqr")
+}

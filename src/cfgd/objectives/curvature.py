@@ -1,65 +1,109 @@
-"""The matrix of Gauss and Newton at a point, and its normal equations."""
+"""Second-order information of an objective at a point, as one value."""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from cfgd._core.either import on_host, space
-from cfgd._core.types import Column, Data, Matrix, Rows, Vector
+import numpy as np
 
-# products of numbers that a matrix may take, about a tenth of a second: beyond it goes without
-AFFORDABLE = 2e9
-# times what it is that a diagonal is kept at
-KEPT = 1e6
+from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Vector
 
 
-class Model(NamedTuple):
-    """H = J'J + ridge; for sums of squares, `r` with J'r for the gradient."""
+class JacobianRows(NamedTuple):
+    """A Jacobian J and residuals r with H = J'J and the gradient J'r."""
 
-    J: Rows
-    ridge: Data | float = 0.0
-    r: Column | None = None
+    jacobian: Rows
+    residuals: Column
 
 
-class Normal(NamedTuple):
-    """The normal equations in coordinates in which the diagonal D is one.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Curvature:
+    """A positive semi-definite matrix H that models the Hessian at a point.
 
-    `matrix` is the smaller of the two products of rows, JD^-1/2, with their transpose. They are
-    kept where something else is to be done with them.
+    H is the Hessian itself where `is_exact`, else the Gauss-Newton matrix. It is given by one of
+    `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where only products with H
+    can be had. Whatever is given is computed when it is called.
+
+    Parameters
+    ----------
+    times
+        v -> Hv.
+    diagonal
+        The diagonal of H.
+    shape
+        (m, d) of the Jacobian; None where H is available through products alone.
+    rows
+        The Jacobian with its residuals.
+    matrix
+        H.
+    residuals_at
+        x -> r(x) where f = |r|^2 / 2, else None.
+    is_exact
+        Whether H is the Hessian and never indefinite.
+    cost
+        Of `rows` or `matrix`, in gradients.
+    product_cost
+        Of `times`, in gradients.
+    rows_are_data
+        Whether the Jacobian is a scaled data matrix, so that forming H costs a product of matrices.
+    extra_damping
+        What is added to the diagonal of H where steps are damped, or None.
+    dispersion
+        The factor before H^-1 in the covariance of a fitted x: 1 where f is a negative
+        log-likelihood, for least squares the variance of the residuals. None where the inverse of
+        H is no covariance.
+    is_stationary
+        tolerance -> whether the gradient is that small beside the terms it is the sum of; for
+        quadratics.
     """
 
-    D: Vector
-    matrix: Matrix
-    rows: Rows | None
-    r: Column | None
+    times: Callable[[Vector], Vector]
+    diagonal: Callable[[], Vector]
+    shape: tuple[int, ...] | None = None
+    rows: Callable[[], JacobianRows] | None = None
+    matrix: Callable[[], Matrix] | None = None
+    residuals_at: Callable[[Vector], Column] | None = None
+    is_exact: bool = False
+    cost: float = 0.0
+    product_cost: float = 2.0
+    rows_are_data: bool = False
+    extra_damping: Callable[[], Vector] | None = None
+    dispersion: Callable[[], float | None] | None = None
+    is_stationary: Callable[[Number], Flag] | None = None
+
+    def scaled(self, factor: Number) -> Curvature:
+        """Return the curvature of factor * f."""
+        root = factor**0.5
+
+        def maybe(fn: Callable[..., Any] | None, by: Any) -> Callable[..., Any] | None:
+            return None if fn is None else lambda *args: by * fn(*args)
+
+        rows, dispersion = self.rows, self.dispersion
+
+        def scaled_rows() -> JacobianRows:
+            assert rows is not None
+            jacobian, residuals = rows()
+            return JacobianRows(root * jacobian, root * residuals)
+
+        def scaled_dispersion() -> float | None:
+            assert dispersion is not None
+            found = dispersion()
+            return None if found is None else float(factor) * found
+
+        return dataclasses.replace(
+            self,
+            times=lambda v: factor * self.times(v),
+            diagonal=lambda: factor * self.diagonal(),
+            rows=None if rows is None else scaled_rows,
+            matrix=maybe(self.matrix, factor),
+            residuals_at=maybe(self.residuals_at, root),
+            extra_damping=maybe(self.extra_damping, factor),
+            dispersion=None if dispersion is None else scaled_dispersion,
+        )
 
 
-def is_affordable(shape: tuple[int, ...]) -> bool:
-    """Whether rows are worth writing down and factoring: m d min(m, d) products of numbers."""
-    return float(math.prod(shape)) * min(shape) <= AFFORDABLE
-
-
-def is_wide(shape: tuple[int, ...]) -> bool:
-    """Whether there are fewer rows than columns."""
-    return shape[0] < shape[1]
-
-
-def kept(old: Vector, new: Vector) -> Vector:
-    """A diagonal that is kept from shrinking; one where nothing is known yet.
-
-    It must not jump back and forth with x, nor be that of a bad start for ever.
-    """
-    xp = space(new)
-    less = xp.minimum(old, KEPT * new)
-    if on_host(new) and new.min() > 0:  # as nearly always
-        return xp.maximum(new, less)
-    D = xp.maximum(new, xp.where(new > 0, less, old))
-    return xp.where(D > 0, D, 1)
-
-
-def normal_of(H: Matrix, old: Vector) -> Normal:
-    """The normal equations of a matrix without rows."""
-    D = kept(old, H.diagonal())
-    root = space(D).sqrt(D)
-    return Normal(D, H / root / root[:, None], None, None)
+def residual_variance(value: float, degrees_of_freedom: int) -> float:
+    """Return the variance of residuals where f is half the sum of their squares."""
+    return 2 * value / degrees_of_freedom if degrees_of_freedom > 0 else np.inf

@@ -1,22 +1,21 @@
-"""A point and a line from it: the one door between an objective and a method."""
+"""What is known of an objective at a point and along a line from it."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 
-from cfgd._core.either import Plain, mapped
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import inner, map_rows
 from cfgd._core.types import Etas, Heights, Numbers, Scalar, Vector, Vectors
 
 
-class Evaluation(Plain, eqx.Module):
-    """An objective seen at x: what was computed there and is worth keeping.
+class Evaluation(NamedTuple):
+    """Value and gradient of an objective at x.
 
-    `carried` is what an objective updates along a step instead of computing it anew:
-    residuals, predictions.
+    `aux` is what the objective reuses at this point or updates along a line instead of computing
+    it again: residuals, predictions, activations.
     """
 
     x: Vector
@@ -25,54 +24,59 @@ class Evaluation(Plain, eqx.Module):
     aux: Any = None
 
 
-class Costs(NamedTuple):
-    """What a line's answers cost, in gradients (a value and its gradient together count as one)."""
+class LineCosts(NamedTuple):
+    """Costs of a line in gradients; a value and its gradient together count as one."""
 
     curvature: float = 2.0
     value: float = 0.5  # of one eta
 
 
-class Line(Plain, eqx.Module):
-    """The line x - eta d: its slope at x is -<g, d>, and `to` goes along it.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Line:
+    """The objective along x - eta d.
 
-    This one looks at every point anew, which is right for any objective; one with structure has a
-    line of its own that does the same for less.
+    This class evaluates the objective at every point, which is right for any objective. An
+    objective with structure has a subclass that does the same for less.
     """
 
-    objective: Any  # an Objective, whose file imports this one
-    point: Evaluation
+    objective: Any  # an Objective, whose module imports this one
+    evaluation: Evaluation
     d: Vector
-    slope: Scalar  # <g, d>
+    slope: Scalar  # <g, d>: f falls with this slope at eta = 0
 
     descends_on_f: ClassVar[bool] = True  # whether slope and curvature are those of f
 
     @property
-    def costs(self) -> Costs:
-        return Costs()
+    def costs(self) -> LineCosts:
+        return LineCosts()
 
     @property
     def of_f(self) -> Line:
-        """The line of f itself, where this one is of another function with the same values."""
+        """The line of f itself, where this one is of f with a penalty."""
         return self
 
     def curvature(self) -> Scalar:
-        """d'Hd at the point."""
-        return inner(self.d, self.objective.hessian_times(self.point, self.d))
+        """Return d'Hd at eta = 0."""
+        return inner(self.d, self.objective.hessian_times(self.evaluation, self.d))
 
     def values(self, etas: Etas) -> Heights:
-        """f(x - eta d) for every eta, a number or one for each coordinate, as one batch."""
-        return mapped(lambda eta: self.objective.value(self.point.x - eta * self.d), etas)
+        """Return f(x - eta d) for every eta: a number, or one for each coordinate."""
+        x = self.evaluation.x
+        return map_rows(lambda eta: self.objective.value(x - eta * self.d), etas)
 
     def to(self, eta: Numbers) -> Evaluation:
-        """The point x - eta d."""
-        return self.objective.evaluate(self.point.x - eta * self.d)
+        """Return the evaluation at x - eta d."""
+        return self.objective.evaluate(self.evaluation.x - eta * self.d)
 
 
-def linear_slopes(point: Evaluation, D: Vector, t: Vectors) -> tuple[Vectors, Vectors]:
-    """Coordinate slopes and curvatures at the rows of t, where f_j'' is D_j throughout."""
-    return point.gradient + D * (t - point.x), jnp.broadcast_to(D, t.shape)
+def linear_derivatives(
+    evaluation: Evaluation, diagonal: Vector, t: Vectors
+) -> tuple[Vectors, Vectors]:
+    """Return coordinate slopes and curvatures at the rows of t where f_j'' is constant."""
+    slopes = evaluation.gradient + diagonal * (t - evaluation.x)
+    return slopes, jnp.broadcast_to(diagonal, t.shape)
 
 
-def slope_along(point: Evaluation, d: Vector, known: Scalar | None) -> Scalar:
-    """<g, d>, unless it is known already."""
-    return inner(point.gradient, d) if known is None else known
+def slope_along(evaluation: Evaluation, d: Vector, known: Scalar | None) -> Scalar:
+    """Return <g, d>, which may be `known` already."""
+    return inner(evaluation.gradient, d) if known is None else known

@@ -1,9 +1,9 @@
-"""A function that is not JAX: NumPy, or anything else that gives a value and a gradient."""
+"""Functions that are not JAX: NumPy, or anything else that gives a value and a gradient."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -13,27 +13,28 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd._core.either import Unbound, eigenvalues, on_host, replaced
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import inner, is_numpy, symmetric_eigen
 from cfgd._core.pytrees import Structure, as_tree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
-from cfgd.objectives.base import Objective, Sight
-from cfgd.objectives.curvature import Normal, is_affordable, normal_of
+from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class ExternalLine(Line):
-    """A value is asked for together with its gradient: the function is called once."""
+    """A line whose values are computed together with gradients: the function is called once."""
 
     def values(self, etas: Numbers) -> Any:
-        at: Any = self.objective.evaluate
-        if on_host(etas):
-            return np.array([at(self.point.x - eta * self.d).value for eta in etas])
-        return jax.lax.map(lambda eta: at(self.point.x - eta * self.d).value, etas)
+        evaluate: Any = self.objective.evaluate
+        x = self.evaluation.x
+        if is_numpy(etas):
+            return np.array([evaluate(x - eta * self.d).value for eta in etas])
+        return jax.lax.map(lambda eta: evaluate(x - eta * self.d).value, etas)
 
 
 class Remembered:
-    """A function that is asked again where it was asked last, as at the end, is called once."""
+    """A function with a cache of one: called again with the same x, it returns the last answer."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self.fn = fn
@@ -42,7 +43,7 @@ class Remembered:
 
     def at(self, structure: Structure | None, x: np.ndarray) -> Any:
         if self.x is None or not np.array_equal(x, self.x):
-            self.x = None  # an error leaves nothing
+            self.x = None  # so that an error leaves no answer behind
             self.answer = self.fn(as_given(structure, x))
             self.x = np.array(x)
         return self.answer
@@ -51,18 +52,24 @@ class Remembered:
         return self.at(None, x)
 
 
-# What functions raised on the host, where nobody listens: a run asks after every chunk.
-raised: list[Exception] = []
+# Errors of functions that JAX called from a compiled loop, where they cannot be raised; the loop
+# asks for them after every chunk.
+_errors: list[Exception] = []
+
+
+def pop_error() -> Exception | None:
+    """Return what a function raised inside a compiled loop, and forget it."""
+    return _errors.pop() if _errors else None
 
 
 class External(Objective):
     """f and its gradient from functions of NumPy arrays, called on the host.
 
-    Either one function that returns both, or one for each. `Auto`, `GradientDescent` and
+    Give either one function that returns both, or one for each. `Auto`, `GradientDescent` and
     `Local(External(...), "exact")` work on it. Curvatures are differences of gradients, or those of
-    `hessian`, a function that returns the matrix, dense or sparse: `Auto` then takes Tikhonov steps
-    on it where it can be factored, in up to 1,250 dimensions. An error inside a function ends the
-    run and goes up, with the best point so far as its `solution`.
+    `hessian`, a function that returns the matrix, dense or sparse: `Auto` then takes
+    Levenberg-Marquardt steps on it where it can be factorised, in up to 1,250 dimensions. An error
+    inside a function ends the run and is raised with the best point so far as its `solution`.
 
     >>> import cfgd, numpy as np
     >>> f = cfgd.External(lambda x: np.sum((x - 3) ** 4), lambda x: 4 * (x - 3) ** 3)
@@ -74,7 +81,6 @@ class External(Objective):
     gradient_fn: Callable[[Any], Any] | None
     hessian_fn: Remembered | None
     structure: Structure | None = eqx.field(static=True)
-    factor: float = eqx.field(static=True)  # f is so many times what the functions say
 
     def __init__(
         self,
@@ -89,132 +95,127 @@ class External(Objective):
             checks.function("External", "hessian", hessian, "be a function of x")
         self.fn, self.gradient_fn = value, gradient
         self.hessian_fn = None if hessian is None else Remembered(hessian)
-        self.structure, self.factor = None, 1.0
+        self.structure = None
+
+    @property
+    def traits(self) -> Traits:
+        d = None if self.structure is None else self.structure.size
+        has_hessian = self.hessian_fn is not None
+        diagonal = 1.0 if has_hessian else 3.0  # a Hessian counts as d gradients
+        return Traits(
+            label_of(self),
+            curvature="Hessian" if has_hessian else None,
+            size=None if d is None else (d, d),
+            runs_user_code=True,
+            derivative_cost=DerivativeCost(per_coordinate=3.0),
+            diagonal_cost=DerivativeCost(per_coordinate=diagonal),
+        )
 
     def raveled(self, structure: Structure) -> External:
-        """The same functions, called with what `structure` makes of a vector."""
-        return replaced(self, structure=structure)
-
-    def times(self, factor: Any) -> External:
-        return replaced(self, factor=self.factor * float(factor))
+        """Return the same functions, called with what `structure` makes of a vector."""
+        copy = object.__new__(type(self))
+        for name, entry in {**vars(self), "structure": structure}.items():
+            object.__setattr__(copy, name, entry)
+        return copy
 
     def check(self, owner: str, x: Vector) -> None:
-        """Look once, so that a wrong shape is seen before any work."""
-        raised.clear()
-        self.on_host(np.asarray(x))
-        error = self.error()
-        if error is not None:
-            raise error
+        """Evaluate once, so that a wrong shape is found before any work."""
+        self._call(np.asarray(x))
 
-    @property
-    def is_plain(self) -> bool:
-        return True
+    def on_host(self) -> External:
+        return self
 
-    @property
-    def sight(self) -> Sight:
-        # bound once: equinox would do it at every call
-        look = partial(_seen, self.fn, self.gradient_fn, self.structure, self.factor)
-
-        def seen(x: Any) -> tuple[np.ndarray, np.ndarray, None] | None:
-            value, gradient = look(np.asarray(x))
-            return None if raised else (value, gradient, None)
-
-        return seen
-
-    def error(self) -> Exception | None:
-        return raised.pop() if raised else None
-
-    def on_host(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value and gradient at a vector; NaN where the function raised."""
-        return _seen(self.fn, self.gradient_fn, self.structure, self.factor, x)
-
-    def evaluate(self, x: Vector) -> Evaluation:
-        both = asked(lambda x: np.append(*self.on_host(x)), (1 + x.size,), x)
-        return Evaluation(x, both[0], both[1:])
+    # ------------------------------------------------------------------ values and gradients
 
     def value(self, x: Any) -> Any:
         tree = as_tree("External", "x", x)
         structure = Structure.of(tree)
-        return float(self.raveled(structure).on_host(np.asarray(structure.ravel(tree)))[0])
+        return float(self.raveled(structure)._call(np.asarray(structure.ravel(tree)))[0])
 
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        return ExternalLine(self, point, d, slope_along(point, d, slope))
+    def evaluate(self, x: Vector) -> Evaluation:
+        if is_numpy(x):
+            value, gradient = self._call(x)
+            return Evaluation(x, value[()], gradient)
+        both = call_from_jax(lambda x: np.append(*self._call(x)), (1 + x.size,), x)
+        return Evaluation(x, both[0], both[1:])
 
-    # ------------------------------------------------------------------ curvature
+    def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return value and gradient at a vector, checked."""
+        if self.gradient_fn is None:
+            value, gradient = self.fn(as_given(self.structure, x))
+        else:
+            value = self.fn(as_given(self.structure, x))
+            gradient = self.gradient_fn(as_given(self.structure, x))
+        value = np.asarray(value, x.dtype)
+        if value.shape != ():
+            checks.fail("External", "value", "return a scalar", f"shape {value.shape}")
+        return value, _as_vector("gradient", "a gradient", gradient, x)
 
-    def hessian_on_host(self, x: np.ndarray) -> np.ndarray:
-        """H; NaN where the function raised."""
-        return _matrix(self.hessian_fn, self.structure, self.factor, x)
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        return ExternalLine(self, evaluation, d, slope_along(evaluation, d, slope))
 
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        if self.hessian_fn is not None:
-            return asked(lambda x, v: self.hessian_on_host(x) @ v, v.shape, point.x, v)
-        size = jnp.sqrt(inner(v, v))
-        reach = jnp.maximum(jnp.sqrt(inner(point.x, point.x)), 1e-3)
-        h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
-        ahead, behind = self.evaluate(point.x + h * v), self.evaluate(point.x - h * v)
-        return (ahead.gradient - behind.gradient) / (2 * h)
-
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        if self.hessian_fn is None:
-            return super().diagonal_at(point)
-        return asked(lambda x: self.hessian_on_host(x).diagonal(), point.x.shape, point.x)
-
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        """Return gradients where one coordinate is moved, and their central differences."""
         s, d = t.shape
         eps = jnp.finfo(t.dtype).eps
 
         def along(job: Any) -> tuple[Scalar, Scalar]:
             j, t_j = job
             h = eps ** (1 / 3) * jnp.maximum(jnp.abs(t_j), 1e-3)
-            low, here, high = (
-                self.evaluate(point.x.at[j].set(t_j + shift)).gradient[j]
+            low, centre, high = (
+                self.evaluate(evaluation.x.at[j].set(t_j + shift)).gradient[j]
                 for shift in (-h, 0 * h, h)
             )
-            return here, (high - low) / (2 * h)
+            return centre, (high - low) / (2 * h)
 
         jobs = jnp.tile(jnp.arange(d), s), t.reshape(-1)
         slopes, curvatures = jax.lax.map(along, jobs)
         return slopes.reshape(s, d), curvatures.reshape(s, d)
 
-    def slopes_cost(self, s: int, d: int) -> float:
-        return 3.0 * s * d
+    # ------------------------------------------------------------------ curvature
 
-    def diagonal_cost(self, d: int) -> float:
-        return super().diagonal_cost(d) if self.hessian_fn is None else float(d)
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        if self.hessian_fn is not None:
+            return call_from_jax(lambda x, v: self._hessian(x) @ v, v.shape, evaluation.x, v)
+        size = jnp.sqrt(inner(v, v))
+        reach = jnp.maximum(jnp.sqrt(inner(evaluation.x, evaluation.x)), 1e-3)
+        h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
+        ahead, behind = self.evaluate(evaluation.x + h * v), self.evaluate(evaluation.x - h * v)
+        return (ahead.gradient - behind.gradient) / (2 * h)
 
-    # ------------------------------------------------------------------ the Hessian as a model
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        """Return the Hessian; where it is indefinite, with the absolute values of its eigenvalues.
 
-    @property
-    def has_hessian(self) -> bool:
-        return self.hessian_fn is not None
+        Steps on that matrix leave saddles.
+        """
+        x = evaluation.x
+        if self.hessian_fn is None:
+            return None
+        return Curvature(
+            times=lambda v: self.hessian_times(evaluation, v),
+            diagonal=lambda: call_from_jax(lambda x: self._hessian(x).diagonal(), x.shape, x),
+            shape=2 * x.shape,
+            matrix=lambda: call_from_jax(lambda x: _positive(self._hessian(x)), 2 * x.shape, x),
+            cost=float(x.size),
+        )
 
-    @property
-    def has_model(self) -> bool:
-        d = None if self.structure is None else self.structure.size
-        return self.hessian_fn is not None and d is not None and is_affordable((d, d))
-
-    def in_numpy(self) -> Unbound | None:
-        return Unbound(self) if self.has_model else None
-
-    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
-        return point.x.size, point.x.size
-
-    def normal(self, point: Evaluation, old: Vector) -> Normal:
-        """Of the Hessian; where it is not positive, of its absolute value, which leaves saddles."""
-        H = asked(lambda x: _positive(self.hessian_on_host(x)), 2 * point.x.shape, point.x)
-        return normal_of(H, old)
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        return self.hessian_times(point, v)
-
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return self.diagonal_at(point)
+    def _hessian(self, x: np.ndarray) -> np.ndarray:
+        """Return the Hessian at a vector, checked and symmetric."""
+        assert self.hessian_fn is not None
+        H = dense(self.hessian_fn.at(self.structure, x), x.dtype)
+        if H.shape != 2 * x.shape:
+            checks.fail("External", "hessian", f"return a matrix {2 * x.shape}", H.shape)
+        return (H + H.T) / 2
 
 
-def asked(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -> Any:
-    """fn of vectors: called at once on the host, and by JAX where it computes with them."""
-    if on_host(given[0]):
+def call_from_jax(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -> Any:
+    """Call fn with vectors: at once for NumPy arrays, by a callback for JAX arrays.
+
+    Inside a callback an error cannot be raised: it is stored for `pop_error`, and NaN returned.
+    """
+    if is_numpy(given[0]):
         return fn(*given)
     dtype = given[0].dtype
     # as words of 32 bits: JAX calls from a thread of its own, where float64 would be rounded
@@ -223,14 +224,19 @@ def asked(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) ->
 
     def called(*words: Any) -> np.ndarray:
         vectors = (np.asarray(word).view(dtype).reshape(-1) for word in words)
-        return np.ascontiguousarray(fn(*vectors)).view(np.uint32).reshape(back.shape)
+        try:
+            answer = fn(*vectors)
+        except Exception as error:
+            _errors.append(error)
+            answer = np.full(shape, np.nan, dtype)
+        return np.ascontiguousarray(answer).view(np.uint32).reshape(back.shape)
 
     answer = jax.pure_callback(called, back, *words, vmap_method="sequential")
     return jax.lax.bitcast_convert_type(answer, dtype)
 
 
 def _positive(H: np.ndarray) -> np.ndarray:
-    """H with the absolute values of its eigenvalues, in coordinates in which its diagonal is 1."""
+    """Return H with absolute eigenvalues, in coordinates in which its diagonal is 1."""
     size = np.sqrt(abs(H.diagonal()))
     root = np.where(size > 0, size, 1)
     scaled = H / root / root[:, None]
@@ -238,59 +244,23 @@ def _positive(H: np.ndarray) -> np.ndarray:
         np.linalg.cholesky(scaled)
         return H
     except np.linalg.LinAlgError:
-        values, vectors = eigenvalues(scaled)
+        values, vectors = symmetric_eigen(scaled)
         return (vectors * abs(values)) @ vectors.T * root * root[:, None]
 
 
-def _seen(
-    value_fn: Callable[[Any], Any],
-    gradient_fn: Callable[[Any], Any] | None,
-    structure: Structure | None,
-    factor: float,
-    x: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Value and gradient at a vector; NaN where the function raised."""
-    try:
-        if gradient_fn is None:
-            value, gradient = value_fn(as_given(structure, x))
-        else:
-            value, gradient = value_fn(as_given(structure, x)), gradient_fn(as_given(structure, x))
-        value = np.asarray(value, x.dtype)
-        if value.shape != ():
-            checks.fail("External", "value", "return a scalar", f"shape {value.shape}")
-        gradient = _vector("gradient", "a gradient", gradient, x)
-        return (value, gradient) if factor == 1 else (np.asarray(factor * value), factor * gradient)
-    except Exception as error:
-        raised.append(error)
-        return np.asarray(np.nan, x.dtype), np.full_like(x, np.nan)
-
-
-def _matrix(
-    hessian_fn: Any, structure: Structure | None, factor: float, x: np.ndarray
-) -> np.ndarray:
-    """The Hessian at a vector; NaN where the function raised."""
-    try:
-        H = dense(hessian_fn.at(structure, x), x.dtype)
-        if H.shape != 2 * x.shape:
-            checks.fail("External", "hessian", f"return a matrix {2 * x.shape}", H.shape)
-        return factor * (H + H.T) / 2
-    except Exception as error:
-        raised.append(error)
-        return np.full(2 * x.shape, np.nan, x.dtype)
-
-
 def dense(matrix: Any, dtype: DType) -> np.ndarray:
+    """Return a matrix, perhaps sparse, as an array."""
     return np.asarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix, dtype)
 
 
 def as_given(structure: Structure | None, x: np.ndarray) -> Any:
-    """x as the user gave it, and his own: he may write into it."""
+    """Return x in the form that the user gave, as a copy that the user may write into."""
     x = np.array(x)
     return x if structure is None or structure.is_vector else structure.unravel(x)
 
 
-def _vector(field: str, what: str, given: Any, x: np.ndarray) -> np.ndarray:
-    """What a function returned, as a vector like x."""
+def _as_vector(field: str, what: str, given: Any, x: np.ndarray) -> np.ndarray:
+    """Return what a function returned as a vector like x."""
     if type(given) is np.ndarray:
         vector = np.asarray(given, x.dtype).reshape(-1)
     else:

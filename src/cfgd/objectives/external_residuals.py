@@ -1,25 +1,32 @@
-"""Residuals of NumPy, or of anything else that gives their Jacobian, too."""
+"""Residuals of NumPy functions, or of anything else that also gives the Jacobian."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.either import Unbound
 from cfgd._core.types import Column, Rows, Vector
-from cfgd.objectives.base import Sight
+from cfgd.objectives.base import Traits
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.external import Remembered, as_given, dense, raised
+from cfgd.objectives.external import Remembered, as_given, dense
+from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.residuals import Residuals
 
 
-class ExternalResiduals(Residuals):
-    """`Residuals` of NumPy functions for r and its Jacobian: `Auto` walks on them on the host.
+FOREIGN = {"runs_user_code": True, "separate_value": True, "hessian_by_differences": True}
 
-    A step that is tried asks for r alone. Errors go up as those inside an `External` do.
+
+class ExternalResiduals(Residuals):
+    """`Residuals` of NumPy functions for r and its Jacobian, which `Auto` minimises.
+
+    A trial step evaluates r alone. An error inside a function ends the run and is raised with the
+    best point so far as its `solution`.
     """
 
     jacobian_fn: Remembered
@@ -36,9 +43,12 @@ class ExternalResiduals(Residuals):
         checks.function("ExternalResiduals", "jacobian", jacobian, "be a function of x")
         self.jacobian_fn = Remembered(jacobian)
 
+    @property
+    def traits(self) -> Traits:
+        return dataclasses.replace(super().traits, **FOREIGN)
+
     def check(self, owner: str, x: Any) -> None:
-        """Look once, so that a wrong shape is seen before any work."""
-        raised.clear()
+        """Evaluate once, so that a wrong shape is found before any work."""
         x = np.asarray(x)
         m = self.vector(x).size
         if m == 0:
@@ -47,39 +57,36 @@ class ExternalResiduals(Residuals):
             wanted = f"return a matrix with {m} rows"
             checks.fail("ExternalResiduals", "jacobian", wanted, len(self.jacobian(x)))
 
-    @property
-    def sight(self) -> Sight:
-        def late(x: Any, r: Any) -> Any:
-            try:
-                return self._pull(r) @ self.jacobian(x)
-            except Exception as error:
-                raised.append(error)
-                return None
+    def value(self, x: Any) -> Any:
+        return self._value(self.vector(np.asarray(x)))
 
-        def seen(x: Any) -> tuple[Any, Any, Any] | None:
-            try:
-                r = self.vector(x)
-            except Exception as error:
-                raised.append(error)
-                return None
-            return self._value(r), lambda: late(x, r), self._carried(r)
-
-        return seen
-
-    def error(self) -> Exception | None:
-        return raised.pop() if raised else None
-
-    def in_numpy(self) -> Unbound:
-        return Unbound(self)
-
-    @property
-    def has_hessian(self) -> bool:
-        return False
-
-    def evaluate(self, x: Any) -> Evaluation:
+    def evaluate(self, x: Vector) -> Evaluation:
         r: Any = self.vector(x)
-        gradient: Any = self._pull(r) @ self.jacobian(x)
-        return Evaluation(x, self._value(r), gradient, self._carried(r))
+        gradient: Any = self._cotangent(r) @ self.jacobian(x)
+        return Evaluation(x, self._value(r), gradient, self._aux(r))
+
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        return hessian_product(lambda x: self.evaluate(x).gradient, evaluation.x, v)
+
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        inherited = super().curvature(evaluation)
+        assert inherited.rows is not None
+        rows = functools.cache(inherited.rows)
+
+        def times(v: Vector) -> Vector:
+            J, _ = rows()
+            return (J @ v) @ J
+
+        return dataclasses.replace(
+            inherited,
+            rows=rows,
+            times=times,
+            diagonal=lambda: (rows().jacobian ** 2).sum(0),
+            residuals_at=(lambda x: self._aux(self.vector(x))) if self.is_squared else None,
+        )
+
+    def on_host(self) -> ExternalResiduals:
+        return self
 
     def vector(self, x: Any) -> Column:
         return np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
@@ -90,11 +97,3 @@ class ExternalResiduals(Residuals):
             wanted = f"return a matrix with {x.size} columns"
             checks.fail("ExternalResiduals", "jacobian", wanted, f"shape {J.shape}")
         return J
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        root: Any = self._weighted(point.aux)[0]
-        J = self.jacobian(point.x)
-        return (root * root * (J @ v)) @ J
-
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return (self.model(point).J ** 2).sum(0)

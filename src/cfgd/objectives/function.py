@@ -35,7 +35,7 @@ class Smooth(Objective):
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...] = ()) -> None:
         checks.function("Smooth", "fn", fn, "be a function")
-        self.fn, self.args = fn, passed("Smooth", args)
+        self.fn, self.args = fn, array_arguments("Smooth", args)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -43,15 +43,15 @@ class Smooth(Objective):
         return jnp.asarray(self.fn(x, *self.args))
 
     def raveled(self, structure: Structure) -> Smooth:
-        """The same function of the vector that `structure` makes of a pytree."""
+        """Return the same function of the vector that `structure` makes of a pytree."""
         return self if structure.is_vector else Smooth(OfVector(self.fn, structure), self.args)
 
     def check(self, owner: str, x: Vector) -> None:
         checks.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
 
 
-def passed(owner: str, args: Any) -> tuple[Any, ...]:
-    """What a function is passed beside x: numbers as arrays, so that a new one compiles nothing."""
+def array_arguments(owner: str, args: Any) -> tuple[Any, ...]:
+    """Return extra arguments with numbers as arrays, so that a new number compiles nothing."""
     if not isinstance(args, tuple):
         checks.fail(owner, "args", "be a tuple, such as (data,)", checks.kind(args))
     return jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
@@ -62,7 +62,7 @@ def _is_number(arg: Any) -> bool:
 
 
 def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Objective:
-    """An objective as it is, a function, with what it is passed beside x, as `Smooth`."""
+    """Return an objective as it is, a function with its `args` as `Smooth`."""
     if isinstance(objective, Objective):
         if args:
             checks.fail(owner, "args", "go with a function of x and args", "an objective")

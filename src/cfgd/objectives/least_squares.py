@@ -1,45 +1,46 @@
-"""|Xw - y|^2 / 2."""
+"""Linear least squares: |Xw - y|^2 / 2."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from cfgd._core import checks
-from cfgd._core.either import Unbound, on_host
-from cfgd._core.linalg import inner, positive, size
+from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
 from cfgd._core.precision import numpy_in_numpy_out, to_numpy
-from cfgd._core.sharding import keep_float64
-from cfgd._core.types import Data, Flag, Number, Numbers, Samples, Scalar, Vector
-from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Model, Normal, normal_of
+from cfgd._core.sharding import any_sharded, keep_float64
+from cfgd._core.types import Computed, Data, Flag, Number, Numbers, Samples, Scalar, Vector
+from cfgd.objectives.base import Traits
+from cfgd.objectives.curvature import Curvature, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, Sparse, design
 from cfgd.objectives.linear.samples import idle, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 
-# X'X is formed where a product with it is cheaper than two with X and it stays small
+# X'X is formed where a product with it is cheaper than two with X and it stays small: 32 MiB.
 GRAM_DIMENSION = 2048
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class ResidualLine(QuadraticLine):
-    """The line in its residual form: `product` is X d, and the residual is what is updated."""
+    """A line along which the residual is updated: `product` is X d."""
 
-    product: Float[Array, " m"]
+    product: Float[Computed, " m"]
 
     def curvature(self) -> Scalar:
         f = self.objective
         return inner(f.sample_weight * self.product, self.product) + f.l2 * inner(self.d, self.d)
 
     def to(self, eta: Numbers) -> Evaluation:
-        if jnp.ndim(eta) != 0:
+        if np.ndim(eta) != 0:
             return super().to(eta)
-        residual = self.point.aux - eta * self.product
-        return self.objective.point(self.point.x - eta * self.d, residual)
+        residual = self.evaluation.aux - eta * self.product
+        return self.objective.from_residual(self.evaluation.x - eta * self.d, residual)
 
 
 class LeastSquares(AnyQuadratic):
@@ -48,9 +49,9 @@ class LeastSquares(AnyQuadratic):
     X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
     f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2.
 
-    A point is always looked at through its residual, X'(Xw - y), so accuracy is that of X and
-    not of X'X. Only the product of a step, X'X d + l2 d, takes the Gram matrix, and only if it
-    is cheaper: X is dense and has at least as many samples as coefficients.
+    Gradients are computed from the residual, X'(Xw - y), so that their accuracy is that of X and
+    not of X'X. The paper's methods update them along a step by a product with the Gram matrix where
+    that is cheaper: X is dense and has at least as many samples as coefficients.
 
     >>> import cfgd
     >>> f = cfgd.LeastSquares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
@@ -58,7 +59,7 @@ class LeastSquares(AnyQuadratic):
     0.0 [-3. -5.]
     """
 
-    X: Dense | Sparse
+    X: Any  # Dense or Sparse; in SciPy's form on the host
     y: Data
     l2: Data
     sample_weight: Data
@@ -77,12 +78,14 @@ class LeastSquares(AnyQuadratic):
             self.gram = self.X.gram(self.sample_weight, self.l2)
 
     @property
-    def dimension(self) -> int:
-        return self.X.shape[1]
+    def shape(self) -> tuple[int, ...]:
+        return (self.X.shape[1],)
 
     @property
-    def has_gauss_newton(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return dataclasses.replace(
+            super().traits, diagonal="Gauss-Newton", size=self.X.shape, is_sparse=not self.X.is_dense
+        )
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -91,10 +94,10 @@ class LeastSquares(AnyQuadratic):
         return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
 
     def evaluate(self, x: Vector) -> Evaluation:
-        return self.point(x, self.X.times(x) - self.y)
+        return self.from_residual(x, self.X.times(x) - self.y)
 
-    def point(self, x: Vector, residual: Samples) -> Evaluation:
-        """The point at x, its residual Xx - y being known."""
+    def from_residual(self, x: Vector, residual: Samples) -> Evaluation:
+        """Return the evaluation at x, whose residual Xx - y is known."""
         weighted = self.sample_weight * residual
         return Evaluation(
             x,
@@ -103,71 +106,59 @@ class LeastSquares(AnyQuadratic):
             residual if self.gram is None else None,
         )
 
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        slope = slope_along(point, d, slope)
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        slope = slope_along(evaluation, d, slope)
         if self.gram is None:
-            return ResidualLine(self, point, d, slope, self.X.times(d))
-        return QuadraticLine(self, point, d, slope, d @ self.gram)
+            return ResidualLine(self, evaluation, d, slope, self.X.times(d))
+        return QuadraticLine(self, evaluation, d, slope, d @ self.gram)
 
     def diagonal(self) -> Vector:
         if self.gram is not None:
-            return jnp.diagonal(self.gram)
+            return self.gram.diagonal()
         return self.X.squares(self.sample_weight) + self.l2
 
-    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
-        """The residual is orthogonal to the columns, or nothing beside y and the columns."""
-        D = positive(self.diagonal())
-        residual = jnp.sqrt(2 * jnp.maximum(point.value, 0))
-        terms = size(self.y, self.sample_weight) + size(point.x, D)
-        orthogonal = size(point.gradient, 1 / D) <= tolerance * residual
-        return orthogonal | (residual <= tolerance * terms)
-
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return self.diagonal()
-
-    def in_numpy(self) -> Unbound | None:
-        return Unbound(to_numpy(self)) if isinstance(self.X, Dense) else None
-
-    @property
-    def has_model(self) -> bool:
-        return isinstance(self.X, Dense)
-
-    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
-        return self.X.shape
-
-    def model(self, point: Evaluation) -> Model:
-        root = jnp.sqrt(self.sample_weight)
-        return Model(root[:, None] * self.X.X, self.l2)  # type: ignore[union-attr]
-
-    def normal(self, point: Evaluation, old: Vector) -> Normal:
-        X: Any = self.X
-        if not on_host(point.x) and X.shards == 1:
-            return Objective.normal(self, point, old)
-        return normal_of(X.gram(self.sample_weight, self.l2), old)
-
-    @property
-    def model_is_exact(self) -> bool:
-        return True
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         return self.X.back(self.sample_weight * self.X.times(v)) + self.l2 * v
 
-    def dispersion(self, value: float, freedom: int) -> float | None:
-        if float(self.l2) > 0:
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        m, d = self.X.shape
+
+        def is_stationary(tolerance: Number) -> Flag:
+            """Test whether the residual is orthogonal to X, or nothing beside y and Xw."""
+            D = clip_positive(self.diagonal())
+            residual = array_namespace(D).sqrt(2 * array_namespace(D).maximum(evaluation.value, 0))
+            terms = weighted_norm(self.y, self.sample_weight) + weighted_norm(evaluation.x, D)
+            orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
+            return orthogonal | (residual <= tolerance * terms)
+
+        def dispersion() -> float | None:
+            if float(self.l2) > 0:
+                return None  # penalised estimates are biased: no covariance
+            return residual_variance(float(evaluation.value), m - d - idle(self.sample_weight))
+
+        return Curvature(
+            times=lambda v: self.hessian_times(evaluation, v),
+            diagonal=self.diagonal,
+            shape=(m, d) if self.X.is_dense else None,
+            matrix=(lambda: self.X.gram(self.sample_weight, self.l2)) if self.X.is_dense else None,
+            is_exact=True,
+            cost=float(min(m, d)),
+            rows_are_data=True,
+            dispersion=dispersion,
+            is_stationary=is_stationary,
+        )
+
+    def on_host(self) -> LeastSquares | None:
+        """Return the same without the Gram matrix, whose products lose digits that X keeps."""
+        if any_sharded(self):
             return None
-        freedom = freedom - idle(self.sample_weight)
-        return 2 * value / freedom if freedom > 0 else np.inf
+        f = to_numpy(eqx.tree_at(lambda f: f.gram, self, None, is_leaf=lambda leaf: leaf is None))
+        return f if f.X.is_dense else eqx.tree_at(lambda f: f.X, f, f.X.in_scipy())
 
-    def in_residual_form(self) -> LeastSquares:
-        """Without the Gram matrix, whose products would cost the digits that the residual keeps."""
-        if self.gram is None:
-            return self
-        return eqx.tree_at(lambda f: f.gram, self, None)
-
-    def is_singular(self) -> bool:
+    def _is_singular(self) -> bool:
         m, d = self.X.shape
         if float(self.l2) > 0 or m < d:
             return float(self.l2) == 0
-        if not isinstance(self.X, Dense) or m * d * d > AFFORDABLE:
+        if not self.X.is_dense or m * d * d > AFFORDABLE:
             return False
         return has_null_space(np.asarray(self.X.gram(self.sample_weight, self.l2)))

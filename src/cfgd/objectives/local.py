@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -12,8 +13,9 @@ from cfgd._core import checks
 from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure
 from cfgd._core.types import Scalar, Vector, Vectors
-from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Evaluation, Line, linear_slopes
+from cfgd.objectives.base import DerivativeCost, Objective, Traits, hessian_diagonal
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives
 from cfgd.objectives.function import as_objective
 
 CURVATURES = ("exact", "gauss_newton", "hutchinson")
@@ -37,7 +39,7 @@ class Local(Objective):
     """
 
     objective: Objective
-    curvature: str = eqx.field(static=True)
+    estimator: str = eqx.field(static=True)
     probes: int = eqx.field(static=True)
     key: Any
 
@@ -52,40 +54,35 @@ class Local(Objective):
         if (curvature == "hutchinson") != (key is not None):
             wanted = "be given for the curvature hutchinson and for no other"
             checks.fail("Local", "key", wanted, f"{key} for {curvature}")
-        self.objective, self.curvature = objective, curvature
+        self.objective, self.estimator = objective, curvature
         self.key = None if key is None else checks.key("Local", key)
-        if curvature == "gauss_newton" and not objective.has_gauss_newton:
+        if curvature == "gauss_newton" and objective.traits.diagonal != "Gauss-Newton":
             wanted = "be a sum of losses of a model for the curvature gauss_newton"
-            checks.fail("Local", "objective", wanted, objective.kind())
-
-    def kind(self) -> str:
-        probed = " with probes" if self.curvature == "hutchinson" else ""
-        return f"a Local of {self.objective.kind()}{probed}"
+            checks.fail("Local", "objective", wanted, objective.traits.label)
 
     @property
-    def is_quadratic(self) -> bool:
-        return self.objective.is_quadratic
+    def _probes_hessian(self) -> bool:
+        """Whether evaluations draw probes, so that they are not those of the objective."""
+        return self.estimator == "hutchinson"
 
     @property
-    def linear_slopes(self) -> bool:
-        return True
-
-    @property
-    def _walker(self) -> Objective | None:
-        """The objective whose own points and lines are used; probing has points of its own."""
-        return None if self.curvature == "hutchinson" else self.objective
-
-    @property
-    def drifts(self) -> bool:
-        return self._walker is not None and self._walker.drifts
-
-    @property
-    def hidden(self) -> int | None:
-        return None if self._walker is None else self._walker.hidden
-
-    @property
-    def dimension(self) -> int | None:
-        return self.objective.dimension
+    def traits(self) -> Traits:
+        inside = self.objective.traits
+        if self._probes_hessian:
+            cost, label = DerivativeCost(per_node=2.0 * self.probes), f"{inside.label} with probes"
+            inside = Traits("", structure=inside.structure, is_singular=inside.is_singular)
+        else:
+            cost = DerivativeCost(per_node=1.0)
+            cost, label = inside.diagonal_cost if self.estimator == "exact" else cost, inside.label
+        return dataclasses.replace(
+            inside,
+            label=f"a Local of {label}",
+            linear_slopes=True,
+            curvature=None,
+            diagonal="given",
+            derivative_cost=cost,
+            diagonal_cost=cost,
+        )
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -102,8 +99,8 @@ class Local(Objective):
         self.objective.check(owner, x)
 
     def evaluate(self, x: Vector) -> Evaluation:
-        if self._walker is not None:
-            return self._walker.evaluate(x)
+        if not self._probes_hessian:
+            return self.objective.evaluate(x)
         # x's bits make the draw another one at every point, without a state to carry
         bits = jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1)
         odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1
@@ -118,51 +115,43 @@ class Local(Objective):
         products = jax.lax.map(lambda v: v * along(v)[1], signs)
         return Evaluation(x, value, gradient, jnp.mean(products, 0))
 
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        if self._walker is None:
-            return super().line(point, d, slope)
-        return self._walker.line(point, d, slope)
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        if self._probes_hessian:
+            return super().line(evaluation, d, slope)
+        return self.objective.line(evaluation, d, slope)
 
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        if self._walker is None:
-            return super().hessian_times(point, v)
-        return self._walker.hessian_times(point, v)
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        if self._probes_hessian:
+            return super().hessian_times(evaluation, v)
+        return self.objective.hessian_times(evaluation, v)
 
-    @property
-    def product_cost(self) -> float:
-        return super().product_cost if self._walker is None else self._walker.product_cost
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        """Return products with the Hessian, and the estimated diagonal for the model's."""
+        inside = None if self._probes_hessian else self.objective.curvature(evaluation)
+        return Curvature(
+            times=lambda v: self.hessian_times(evaluation, v),
+            diagonal=lambda: self._diagonal(evaluation),
+            product_cost=self.traits.product_cost,
+            is_stationary=None if inside is None else inside.is_stationary,
+        )
 
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        if self.curvature == "exact":
-            return self.objective.diagonal_at(point)
-        if self.curvature == "gauss_newton":
-            return self.objective.gauss_newton_diagonal(point)
-        return point.aux
+    def _diagonal(self, evaluation: Evaluation) -> Vector:
+        if self._probes_hessian:
+            return evaluation.aux
+        if self.estimator == "exact":
+            return hessian_diagonal(self.objective, evaluation)
+        curvature = self.objective.curvature(evaluation)
+        assert curvature is not None  # see `__init__`
+        return curvature.diagonal()
 
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        return linear_slopes(point, self.diagonal_at(point), t)
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        return linear_derivatives(evaluation, self._diagonal(evaluation), t)
 
-    def slopes_cost(self, s: int, d: int) -> float:
-        if self.curvature == "hutchinson":
-            return 2.0 * self.probes
-        return 1.0 if self.curvature == "gauss_newton" else self.objective.diagonal_cost(d)
-
-    def in_residual_form(self) -> Objective:
-        return eqx.tree_at(lambda f: f.objective, self, self.objective.in_residual_form())
-
-    def is_singular(self) -> bool:
-        return self.objective.is_singular()
-
-    @property
-    def has_gauss_newton(self) -> bool:
-        return self._walker is not None and self._walker.has_gauss_newton
-
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return self.objective.gauss_newton_diagonal(point)
-
-    @property
-    def scaled_by(self) -> str | None:
-        return "the given"
-
-    def scaling_at(self, point: Evaluation) -> Vector:
-        return self.diagonal_at(point)
+    def on_host(self) -> Objective | None:
+        inside = None if self._probes_hessian else self.objective.on_host()
+        has_formulas = self.objective.traits.curvature == "Hessian"
+        if inside is None or not has_formulas:  # an exact diagonal of a function needs JAX
+            return None
+        return eqx.tree_at(lambda f: f.objective, self, inside)

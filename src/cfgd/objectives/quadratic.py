@@ -1,38 +1,29 @@
-"""x'Ax/2 + b'x + constant, and what all quadratics share."""
+"""Quadratics: x'Ax/2 + b'x + constant, and what all quadratics share."""
 
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.linalg import inner, positive, size
-from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.types import (
-    Data,
-    Etas,
-    Flag,
-    Heights,
-    Number,
-    Numbers,
-    Scalar,
-    Values,
-    Vector,
-    Vectors,
-)
-from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Costs, Evaluation, Line, linear_slopes, slope_along
+from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
+from cfgd._core.precision import numpy_in_numpy_out, to_numpy
+from cfgd._core.types import Data, Etas, Flag, Heights, Number, Numbers, Scalar, Values, Vector, Vectors
+from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, linear_derivatives, slope_along
 
-# operations that may be spent on finding out whether a system is singular: some milliseconds
+# Operations that may be spent on finding out whether a system is singular: some milliseconds.
 AFFORDABLE = 10**8
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class QuadraticLine(Line):
-    """Everything along the line by recurrence, from one product with A.
+    """A line along which everything follows by recurrence from one product with A.
 
     At x - eta d the gradient is g - eta A d and the value f - eta g'd + eta^2/2 d'Ad.
     """
@@ -40,8 +31,8 @@ class QuadraticLine(Line):
     product: Vector  # A d
 
     @property
-    def costs(self) -> Costs:
-        return Costs(0.0, 0.0)
+    def costs(self) -> LineCosts:
+        return LineCosts(0.0, 0.0)
 
     def curvature(self) -> Scalar:
         return inner(self.d, self.product)
@@ -49,48 +40,53 @@ class QuadraticLine(Line):
     def values(self, etas: Etas) -> Heights:
         if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
             return super().values(etas)
-        return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()
+        return self.evaluation.value - etas * self.slope + etas**2 / 2 * self.curvature()
 
     def to(self, eta: Numbers) -> Evaluation:
-        if jnp.ndim(eta) != 0:
+        if np.ndim(eta) != 0:
             return super().to(eta)
+        at = self.evaluation
         return Evaluation(
-            x=self.point.x - eta * self.d,
-            value=self.point.value - eta * (self.slope - eta / 2 * self.curvature()),
-            gradient=self.point.gradient - eta * self.product,
-            aux=self.point.aux,
+            x=at.x - eta * self.d,
+            value=at.value - eta * (self.slope - eta / 2 * self.curvature()),
+            gradient=at.gradient - eta * self.product,
+            aux=at.aux,
         )
 
 
 class AnyQuadratic(Objective):
     """f with a constant Hessian A: coordinate slopes are linear and a step costs one product.
 
-    The recurrences of its line drift from the truth by rounding, so it says that it `drifts`.
+    The recurrences of its line accumulate rounding errors, as its traits say.
     """
 
+    @property
+    def traits(self) -> Traits:
+        return Traits(
+            label_of(self),
+            structure="quadratic",
+            linear_slopes=True,
+            accumulates_rounding=True,
+            curvature="Hessian",
+            is_singular=self._is_singular,
+            derivative_cost=DerivativeCost(),
+            diagonal_cost=DerivativeCost(),
+        )
+
     def check(self, owner: str, x: Vector) -> None:
-        """Nothing to refuse: the value is a number by construction."""
-
-    @property
-    def is_quadratic(self) -> bool:
-        return True
-
-    @property
-    def drifts(self) -> bool:
-        return True
+        """Accept every x: the value is a number by construction."""
 
     @abc.abstractmethod
     def diagonal(self) -> Vector:
-        """D = diag(A)."""
+        """Return diag(A)."""
 
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        return self.diagonal()
+    @abc.abstractmethod
+    def _is_singular(self) -> bool: ...
 
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        return linear_slopes(point, self.diagonal(), t)
-
-    def slopes_cost(self, s: int, d: int) -> float:
-        return 0.0
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        return linear_derivatives(evaluation, self.diagonal(), t)
 
 
 class Quadratic(AnyQuadratic):
@@ -125,8 +121,8 @@ class Quadratic(AnyQuadratic):
         self.constant = constant if checks.traced(constant) else np.asarray(constant, A.dtype)
 
     @property
-    def dimension(self) -> int:
-        return int(self.b.size)
+    def shape(self) -> tuple[int, ...]:
+        return self.b.shape
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -134,28 +130,41 @@ class Quadratic(AnyQuadratic):
 
     def evaluate(self, x: Vector) -> Evaluation:
         Ax = x @ self.A  # A is symmetric, and vectors on the left batch into one matrix product
-        return Evaluation(x, x @ (Ax / 2 + self.b) + self.constant, Ax + self.b)
+        return Evaluation(x, inner(x, Ax / 2 + self.b) + self.constant, Ax + self.b)
 
     def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         return QuadraticLine(self, point, d, slope_along(point, d, slope), d @ self.A)
 
     def diagonal(self) -> Vector:
-        return jnp.diagonal(self.A)
+        return self.A.diagonal()
 
-    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
-        D = positive(self.diagonal())
-        terms = size(self.b, 1 / D) + size(point.x, D)
-        return size(point.gradient, 1 / D) <= tolerance * terms
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        return v @ self.A
 
-    def times(self, factor: Any) -> Quadratic:
-        return jax.tree.map(lambda leaf: factor * leaf, self)
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        def is_stationary(tolerance: Number) -> Flag:
+            """Compare the gradient with the terms that it is the sum of, A x and b."""
+            D = clip_positive(self.diagonal())
+            terms = weighted_norm(self.b, 1 / D) + weighted_norm(evaluation.x, D)
+            return weighted_norm(evaluation.gradient, 1 / D) <= tolerance * terms
 
-    def is_singular(self) -> bool:
-        return self.dimension**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))
+        return Curvature(
+            times=lambda v: v @ self.A,
+            diagonal=self.diagonal,
+            is_exact=True,
+            product_cost=1.0,
+            is_stationary=is_stationary,
+        )
+
+    def on_host(self) -> Quadratic:
+        return to_numpy(self)
+
+    def _is_singular(self) -> bool:
+        return self.b.size**3 <= AFFORDABLE and has_null_space(np.asarray(self.A))
 
 
 def has_null_space(A: np.ndarray) -> bool:
-    """Whether A, scaled to a diagonal of ones, has an eigenvalue that is zero to rounding."""
+    """Return whether A, scaled to a unit diagonal, has an eigenvalue that is zero to rounding."""
     root = np.sqrt(np.diag(A))
     if not root.all():
         return True
@@ -164,9 +173,10 @@ def has_null_space(A: np.ndarray) -> bool:
 
 
 def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
-    """Symmetric, and every 2 x 2 minor non-negative: O(d^2), necessary but not sufficient.
+    """Raise unless A is symmetric with non-negative 2 x 2 minors.
 
-    `rounding` is that of the entries as they were given, if they have fewer digits than A.
+    This takes O(d^2) and is necessary for positive semi-definiteness, not sufficient. `rounding` is
+    that of the entries as the user gave them, if they have fewer digits than A.
     """
     if checks.traced(A):
         return

@@ -1,175 +1,100 @@
-"""c f for a number c: where the squares of f's own numbers would vanish or overflow."""
+"""c f for a number c: for objectives whose squared gradients would underflow or overflow."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from cfgd._core.types import Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
-from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Model
-from cfgd.objectives.evaluation import Costs, Evaluation, Line, slope_along
+from cfgd._core.pytrees import Structure
+from cfgd._core.types import DType, Etas, Heights, Numbers, Scalar, Vector, Vectors
+from cfgd.objectives.base import Objective, Traits
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
-# sizes of a gradient, of which third powers can be computed with, and what is left of it at the end
+# Sizes of gradients whose third powers neither overflow nor underflow, with room for what is left
+# of them at the end of a run.
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
 
 
-def safe_factor(largest: float, dtype: Any) -> float:
-    """The power of two that brings the largest entry of a gradient to one; 1 if it is safe."""
+def safe_factor(largest: float, dtype: DType) -> float:
+    """Return the power of two that brings the largest entry of a gradient to one; 1 if safe."""
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
     return float(2.0 ** -np.round(np.log2(largest)))
 
 
-class ScaledLine(Line):
-    """A line of f, its slope and values times the factor."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class RescaledLine(Line):
+    """A line of f, its slope, curvature and values times the factor."""
 
-    inner: Line
+    wrapped: Line
 
     @property
-    def costs(self) -> Costs:
-        return self.inner.costs
+    def costs(self) -> LineCosts:
+        return self.wrapped.costs
 
     def curvature(self) -> Scalar:
-        return self.objective.factor * self.inner.curvature()
+        return self.objective.factor * self.wrapped.curvature()
 
     def values(self, etas: Etas) -> Heights:
-        return self.objective.factor * self.inner.values(etas)
+        return self.objective.factor * self.wrapped.values(etas)
 
     def to(self, eta: Numbers) -> Evaluation:
-        return self.objective.seen(self.inner.to(eta))
+        return self.objective.rescale(self.wrapped.to(eta))
 
 
-class Scaled(Objective):
-    """factor * f: everything that is linear in f, so that nothing else is computed anew."""
+class Rescaled(Objective):
+    """factor * f; every answer is that of f times the factor."""
 
-    objective: Objective
+    objective: Any  # an Objective; a HostObjective in Auto's solvers
     factor: Scalar
 
-    def seen(self, point: Evaluation) -> Evaluation:
-        """A point of f as one of factor * f."""
-        return Evaluation(point.x, self.factor * point.value, self.factor * point.gradient, point)
+    def rescale(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation of f as one of factor * f, which keeps that of f in `aux`."""
+        value, gradient = self.factor * evaluation.value, self.factor * evaluation.gradient
+        return Evaluation(evaluation.x, value, gradient, evaluation)
 
-    @property
-    def is_quadratic(self) -> bool:
-        return self.objective.is_quadratic
-
-    @property
-    def linear_slopes(self) -> bool:
-        return self.objective.linear_slopes
-
-    @property
-    def drifts(self) -> bool:
-        return self.objective.drifts
-
-    @property
-    def dimension(self) -> int | None:
-        return self.objective.dimension
+    def value(self, x: Any) -> Any:
+        return self.factor * self.objective.value(x)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
         return self.objective.shape
 
-    def value(self, x: Any) -> Any:
-        return self.factor * self.objective.value(x)
+    @property
+    def traits(self) -> Traits:
+        return self.objective.traits
 
     def evaluate(self, x: Vector) -> Evaluation:
-        return self.seen(self.objective.evaluate(x))
+        return self.rescale(self.objective.evaluate(x))
 
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        slope = slope_along(point, d, slope)
-        inner = self.objective.line(point.aux, d, slope / self.factor)
-        return ScaledLine(self, point, d, slope, inner)
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        slope = slope_along(evaluation, d, slope)
+        wrapped = self.objective.line(evaluation.aux, d, slope / self.factor)
+        return RescaledLine(self, evaluation, d, slope, wrapped)
 
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        slopes, curvatures = self.objective.coordinate_derivatives(point.aux, t)
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        slopes, curvatures = self.objective.coordinate_derivatives(evaluation.aux, t)
         return self.factor * slopes, self.factor * curvatures
 
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        return self.factor * self.objective.diagonal_at(point.aux)
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        return self.factor * self.objective.hessian_times(evaluation.aux, v)
 
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        return self.factor * self.objective.hessian_times(point.aux, v)
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        found = self.objective.curvature(evaluation.aux)
+        return None if found is None else found.scaled(self.factor)
 
-    @property
-    def scaled_by(self) -> str | None:
-        return self.objective.scaled_by
+    def on_host(self) -> Objective | None:
+        inside = self.objective.on_host()
+        return None if inside is None else Rescaled(inside, np.asarray(self.factor)[()])
 
-    def scaling_at(self, point: Evaluation) -> Vector:
-        return self.factor * self.objective.scaling_at(point.aux)
+    def raveled(self, structure: Structure) -> Objective:
+        return Rescaled(self.objective.raveled(structure), self.factor)
 
-    @property
-    def has_gauss_newton(self) -> bool:
-        return self.objective.has_gauss_newton
-
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return self.factor * self.objective.gauss_newton_diagonal(point.aux)
-
-    @property
-    def has_model(self) -> bool:
-        return self.objective.has_model
-
-    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
-        return self.objective.model_shape(point.aux)
-
-    def affords(self, shape: tuple[int, ...]) -> bool:
-        return self.objective.affords(shape)
-
-    def model(self, point: Evaluation) -> Model:
-        J, ridge, r = self.objective.model(point.aux)
-        root = jnp.sqrt(self.factor)
-        return Model(root * J, self.factor * ridge, None if r is None else root * r)
-
-    def damping(self, point: Evaluation, diagonal: Vector) -> Vector:
-        own = self.objective.damping(point.aux, diagonal / self.factor)
-        return self.factor * own
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        return self.factor * self.objective.model_times(point.aux, v)
-
-    @property
-    def model_is_exact(self) -> bool:
-        return self.objective.model_is_exact
-
-    @property
-    def is_function(self) -> bool:
-        return self.objective.is_function
-
-    def dispersion(self, value: float, freedom: int) -> float | None:
-        """Of f, whose matrix is that of factor * f divided by the factor."""
-        inside = self.objective.dispersion(value / float(self.factor), freedom)
-        return None if inside is None else float(self.factor) * inside
-
-    def model_cost(self, shape: tuple[int, ...]) -> float:
-        return self.objective.model_cost(shape)
-
-    @property
-    def hidden(self) -> int | None:
-        return self.objective.hidden
-
-    def solved(self, point: Evaluation, tolerance: Number) -> Flag:
-        return self.objective.solved(point.aux, tolerance)
-
-    @property
-    def is_plain(self) -> bool:
-        return self.objective.is_plain
-
-    @property
-    def resolution(self) -> Any:
-        return jnp.maximum(self.factor, 1) * self.objective.resolution
-
-    def error(self) -> Exception | None:
-        return self.objective.error()
-
-    def slopes_cost(self, s: int, d: int) -> float:
-        return self.objective.slopes_cost(s, d)
-
-    def diagonal_cost(self, d: int) -> float:
-        return self.objective.diagonal_cost(d)
-
-    @property
-    def product_cost(self) -> float:
-        return self.objective.product_cost
+    def check(self, owner: str, x: Vector) -> None:
+        self.objective.check(owner, x)

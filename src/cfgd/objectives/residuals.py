@@ -11,20 +11,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.either import space
+from cfgd._core.linalg import array_namespace
 from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import OfVector, Structure, as_tree
 from cfgd._core.types import Column, Data, Rows, Vector
-from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Model, is_affordable
+from cfgd.objectives.base import Objective, Traits, label_of
+from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.function import passed
+from cfgd.objectives.function import array_arguments
 from cfgd.objectives.linear.samples import idle
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
-# of its largest weight, what a residual counts for at least where its loss is not convex
-LEAST = 1e-10
-# estimates of the diagonal where it is too costly to compute
+# Weight of a row, relative to the largest one, where the loss is not convex: small enough to change
+# nothing, large enough for the matrix to be factorised.
+LEAST_WEIGHT = 1e-10
+# Operations of m d min(m, d) up to which the diagonal is computed from the whole Jacobian.
+MOST_OPERATIONS = 2e9
+# Random vectors by which the diagonal is estimated beyond that: a relative error of about 1/4.
 PROBES = 16
 
 
@@ -36,9 +39,9 @@ class Residuals(Objective):
     less: rho is then scale^2 rho(z / scale^2). `weights` go with the residuals, and take their
     structure or are one number.
 
-    Its matrix of Gauss and Newton is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r;
-    where that weight is not positive, a small one takes its place. `Auto` takes the step of
-    Levenberg and Marquardt on it.
+    Its Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r; where
+    that weight is not positive, a small one takes its place. `Auto` minimises it by the method of
+    Levenberg and Marquardt.
 
     >>> import cfgd, jax.numpy as jnp, numpy as np
     >>> t, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.1, 3.0, 1.9, 1.1])
@@ -64,7 +67,7 @@ class Residuals(Objective):
     ) -> None:
         owner = "Residuals"
         checks.function(owner, "fn", fn, "be a function of x")
-        self.fn, self.args, self.rho = fn, passed(owner, args), rho_of(owner, loss)
+        self.fn, self.args, self.rho = fn, array_arguments(owner, args), rho_of(owner, loss)
         self.scale = checks.positive(owner, "scale", scale)
         if self.scale.ndim != 0:
             checks.fail(owner, "scale", "be one number", f"shape {self.scale.shape}")
@@ -75,13 +78,13 @@ class Residuals(Objective):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
 
     def raveled(self, structure: Structure) -> Residuals:
-        """The same residuals of the vector that `structure` makes of a pytree."""
+        """Return the same residuals as a function of the vector that `structure` makes of x."""
         if structure.is_vector:
             return self
         return eqx.tree_at(lambda f: f.fn, self, OfVector(self.fn, structure))
 
     def check(self, owner: str, x: Vector) -> None:
-        """Refuse residuals that are no real numbers, and weights that do not go with them."""
+        """Raise unless the residuals are real numbers and the weights have their shapes."""
         known, shapes = checks.seen_of(self.fn), checks.shapes_of((x, *self.args, self.weights))
         if shapes in known:
             return
@@ -100,115 +103,112 @@ class Residuals(Objective):
         known.add(shapes)
 
     @property
-    def is_function(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(
+            label_of(self),
+            structure="residuals",
+            curvature="Gauss-Newton",
+            diagonal="Gauss-Newton",
+        )
 
     @property
     def is_squared(self) -> bool:
+        """Whether the loss is the square, so that f = |r|^2 / 2 of weighted residuals."""
         return self.rho is LOSSES["squared"]
 
-    def times(self, factor: Any) -> Residuals:
-        return eqx.tree_at(
-            lambda f: f.weights, self, jax.tree.map(lambda w: factor * w, self.weights)
-        )
-
-    # ------------------------------------------------------------------ r, f and the matrix
-
     def vector(self, x: Vector) -> Column:
-        """All residuals in a row."""
+        """Return all residuals as one vector."""
         return _joined(self.fn(x, *self.args))
 
+    def jacobian(self, x: Vector) -> Rows:
+        """Return the derivative of `vector`, in forward mode where that takes fewer passes."""
+        r = jax.eval_shape(self.vector, x)
+        transform = jax.jacfwd if x.size <= r.size else jax.jacrev
+        return transform(self.vector)(x)
+
     def weight(self) -> Data:
-        """One for each residual, or one for all."""
+        """Return one weight for each residual, or one for all."""
         leaves = jax.tree.leaves(self.weights)
         return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
-
-    def residuals(self, point: Evaluation) -> Column | None:
-        return point.aux if self.is_squared else None
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
         tree = jax.tree.map(jnp.asarray, as_tree("Residuals", "x", x))
         return self._value(_joined(self.fn(tree, *self.args)))
 
+    def evaluate(self, x: Vector) -> Evaluation:
+        r, back = jax.vjp(self.vector, x)
+        return Evaluation(x, self._value(r), back(self._cotangent(r))[0], self._aux(r))
+
     def _value(self, r: Column) -> Any:
         rho = self.rho((r / self.scale) ** 2)
         return self.scale**2 * (self.weight() * rho.value).sum() / 2
 
-    def evaluate(self, x: Vector) -> Evaluation:
-        r, back = jax.vjp(self.vector, x)
-        return Evaluation(x, self._value(r), back(self._pull(r))[0], self._carried(r))
-
-    def _pull(self, r: Column) -> Column:
-        """What J' is applied to for the gradient."""
+    def _cotangent(self, r: Column) -> Column:
+        """Return v with the gradient J'v."""
         return self.weight() * self.rho((r / self.scale) ** 2).slope * r
 
-    def _carried(self, r: Column) -> Column:
-        return space(r).sqrt(self.weight()) * r if self.is_squared else r
+    def _aux(self, r: Column) -> Column:
+        """Return r, for the square loss times the roots of the weights."""
+        return array_namespace(r).sqrt(self.weight()) * r if self.is_squared else r
 
-    def _weighted(self, r: Column) -> tuple[Column, Column]:
-        """Of each row the root of its weight in the matrix, and its residual for J'r = g.
-
-        `r` is what a point carries: with the weight in it where the loss is squared.
-        """
-        xp = space(r)
+    def _row_scale(self, aux: Column) -> tuple[Column, Column]:
+        """Return what scales each row of J, and residuals with J'r the gradient."""
+        xp, r = array_namespace(aux), aux
         if self.is_squared:
             return xp.broadcast_to(xp.sqrt(self.weight()), r.shape), r
         rho = self.rho((r / self.scale) ** 2)
         slope = self.weight() * rho.slope
         weight = slope + 2 * self.weight() * rho.curvature * (r / self.scale) ** 2
-        least = LEAST * xp.max(slope)
+        least = LEAST_WEIGHT * xp.max(slope)
         root = xp.sqrt(xp.maximum(weight, xp.where(least > 0, least, 1)))
         root = xp.where(self.weight() > 0, root, 0)
         return root, slope * r / xp.where(root > 0, root, 1)
 
-    def jacobian(self, x: Vector) -> Rows:
-        """The derivative of r, by the side that is shorter."""
-        r = jax.eval_shape(self.vector, x)
-        of = jax.jacfwd if x.size <= r.size else jax.jacrev
-        return of(self.vector)(x)
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        """Return the Gauss-Newton matrix."""
+        x, aux = evaluation.x, evaluation.aux
+        m, d = aux.size, x.size
 
-    @property
-    def has_model(self) -> bool:
-        return True
+        def rows() -> JacobianRows:
+            root, r = self._row_scale(aux)
+            return JacobianRows(root[:, None] * self.jacobian(x), r)
 
-    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
-        return point.aux.size, point.x.size
+        def times(v: Vector) -> Vector:
+            root, _ = self._row_scale(aux)
+            _, along = jax.jvp(self.vector, (x,), (v,))
+            _, back = jax.vjp(self.vector, x)
+            return back(root * root * along)[0]
 
-    def model(self, point: Evaluation) -> Model:
-        root, r = self._weighted(point.aux)
-        J: Any = root[:, None] * self.jacobian(point.x)
-        return Model(J, r=r)
+        def diagonal() -> Vector:
+            """Return sum_i J_ij^2, or the mean of (J'z)_j^2 over random signs z."""
+            if float(m) * d * min(m, d) <= MOST_OPERATIONS:
+                return (rows().jacobian ** 2).sum(0)
+            root, _ = self._row_scale(aux)
+            _, back = jax.vjp(self.vector, x)
+            keys = jax.random.split(jax.random.key(0), PROBES)
 
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        root, _ = self._weighted(point.aux)
-        _, along = jax.jvp(self.vector, (point.x,), (v,))
-        _, back = jax.vjp(self.vector, point.x)
-        return back(root * root * along)[0]
+            def square(key: Any) -> Vector:
+                z = jax.random.rademacher(key, root.shape, root.dtype)
+                return back(root * z)[0] ** 2
 
-    def dispersion(self, value: float, freedom: int) -> float | None:
-        if not self.is_squared:
-            return None
-        freedom -= sum(idle(leaf) for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0)
-        return 2 * value / freedom if freedom > 0 else np.inf
+            return jnp.mean(jax.lax.map(square, keys), 0)
 
-    @property
-    def has_gauss_newton(self) -> bool:
-        return True
+        def dispersion() -> float | None:
+            if not self.is_squared:
+                return None
+            leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
+            return residual_variance(float(evaluation.value), m - d - sum(map(idle, leaves)))
 
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        """Where J is too large to be written down, the mean of (J'z)^2 for some z of -1 and 1."""
-        if is_affordable(self.model_shape(point)):
-            return (self.model(point).J ** 2).sum(0)
-        root, _ = self._weighted(point.aux)
-        _, back = jax.vjp(self.vector, point.x)
-        keys = jax.random.split(jax.random.key(0), PROBES)
-
-        def square(key: Any) -> Vector:
-            z = jax.random.rademacher(key, root.shape, root.dtype)
-            return back(root * z)[0] ** 2
-
-        return jnp.mean(jax.lax.map(square, keys), 0)
+        return Curvature(
+            times=times,
+            diagonal=diagonal,
+            shape=(m, d),
+            rows=rows,
+            residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
+            cost=float(min(m, d)),
+            dispersion=dispersion,
+        )
 
 
 def _joined(tree: Any) -> Column:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from cfgd._core import checks
-from cfgd._core.either import space
+from cfgd._core.linalg import array_namespace
 from cfgd._core.types import Data
 
 
@@ -22,26 +22,26 @@ Rho: TypeAlias = Callable[[Data], Robust]
 
 
 def squared(z: Data) -> Robust:
-    xp = space(z)
+    xp = array_namespace(z)
     return Robust(z, xp.ones_like(z), xp.zeros_like(z))
 
 
 def soft_l1(z: Data) -> Robust:
     """2 (sqrt(1 + z) - 1), written so that small z keep their digits."""
-    root = space(z).sqrt(1 + z)
+    root = array_namespace(z).sqrt(1 + z)
     return Robust(2 * z / (1 + root), 1 / root, -1 / (2 * root**3))
 
 
 def huber(z: Data) -> Robust:
     """z up to 1, 2 sqrt(z) - 1 beyond."""
-    far, xp = z > 1, space(z)
+    far, xp = z > 1, array_namespace(z)
     root = xp.sqrt(xp.where(far, z, 1))
     return Robust(xp.where(far, 2 * root - 1, z), 1 / root, xp.where(far, -1 / (2 * root**3), 0))
 
 
 def cauchy(z: Data) -> Robust:
     """log(1 + z)."""
-    return Robust(space(z).log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
+    return Robust(array_namespace(z).log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
 
 
 LOSSES: dict[str, Rho] = {

@@ -1,1 +1,1 @@
-"""Solvers that need no parameters."""
+"""Auto and its solvers: NumPy in plain Python, one file for each algorithm."""

@@ -1,9 +1,4 @@
-"""Auto: fractional descent with nothing to choose.
-
-The adaptive terminal is heavy ball whose momentum is weighted by curvature. In coordinates scaled
-by that curvature the direction is P^-1 g + gamma (x - c), and the best eta and gamma of every step
-follow from products with what was seen at the last few terminals.
-"""
+"""Auto: the method with nothing to choose."""
 
 from __future__ import annotations
 
@@ -12,66 +7,65 @@ from typing import Any
 import equinox as eqx
 
 from cfgd._core import checks
-from cfgd._core.types import Number, Scalar, Vector
-from cfgd.methods.auto.conjugate import Conjugate
-from cfgd.methods.auto.projected import Projected
-from cfgd.methods.auto.relay import Relay
-from cfgd.methods.auto.span import Span
-from cfgd.methods.auto.tikhonov import Tikhonov
-from cfgd.methods.base import Info, Method, State
+from cfgd._core.types import Vector
+from cfgd.methods.auto.conjugate_gradients import ConjugateGradients
+from cfgd.methods.auto.lbfgs import LBFGS
+from cfgd.methods.auto.lbfgs_then_lm import LBFGSThenLM
+from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.select import Choice, choose
+from cfgd.methods.auto.state import Goal, SolverState
+from cfgd.methods.auto.variable_projection import VariableProjection
+from cfgd.methods.base import Method, MethodTraits
 from cfgd.objectives.base import Objective
+from cfgd.objectives.function import as_objective
 
-RELAY, PROJECTED = Relay(), Projected()
-MODELS: dict[str, Method] = {"conjugate": Conjugate(), "tikhonov": Tikhonov(), "span": Span()}
+SOLVERS: dict[str, Any] = {
+    "conjugate_gradients": ConjugateGradients(),
+    "lbfgs": LBFGS(),
+    "levenberg_marquardt": LevenbergMarquardt(),
+    "lbfgs_then_lm": LBFGSThenLM(),
+    "variable_projection": VariableProjection(),
+}
+# Solvers that a user may insist on.
+NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs")
 
 
 class Auto(Method):
-    """No parameters to choose: the step follows from what the objective knows of itself.
+    """The default method: it has no parameters to choose.
 
-    On quadratics and least squares: the terminal is the previous point, coordinates are scaled by
-    D = diag(A), and eta_k and gamma_k are the best of the plane of D^-1 g and x - c, in the
-    residual form of conjugate gradients: the gamma_k that makes successive directions conjugate is
-    the best one. A singular system converges to the solution nearest to x0 in the norm of D.
+    Each solver is a member of the paper's family with the best parameters for its structure:
 
-    On `Residuals`, `ShallowNetwork` and `LinearModel`, which have a model: the limit point of the
-    non-adaptive method on the quadratic model at x with terminal x, at once. (H + gamma D) p = g,
-    H being the matrix of Gauss and Newton (for convex losses of linear models the Hessian) and D
-    its diagonal, kept from shrinking: the step of Levenberg and Marquardt. gamma falls as the model
-    proves true; a step along which residuals accelerate is bent accordingly; every step is a
-    decrease. The smaller of J'J and JJ' is factored; where that takes more than 2e9 products of
-    numbers (and, of a linear model, more than 512 columns), or X is sparse, conjugate iterations on
-    products take its place. An iteration costs one matrix and a few values. On a linear model with
-    more than 120 columns, or a sparse one, a matrix costs many gradients, and on well scaled data
-    few are needed: the span below goes first, for as many iterations as six matrices cost. On a
-    network the output weights a are then kept at their own limit point, with terminal 0: the
-    minimiser of |Phi a - y|^2 / 2 + gamma/2 |a|^2, whose gamma falls with f; the steps are those of
-    the hidden weights, until no more comes of it. So from the start where there are more weights
-    than samples, else from a thousandth of f at the start on; not so in sweeps, with an activation
-    of one's own, or where the samples are spread.
+    - conjugate gradients on quadratics and least squares, in the residual form;
+    - Levenberg-Marquardt on `Residuals`, `ShallowNetwork` and `LinearModel`: the limit point of the
+      non-adaptive method on the quadratic model at x (Theorem 3), with a damping that falls as the
+      model proves true. The smaller of J'J and JJ' is factorised; beyond about 2e9 operations, or
+      where X is sparse, conjugate gradients take products in its place;
+    - variable projection on networks: the output weights are kept at their own minimiser and steps
+      are taken on the hidden ones;
+    - L-BFGS with 16 pairs and a diagonal scaling on other objectives, and first on linear models
+      with more than 120 columns.
 
-    On other objectives: the span of P^-1 g, of x - c, and of P^-1 times the gradient at c, for the
-    last 16 terminals c, with the weights of L-BFGS. P is the curvature diagonal: Gauss-Newton's
-    where the objective has one, else one that the gradients seen keep up to date. An iteration
-    costs one gradient, and another where the step has to be shortened; where steps have to be,
-    the next one begins shorter, no step moves a coordinate by more than ten times its size,
-    in up to 16 dimensions the curvature is looked at anew every 30 iterations, and every step is a
-    decrease. A function is walked on from Python and alone is compiled, as are models whose
-    formulas NumPy does not take; sweeps are walked on in one compiled loop.
+    `Auto().explain(objective)` prints which one is taken and why; `methods/auto/select.py` has the
+    table. All run in NumPy on the host; only the objective itself is compiled.
 
     `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
-    fall no further, and Newton's step promises to lower f by at most tolerance/100 |f| and to move
-    no coordinate by more than sqrt(tolerance) of its size, or to move x by at most tolerance |x|.
-    Its curvatures are differences of gradients around x: along every coordinate up to dimension
-    16 (on one side, and on the other too unless all are clearly positive), beyond along 16 of
-    Krylov's directions. Where they are negative, x is a saddle and is left;
-    where one is zero, up to dimension 16, f is also looked at on both sides of x along that valley.
-    On quadratics: the gradient has fallen so far, and is that small beside the terms it is the sum
-    of. On models: the same of the step without gamma and of Newton's, by products with the Hessian.
+    fall no further, and Newton's step is predicted to lower f by at most tolerance/100 |f| and to
+    move no coordinate by more than sqrt(tolerance) of its size, or to move x by at most
+    tolerance |x|. The curvatures behind that are differences of gradients around x: along every
+    coordinate up to dimension 16, beyond along 16 Krylov directions. Where one is negative, x is a
+    saddle and is left; where one is zero, up to dimension 16, f is also checked on both sides of x
+    along that valley. On quadratics the gradient must also be that small beside the terms it is
+    the sum of. With a Gauss-Newton matrix or a Hessian the same is asked of the undamped step and,
+    by products with the Hessian, of Newton's.
 
-    `model` insists on one of them: "conjugate", "tikhonov" or "span".
+    It is for deterministic objectives: with a minibatch another function is evaluated at every
+    step, and neither the model nor the search means anything.
 
-    It is for deterministic objectives: with a minibatch another function is seen at every step
-    and neither the model nor the search means anything.
+    Parameters
+    ----------
+    solver
+        "conjugate_gradients", "levenberg_marquardt" or "lbfgs" to insist on one of them.
 
     >>> import cfgd
     >>> f = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
@@ -79,40 +73,54 @@ class Auto(Method):
     [1. 1.]
     """
 
-    model: str | None = eqx.field(static=True)
+    solver: str | None = eqx.field(static=True)
 
-    def __init__(self, model: str | None = None) -> None:
-        if model is not None and model not in MODELS:
-            checks.fail("Auto", "model", f"be None or one of {', '.join(MODELS)}", repr(model))
-        self.model = model
+    def __init__(self, solver: str | None = None) -> None:
+        if solver is not None and solver not in NAMED:
+            checks.fail("Auto", "solver", f"be None or one of {', '.join(NAMED)}", repr(solver))
+        self.solver = solver
 
-    def on(self, objective: Objective) -> Method:
-        kind = self.model
-        if kind is None and objective.model_is_costly and not objective.is_quadratic:
-            return RELAY
-        if kind is None and objective.has_model and objective.hidden is not None:
-            return PROJECTED
-        if kind is None:
-            has_steps = objective.has_model and not objective.by_gradients
-            kind = "tikhonov" if has_steps else "span"
-            kind = "conjugate" if objective.is_quadratic else kind
-        if kind == "conjugate" and not objective.is_quadratic:
-            checks.fail("Auto", "model", "go with a quadratic", f"{kind!r} for {objective.kind()}")
-        if kind == "tikhonov" and not objective.has_model:
+    @property
+    def traits(self) -> MethodTraits:
+        return MethodTraits(runs_on_host=True, is_scale_invariant=True)
+
+    def choice(self, objective: Objective) -> Choice:
+        """Return the solver for an objective and the reason, or raise where it does not apply."""
+        if self.solver is None:
+            return choose(objective)
+        traits, name = objective.traits, self.solver
+        if name == "conjugate_gradients" and not traits.is_quadratic:
+            checks.fail("Auto", "solver", "go with a quadratic", f"{name!r} for {traits.label}")
+        if name == "levenberg_marquardt" and traits.curvature is None:
             wanted = "go with Residuals, ShallowNetwork or LinearModel"
-            checks.fail("Auto", "model", wanted, f"{kind!r} for {objective.kind()}")
-        return MODELS[kind]
+            checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
+        return Choice(name, "the user asked for it")
+
+    def explain(self, objective: Any, x0: Any = None) -> None:
+        """Print which solver is taken for an objective or a function, and why.
+
+        >>> import cfgd
+        >>> cfgd.Auto().explain(cfgd.Quadratic([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0]))
+        conjugate gradients (scaled by diag(A)), because the objective is quadratic.
+        """
+        f = as_objective("explain", objective)
+        chosen = self.choice(f)
+        print(f"{SOLVERS[chosen.solver].describe(f)}, because {chosen.reason}.")
 
     def describe(self, objective: Objective) -> str:
-        return f"Auto: {self.on(objective).describe(objective)}"
+        return f"Auto: {SOLVERS[self.choice(objective).solver].describe(objective)}"
 
-    def start(self, objective: Objective, x0: Vector) -> State:
-        return self.on(objective).start(objective, x0)
+    def solver_for(self, objective: Objective) -> Any:
+        """Return the solver that minimises this objective."""
+        return SOLVERS[self.choice(objective).solver]
 
-    def step(
-        self, objective: Objective, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
-    ) -> tuple[Any, Info]:
-        return self.on(objective).step(objective, state, floor, tolerance)
+    def init(self, objective: Any, x0: Vector) -> SolverState:
+        oracle = objective if isinstance(objective, Oracle) else Oracle(objective, x0)
+        return self.solver_for(oracle.objective).init(oracle, x0)
 
-    def measure(self, objective: Objective, state: Any) -> Scalar:
-        return self.on(objective).measure(objective, state)
+    def step(self, objective: Any, state: Any, goal: Any = None) -> Any:
+        oracle = objective
+        return self.solver_for(oracle.objective).step(oracle, state, goal or Goal(0.0))
+
+    def measure(self, objective: Any, state: Any) -> Any:
+        return state.norm2

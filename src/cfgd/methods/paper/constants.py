@@ -16,7 +16,7 @@ from scipy.linalg import eigh_tridiagonal
 from cfgd._core.precision import cast, in_precision
 from cfgd._core.types import DType, Vector
 from cfgd.methods.base import Tuning
-from cfgd.objectives.base import Objective
+from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.theory import best_constants
 
 MOST_PRODUCTS = 200
@@ -38,7 +38,7 @@ def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
     """Gamma and eta for `objective`, which must be quadratic."""
     with in_precision(dtype):
         objective = cast(objective, dtype)
-        D = np.asarray(objective.diagonal_at(objective.evaluate(jnp.zeros(d, dtype))), np.float64)
+        D = np.asarray(hessian_diagonal(objective, objective.evaluate(jnp.zeros(d, dtype))), np.float64)
         D = np.where(D > 0, D, 1.0)
         ends = extremes(objective, D, dtype)
     if ends.high <= 0:

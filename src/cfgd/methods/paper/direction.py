@@ -148,6 +148,6 @@ def _on_trees(
     c = c if is_array(c) and c.ndim == 0 else structure.ravel(c)
     c = jnp.broadcast_to(jnp.asarray(c, vector.dtype), vector.shape)
     alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
-    s = 1 if objective.linear_slopes else nodes
+    s = 1 if objective.traits.linear_slopes else nodes
     d = direction(objective, objective.evaluate(vector), c, memory_of(alpha, beta, s), reading)
     return structure.unravel(d)

@@ -12,15 +12,21 @@ import jax.numpy as jnp
 
 from cfgd._core import checks
 from cfgd._core.linalg import inner
+from cfgd._core.pytrees import Structure
 from cfgd._core.types import Count, DType, Etas, Flag, Heights, Number, Numbers, Scalar, Vector
-from cfgd.methods.base import Info, Method, State, Tuning, ending
+from cfgd.methods.base import Info, Method, MethodTraits, Prepared, State, Tuning, status_code
 from cfgd.methods.paper.direction import Memory, check_reading, direction, pull
 from cfgd.methods.paper.order import Order
+from cfgd.methods.paper.settings import Rule, lay_out
 from cfgd.methods.paper.step import Chosen, StepRule
 from cfgd.methods.paper.terminal import Terminal
-from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Costs, Evaluation, Line
+from cfgd.objectives.base import Objective, hessian_diagonal
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
+from cfgd.objectives.local import Local
 from cfgd.status import Status
+
+# Gradients that a direction may cost before the user is warned.
+COSTLY = 10_000
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
@@ -63,6 +69,7 @@ class Proposal(NamedTuple):
     past: Any
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class TikhonovLine(Line):
     """A line of f + gamma/2 |x - c|^2_D, whose gradient d is where the terminal stays.
 
@@ -74,7 +81,7 @@ class TikhonovLine(Line):
     descends_on_f: ClassVar[bool] = False
 
     @property
-    def costs(self) -> Costs:
+    def costs(self) -> LineCosts:
         return self.f_line.costs
 
     @property
@@ -126,9 +133,43 @@ class Fractional(Method):
 
     @property
     def is_open(self) -> bool:
+        """Whether numbers are left to the method to choose."""
         return any(rule.is_open for rule in (self.terminal, self.order, self.step_rule))
 
-    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
+    @property
+    def _seeks_minimiser(self) -> bool:
+        return self.order.vanishes or not self.terminal.stays
+
+    @property
+    def traits(self) -> MethodTraits:
+        return MethodTraits(
+            is_scale_invariant=self.step_rule.scale_free,
+            # a stage may wait for the next one at its Tikhonov solution
+            patience=None if self.order.vanishes else PATIENCE,
+            seeks_minimiser=self._seeks_minimiser,
+            last_iteration=self.order.last_iteration,
+            advice=ADVICE,
+        )
+
+    def prepare(
+        self,
+        objective: Objective,
+        structure: Structure,
+        d: int,
+        dtype: DType,
+        settings: int | None = None,
+    ) -> Prepared:
+        method, tuning = self, None
+        if settings is None:
+            method, tuning = self.tuned(objective, d, dtype)
+        method.step_rule.check(objective)
+        cost = method.direction_cost(objective, d)
+        if cost >= COSTLY:
+            _warn_of_cost(objective, cost)
+        return Prepared(lay_out(method, structure, d, settings), tuning)
+
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Fractional, Tuning | None]:
+        """Return the method with every "best" replaced by numbers."""
         goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
         if self.order.is_open:
             checks.fail(self.owner_of(self.order), "gamma", goes_with, repr("best"))
@@ -136,38 +177,19 @@ class Fractional(Method):
             checks.fail("FixedStep", "eta", goes_with, repr("best"))
         return self, None
 
-    def view(self, objective: Objective) -> Objective:
-        self.step_rule.check(objective)
-        return objective
-
-    @property
-    def seeks_minimiser(self) -> bool:
-        return self.order.vanishes or not self.terminal.stays
-
-    @property
-    def scale_free(self) -> bool:
-        return self.step_rule.scale_free
-
-    @property
-    def patience(self) -> int | None:
-        # a stage may wait for the next one at its Tikhonov solution
-        return None if self.order.vanishes else PATIENCE
-
-    @property
-    def advice(self) -> Mapping[Status, str]:
-        return ADVICE
-
-    @property
-    def last_iteration(self) -> int | None:
-        return self.order.last_iteration
+    def owner_of(self, rule: Rule) -> str:
+        """Return in whose call the user gave a rule its numbers, for messages."""
+        return rule.owner(None) if isinstance(rule, Rule) else type(rule).__name__
 
     def nodes_on(self, objective: Objective) -> int:
-        return 1 if objective.linear_slopes else self.nodes
+        """Return the number of quadrature nodes that are needed for this objective."""
+        return 1 if objective.traits.linear_slopes else self.nodes
 
     def direction_cost(self, objective: Objective, d: int) -> float:
+        """Return what a direction costs beyond the gradient, in gradients."""
         if self.terminal.is_gradient:
             return 0.0
-        return objective.slopes_cost(self.nodes_on(objective), d)
+        return objective.traits.derivative_cost.of(self.nodes_on(objective), d)
 
     def describe(self, objective: Objective) -> str:
         nodes = self.nodes_on(objective)
@@ -177,7 +199,7 @@ class Fractional(Method):
         rule = "" if self.terminal.is_gradient else nodes_in_words
         return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
 
-    def start(self, objective: Objective, x0: Vector) -> FractionalState:
+    def init(self, objective: Objective, x0: Vector) -> FractionalState:
         prepared = self.order.prepare(self.nodes_on(objective))
         none = jnp.full((), jnp.nan, x0.dtype)
         gamma = None
@@ -188,7 +210,7 @@ class Fractional(Method):
             )
         return FractionalState(
             k=jnp.zeros((), jnp.int32),
-            point=objective.evaluate(x0),
+            evaluation=objective.evaluate(x0),
             eta=none,
             gamma=gamma,
             past=self.terminal.init(x0),
@@ -201,17 +223,17 @@ class Fractional(Method):
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
         """Terminal, order and direction; the step is still to be chosen."""
-        point, g = state.point, state.point.gradient
+        point, g = state.evaluation, state.evaluation.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
-        memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
+        memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
         gamma = memory.gamma
         d = self.direction_at(objective, state, c, memory)
         slope_of_d = pull(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
-            norm2 = inner(g, g) if self.seeks_minimiser else square
+            norm2 = inner(g, g) if self._seeks_minimiser else square
             return Proposal(d, slope, norm2, square, gamma, slope_of_d, jnp.zeros((), bool), past)
-        if self.terminal.follows and not objective.linear_slopes:
+        if self.terminal.follows and not objective.traits.linear_slopes:
             # at c = x the gradient to the last bit, so that a run that cannot move is seen
             d = jnp.where(jnp.all(c == point.x), g, d)
         # one product of two rows is cheaper than two inner products
@@ -227,15 +249,15 @@ class Fractional(Method):
     ) -> Vector:
         """The direction with terminal c."""
         if self.terminal.is_gradient:
-            return state.point.gradient
-        return direction(objective, state.point, c, memory, self.reading)
+            return state.evaluation.gradient
+        return direction(objective, state.evaluation, c, memory, self.reading)
 
     def line(self, objective: Objective, point: Evaluation, proposal: Proposal) -> Line:
         """The line along which the step is chosen."""
         line = objective.line(point, proposal.d, proposal.slope)
         if not self.terminal.stays:
             return line
-        penalty = proposal.pull * objective.diagonal_at(point)
+        penalty = proposal.pull * hessian_diagonal(objective, point)
         return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
@@ -256,14 +278,14 @@ class Fractional(Method):
         tolerance: Number = 0.0,
     ) -> tuple[FractionalState, Info]:
         proposal = self.propose(objective, state)
-        line = self.line(objective, state.point, proposal)
+        line = self.line(objective, state.evaluation, proposal)
         chosen = self.choose(line, state.step_memory)
         moves = proposal.norm2 > floor
         eta = jnp.where(moves, chosen.eta, 0)
         longest = eta if jnp.ndim(eta) == 0 else jnp.max(eta)
         new = FractionalState(
             k=state.k + moves,
-            point=line.to(eta),
+            evaluation=line.to(eta),
             eta=jnp.where(moves, longest, state.eta),
             gamma=None if state.gamma is None else jnp.where(moves, proposal.gamma, state.gamma),
             past=proposal.past,
@@ -271,16 +293,16 @@ class Fractional(Method):
             step_memory=chosen.memory,
         )
         # a stage whose direction has vanished waits for the next one
-        waits = self.terminal.stays and self.seeks_minimiser
+        waits = self.terminal.stays and self._seeks_minimiser
         along_gradient = proposal.descent == proposal.norm2
         stuck = moves & jnp.all(eta == 0) & along_gradient & (not waits)
         cost = 1.0 + self.direction_cost(objective, proposal.d.size) + chosen.cost
-        ends = ending(indefinite=chosen.indefinite & moves, stalled=stuck)
+        code = status_code(indefinite=chosen.indefinite & moves, stalled=stuck)
         cost = jnp.where(moves, cost, 0)
-        return new, Info(proposal.norm2, cost, proposal.reset & moves, ends, moves)
+        return new, Info(proposal.norm2, cost, proposal.reset & moves, code, moves)
 
-    def forget(self, objective: Objective, state: FractionalState) -> FractionalState:
-        x = state.point.x
+    def restart(self, state: FractionalState) -> FractionalState:
+        x = state.evaluation.x
         return dataclasses.replace(
             state,
             past=self.terminal.forget(state.past, x),
@@ -288,9 +310,18 @@ class Fractional(Method):
         )
 
     def measure(self, objective: Objective, state: FractionalState) -> Scalar:
-        d = state.point.gradient
-        if not self.seeks_minimiser:
-            c, _ = self.terminal.next(state.past, state.point.x, state.k)
-            memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
+        d = state.evaluation.gradient
+        if not self._seeks_minimiser:
+            c, _ = self.terminal.next(state.past, state.evaluation.x, state.k)
+            memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
             d = self.direction_at(objective, state, c, memory)
         return inner(d, d)
+
+
+def _warn_of_cost(objective: Objective, cost: float) -> None:
+    local = isinstance(objective, Local)
+    cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
+    checks.warn(
+        "An exact direction moves one coordinate at a time and costs about "
+        f"{cost:.0f} gradients here; {cheaper} costs a few."
+    )

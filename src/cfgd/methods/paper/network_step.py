@@ -31,14 +31,14 @@ class NetworkStep(StepRule):
     """
 
     def check(self, objective: Objective) -> None:
-        if objective.hidden is None:
+        if objective.traits.n_nonlinear is None:
             wanted = "be a ShallowNetwork or its local model without probes"
-            checks.fail("NetworkStep", "objective", wanted, objective.kind())
+            checks.fail("NetworkStep", "objective", wanted, objective.traits.label)
 
     def stalls(
         self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
-        hidden = objective.hidden
+        hidden = objective.traits.n_nonlinear
         return no_descent(inner(point.gradient[:hidden], d[:hidden]), square)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
@@ -46,7 +46,7 @@ class NetworkStep(StepRule):
         assert isinstance(line, NetworkLine)  # see `check`
         hidden, d = line.objective.hidden, line.d
         curvature = line.output_curvature()
-        slope = inner(line.point.gradient[hidden:], d[hidden:])
+        slope = inner(line.evaluation.gradient[hidden:], d[hidden:])
         output = jnp.where(curvature > 0, slope / curvature, 0)
         etas = candidates(d.dtype)
         values = line.layer_values(etas, jnp.full_like(etas, output))

@@ -10,7 +10,7 @@ import equinox as eqx
 from cfgd._core import checks
 from cfgd._core.pytrees import as_tree
 from cfgd._core.types import DType
-from cfgd.methods.base import Method, Tuning
+from cfgd.methods.base import Tuning
 from cfgd.methods.paper.constants import tune
 from cfgd.methods.paper.fractional import Fractional
 from cfgd.methods.paper.order import Constant, Stage, Stages
@@ -25,7 +25,7 @@ EXACT = ExactStep()
 class Preset(Fractional):
     """A method whose rules for terminal and order follow from its own arguments."""
 
-    def owner_of(self, rule: eqx.Module) -> str:
+    def owner_of(self, rule: Rule) -> str:
         name = type(self).__name__
         return rule.owner(name) if isinstance(rule, Rule) else name
 
@@ -119,7 +119,7 @@ class AdaptiveTerminal(Preset):
         past = None if past is None else as_tree(owner, "past", past)
         super().__init__(Lagged(lag, past), order, step, nodes, reading)
 
-    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Method, Tuning | None]:
+    def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Fractional, Tuning | None]:
         assert isinstance(self.order, Constant)
         assert isinstance(self.terminal, Lagged)
         if not self.order.is_open:
@@ -132,9 +132,9 @@ class AdaptiveTerminal(Preset):
             checks.fail(owner, "reading", 'be exact, as gamma is "best"', repr(self.reading))
         if self.terminal.lag != 1:
             checks.fail(owner, "lag", 'be 1, as gamma is "best"', self.terminal.lag)
-        if not objective.is_quadratic:
+        if not objective.traits.is_quadratic:
             wanted = 'be a number; "best" is for a Quadratic or LeastSquares'
-            checks.fail(owner, "gamma", wanted, f"{objective.kind()}")
+            checks.fail(owner, "gamma", wanted, objective.traits.label)
         tuning = tune(objective, d, dtype)
         order = Constant(self.order.alpha, gamma=tuning.gamma, owner=owner)
         method = eqx.tree_at(lambda m: (m.order, m.step_rule), self, (order, FixedStep(tuning.eta)))

@@ -140,11 +140,11 @@ class ExactStep(StepRule):
     def choose(self, line: Line, memory: Any) -> Chosen:
         curvature = line.curvature()
         cost = line.costs.curvature
-        if line.objective.is_quadratic:
+        if line.objective.traits.is_quadratic:
             eta = jnp.where(curvature > 0, line.slope / curvature, 0)
             return Chosen(eta, cost=cost, indefinite=(curvature < 0) & (line.slope != 0))
         # where the curvature vanishes, the step that moves as far as x or 1 is large
-        least = jnp.abs(line.slope) / (1 + jnp.max(jnp.abs(line.point.x)))
+        least = jnp.abs(line.slope) / (1 + jnp.max(jnp.abs(line.evaluation.x)))
         eta = line.slope / jnp.maximum(jnp.abs(curvature), jnp.finfo(curvature.dtype).eps * least)
         if not line.descends_on_f:
             return Chosen(jnp.where(curvature != 0, eta, 0), cost=cost)
@@ -219,7 +219,7 @@ def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tupl
 
     def too_far(state: Search) -> Flag:
         eta, value, tries = state
-        enough = value <= line.point.value - fraction * eta * line.slope
+        enough = value <= line.evaluation.value - fraction * eta * line.slope
         return ~enough & (tries < MOST_TRIES)
 
     def shorter(state: Search) -> Search:
@@ -228,4 +228,4 @@ def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tupl
 
     eta = jnp.asarray(eta, line.d.dtype)
     eta, last, tries = jax.lax.while_loop(too_far, shorter, (eta, value(eta), jnp.array(1)))
-    return jnp.where(last < line.point.value, eta, 0), tries
+    return jnp.where(last < line.evaluation.value, eta, 0), tries

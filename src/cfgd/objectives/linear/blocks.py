@@ -1,22 +1,25 @@
-"""A linear model of rows that do not fit into memory: they are streamed, one pass a look."""
+"""A linear model of rows that do not fit into memory: an evaluation is one pass over them."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.types import Vector
-from cfgd.objectives.curvature import Normal, normal_of
+from cfgd._core.types import Matrix, Vector
+from cfgd.objectives.base import DerivativeCost, Traits
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.external import External, asked
+from cfgd.objectives.external import External, call_from_jax
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
 from cfgd.objectives.linear.multinomial import held_in_place
 from cfgd.objectives.linear.samples import penalties
 from cfgd.objectives.linear.stream import Stream
 
+# Bytes that an evaluation may take by default.
 MEMORY = 256e6
 
 
@@ -31,14 +34,15 @@ class Blocks(External):
     The losses that have a name, `l2` and `intercept` are those of `LinearModel`; value and
     minimiser are its own on the same rows, to rounding.
 
-    A look takes one pass, in which the next block is read while one is computed with in float64,
-    and all of it at most `memory` bytes, however many rows there are (of a function, as much as
-    three of its blocks). Where half of `memory` holds the Hessian, 64 bytes for each of its numbers
-    and at most 4,096 columns, times classes, it is made in the same pass, and `Auto` takes Tikhonov
-    steps: a handful of passes in all. Beyond, `Auto` goes by gradients: with 2,000 columns that
-    took 70 to 570 passes, and Tikhonov steps by products, which `Auto("tikhonov")` insists on, 120
-    to 1,000, but fewer (48 beside 126) where columns were of different scales: scale them. The
-    first pass is that of the checks. `Solution.evaluations` are passes.
+    An evaluation takes one pass, in which the next block is read while the last one is computed
+    with, in float64 and in at most `memory` bytes, however many rows there are (for a function, as
+    much as three of its blocks). Where half of `memory` holds the Hessian, 64 bytes for each of its
+    numbers and at most 4,096 columns, times classes, it is formed in the same pass, and `Auto` takes
+    Levenberg-Marquardt steps: a handful of passes in all. Beyond, `Auto` takes L-BFGS: with 2,000
+    columns that took 70 to 570 passes; Levenberg-Marquardt steps by products, which
+    `Auto("levenberg_marquardt")` insists on, took 120 to 1,000, but fewer (48 against 126) where
+    columns were of different scales: scale them. The first pass is that of the checks.
+    `Solution.evaluations` counts passes.
 
     >>> import cfgd, numpy as np
     >>> random = np.random.default_rng(0)
@@ -78,78 +82,58 @@ class Blocks(External):
         super().__init__(stream.value_and_gradient, hessian=hessian)
 
     @property
-    def dimension(self) -> int:
-        return self.stream.dimension
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return self.stream.shape
 
     @property
     def passes(self) -> int:
-        """Over all rows so far."""
+        """The number of passes over all rows so far."""
         return self.stream.passes
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return self.stream.rows
 
-    def spent(self) -> float:
-        return float(self.stream.passes)
-
-    # ------------------------------------------------------------------ curvature
-
     @property
-    def has_hessian(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        """Costs are passes: what comes with the pass of an evaluation costs nothing."""
+        has_matrix = self.stream.has_matrix
+        return dataclasses.replace(
+            super().traits,
+            curvature="Hessian",
+            size=(self.rows, self.stream.dimension),
+            prefers_gradients=not has_matrix,
+            diagonal_cost=DerivativeCost(),
+            product_cost=0.0 if has_matrix else 1.0,
+            value_cost=1.0,
+        )
 
-    @property
-    def has_model(self) -> bool:
-        return True
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        return call_from_jax(self.stream.hessian_times, v.shape, evaluation.x, v)
 
-    @property
-    def by_gradients(self) -> bool:
-        return not self.stream.has_matrix
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        stream, x = self.stream, evaluation.x
 
-    @property
-    def model_is_exact(self) -> bool:
-        """Of convex losses, always; but a matrix tells more of the end than a search costs."""
-        return not self.stream.has_matrix
+        def matrix() -> Matrix:
+            H: Any = stream.hessian(np.asarray(x))
+            if stream.loss.has_classes:
+                H = held_in_place(H, stream.l2, self.shape[1])
+            return H
 
-    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
-        return (self.rows, self.dimension) if self.stream.has_matrix else None
+        def dispersion() -> float | None:
+            if np.any(stream.l2 > 0):
+                return None  # penalised estimates are biased: no covariance
+            return stream.loss.dispersion(float(evaluation.value), self.rows - stream.dimension)
 
-    def affords(self, shape: tuple[int, ...]) -> bool:
-        return True
-
-    def normal(self, point: Evaluation, old: Vector) -> Normal:
-        if not self.stream.loss.has_classes:
-            return External.normal(self, point, old)  # of any object, as a run on the host has it
-        H: Any = self.hessian_on_host(np.asarray(point.x))
-        return normal_of(held_in_place(H, self.stream.l2, self.shape[1]), old)
-
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        def times(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-            return self.factor * self.stream.hessian_times(x, v)
-
-        return asked(times, v.shape, point.x, v)
-
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        return asked(lambda x: self.factor * self.stream.diagonal(x), point.x.shape, point.x)
-
-    def dispersion(self, value: float, freedom: int) -> float | None:
-        if np.any(self.stream.l2 > 0):
-            return None  # what is shrunk is not spread around the truth
-        found = self.stream.loss.dispersion(value / self.factor, freedom)
-        return None if found is None else self.factor * found
-
-    # what comes with the pass of a point costs none
-    def model_cost(self, shape: tuple[int, ...]) -> float:
-        return 0.0
-
-    def diagonal_cost(self, d: int) -> float:
-        return 0.0
-
-    @property
-    def product_cost(self) -> float:
-        return 0.0 if self.stream.has_matrix else 1.0
+        return Curvature(
+            times=lambda v: self.hessian_times(evaluation, v),
+            diagonal=lambda: call_from_jax(stream.diagonal, x.shape, x),
+            shape=(self.rows, stream.dimension) if stream.has_matrix else None,
+            matrix=matrix if stream.has_matrix else None,
+            # with a matrix the check of the curvature costs no pass, a search along a line does
+            is_exact=not stream.has_matrix,
+            product_cost=self.traits.product_cost,
+            rows_are_data=True,
+            dispersion=dispersion,
+        )

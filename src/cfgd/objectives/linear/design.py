@@ -16,9 +16,10 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
-from cfgd._core.either import Plain, made, on_host, space
 from cfgd._core.precision import own_promotion
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
+from cfgd._core.linalg import array_namespace, is_numpy
+from cfgd._core.modules import FastModule
 from cfgd.objectives.linear.samples import sum_of_parts
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
@@ -46,7 +47,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
         X = checks.matrix(owner, "X", X)
         if sharding.is_sharded(X) and not sharding.is_by_rows(X):
             checks.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
-        return made(Dense, X=X, shards=sharding.shards(X))
+        return Dense(X=X, shards=sharding.shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()
@@ -61,7 +62,7 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
 
 
-class Dense(Plain, eqx.Module):
+class Dense(FastModule):
     X: Any  # (m, d), NumPy until a run
     shards: int = eqx.field(static=True, default=1)  # parts in which rows are spread over devices
 
@@ -78,7 +79,7 @@ class Dense(Plain, eqx.Module):
         return True
 
     def rows(self, here: slice) -> Dense:
-        return made(Dense, X=self.X[here], shards=1)
+        return Dense(X=self.X[here], shards=1)
 
     def times(self, v: Data) -> Any:
         """X v. XLA's product with the vector on the left is the faster one where rows are short."""
@@ -89,7 +90,7 @@ class Dense(Plain, eqx.Module):
         m, d = self.shape
         if r.ndim != 1:
             return self.X.T @ r
-        if on_host(self.X) or self.shards > 1 or d > NARROW or m * d < LONG:
+        if is_numpy(self.X) or self.shards > 1 or d > NARROW or m * d < LONG:
             return r @ self.X
 
         def part(new: Samples, rows: Rows, r: Samples) -> Data:
@@ -99,7 +100,7 @@ class Dense(Plain, eqx.Module):
 
     def squares(self, weight: Data) -> Any:
         """sum_i weight_i X_ij^2."""
-        xp = space(self.X)
+        xp = array_namespace(self.X)
         if weight.ndim == 1:
             return xp.einsum("i,ij,ij->j", weight, self.X, self.X)
         return xp.stack([self.squares(of) for of in weight.T], 1)
@@ -107,9 +108,9 @@ class Dense(Plain, eqx.Module):
     def gram(self, weight: Samples, l2: Data) -> Matrix:
         """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
         m, d = self.shape
-        if self.shards > 1 and not on_host(self.X):
+        if self.shards > 1 and not is_numpy(self.X):
             return _gram_of_shards(self, weight) + l2 * np.eye(d, dtype=self.dtype)
-        if not on_host(self.X) or not on_host(weight):
+        if not is_numpy(self.X) or not is_numpy(weight):
             with own_promotion():
                 return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
         root, rows = np.sqrt(weight)[:, None], max(1, BLOCK_NUMBERS // d)
@@ -159,7 +160,7 @@ def _gram_of_shards(dense: Dense, weight: Samples) -> Matrix:
 INSIDE = "promise_in_bounds"
 
 
-class Sparse(Plain, eqx.Module):
+class Sparse(FastModule):
     """The entries of X in order of rows."""
 
     data: Entries
@@ -208,7 +209,7 @@ class Sparse(Plain, eqx.Module):
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
 
 
-class InScipy(Plain, eqx.Module):
+class InScipy(FastModule):
     """A sparse X whose products are SciPy's: for a run on the host."""
 
     X: Any

@@ -1,4 +1,4 @@
-"""Huber's regression with a scale that is estimated along with the coefficients."""
+"""Huber's regression whose scale is estimated together with the coefficients."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class HuberScale(Objective):
         self.sample_weight = weights(owner, sample_weight, m, self.y.dtype, X)
 
     @property
-    def dimension(self) -> int:
-        return self.X.shape[1] + 1
+    def shape(self) -> tuple[int, ...]:
+        return (self.X.shape[1] + 1,)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:

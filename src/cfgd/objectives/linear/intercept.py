@@ -8,12 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from cfgd._core.either import Plain, made, space
 from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vectors
+from cfgd._core.linalg import array_namespace
+from cfgd._core.modules import FastModule
 from cfgd.objectives.linear.design import Derivatives
 
 
-class WithIntercept(Plain, eqx.Module):
+class WithIntercept(FastModule):
     inner: Any  # the design matrix itself
 
     @property
@@ -30,7 +31,7 @@ class WithIntercept(Plain, eqx.Module):
         return self.inner.is_dense
 
     def rows(self, here: slice) -> WithIntercept:
-        return made(WithIntercept, inner=self.inner.rows(here))
+        return WithIntercept(inner=self.inner.rows(here))
 
     def times(self, v: Data) -> Any:
         return self.inner.times(v[:-1]) + v[-1]
@@ -42,7 +43,7 @@ class WithIntercept(Plain, eqx.Module):
         return _with(self.inner.squares(weight), weight.sum(0))
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
-        xp, d = space(weight), self.shape[1] - 1
+        xp, d = array_namespace(weight), self.shape[1] - 1
         l2 = xp.broadcast_to(l2, (d + 1,))
         column = self.inner.back(weight)
         above = xp.concatenate([self.inner.gram(weight, l2[:-1]), column[:, None]], 1)
@@ -69,4 +70,4 @@ class WithIntercept(Plain, eqx.Module):
 
 
 def _with(entries: Any, last: Any) -> Any:
-    return space(entries).concatenate([entries, last[None]])
+    return array_namespace(entries).concatenate([entries, last[None]])

@@ -1,46 +1,45 @@
-"""The line of an objective of predictions, which move along it in proportion."""
+"""The line of a linear model, along which its predictions change linearly."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TypeAlias
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
-from cfgd._core.either import mapped
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import inner, map_rows
 from cfgd._core.types import Computed, Etas, Heights, Numbers, Scalar, Vector
-from cfgd.objectives.evaluation import Costs, Evaluation, Line
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 
 Predictions: TypeAlias = Float[Computed, " m *classes"]
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class PredictionLine(Line):
-    """Along the line predictions are Xw - eta X d: a candidate costs O(m), once X d is there."""
+    """Predictions along the line are Xw - eta X d: a value costs O(m) once X d is known."""
 
     product: Predictions  # X d
 
     @property
-    def costs(self) -> Costs:
-        return Costs(0.0, 0.0)
+    def costs(self) -> LineCosts:
+        return LineCosts(0.0, 0.0)
 
     def curvature(self) -> Scalar:
         f = self.objective
-        change = f.weighted(f.loss.along(self.point.aux, f.y, self.product))
+        change = f.weighted(f.loss.along(self.evaluation.aux, f.y, self.product))
         along = inner(change.reshape(-1), self.product.reshape(-1))
         return along + f.penalty(self.d)
 
     def values(self, etas: Etas) -> Heights:
         if etas.ndim != 1:
             return super().values(etas)
-
-        def value(eta: Scalar) -> Scalar:
-            return self.objective.value_of(*self._moved(eta))
-
-        return mapped(value, etas)
+        return map_rows(lambda eta: self.objective.value_of(*self._moved(eta)), etas)
 
     def to(self, eta: Numbers) -> Evaluation:
-        return super().to(eta) if jnp.ndim(eta) != 0 else self.objective.point(*self._moved(eta))
+        if np.ndim(eta) != 0:
+            return super().to(eta)
+        return self.objective.from_predictions(*self._moved(eta))
 
     def _moved(self, eta: Scalar) -> tuple[Vector, Predictions]:
-        return self.point.x - eta * self.d, self.point.aux - eta * self.product
+        return self.evaluation.x - eta * self.d, self.evaluation.aux - eta * self.product

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.either import Plain, space
-from cfgd._core.linalg import logistic
 from cfgd._core.precision import in_precision
 from cfgd._core.sharding import any_of, is_sharded
 from cfgd._core.types import Data, DType, Samples
+from cfgd._core.linalg import array_namespace, logistic
+from cfgd._core.modules import FastModule
 from cfgd.objectives.linear.samples import is_negative
 
 
-class Loss(Plain, eqx.Module):
+class Loss(FastModule):
     """`value(prediction, target)`, entry by entry, and what targets it takes."""
 
     is_quadratic: ClassVar[bool] = False
@@ -76,24 +76,24 @@ class Squared(Loss):
         return 2 * value / freedom if freedom > 0 else math.inf
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        return p - y, space(p).ones_like(p)
+        return p - y, array_namespace(p).ones_like(p)
 
 
 class Logistic(Loss):
     """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
 
     def value(self, p: Data, y: Data) -> Data:
-        return space(p).logaddexp(-y * p, 0)
+        return array_namespace(p).logaddexp(-y * p, 0)
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         wrong = logistic(-y * p)
         return -y * wrong, wrong * (1 - wrong)
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
-        return space(p).where(p > 0, labels[1], labels[0])
+        return array_namespace(p).where(p > 0, labels[1], labels[0])
 
     def probabilities(self, p: Data) -> Any:
-        return space(p).stack([logistic(-p), logistic(p)], -1)
+        return array_namespace(p).stack([logistic(-p), logistic(p)], -1)
 
     def targets(self, owner: str, y: Samples) -> Samples:
         if checks.traced(y):
@@ -110,14 +110,14 @@ class Poisson(Loss):
     """exp(p) - y p: counts y with rate exp(p)."""
 
     def value(self, p: Data, y: Data) -> Data:
-        return space(p).exp(p) - y * p
+        return array_namespace(p).exp(p) - y * p
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        rate = space(p).exp(p)
+        rate = array_namespace(p).exp(p)
         return rate - y, rate
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
-        return space(p).exp(p)
+        return array_namespace(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
         if not checks.traced(y):
@@ -129,17 +129,17 @@ class Gamma(Loss):
     """p + y exp(-p): positive y with mean exp(p) and a deviation in proportion to it."""
 
     def value(self, p: Data, y: Data) -> Data:
-        return p + y * space(p).exp(-p)
+        return p + y * array_namespace(p).exp(-p)
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        part = y * space(p).exp(-p)
+        part = y * array_namespace(p).exp(-p)
         return 1 - part, part
 
     def dispersion(self, value: float, freedom: int) -> float | None:
         return None  # the deviation is not estimated
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
-        return space(p).exp(p)
+        return array_namespace(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
         if not checks.traced(y):
@@ -152,14 +152,14 @@ class Huber(Loss):
 
     def value(self, p: Data, y: Data) -> Data:
         far: Any = abs(p - y)
-        return space(p).where(far <= 1, far**2 / 2, far - 0.5)
+        return array_namespace(p).where(far <= 1, far**2 / 2, far - 0.5)
 
     def dispersion(self, value: float, freedom: int) -> float | None:
         return None
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         far: Any = p - y
-        return space(p).clip(far, -1, 1), (abs(far) <= 1).astype(p.dtype)
+        return array_namespace(p).clip(far, -1, 1), (abs(far) <= 1).astype(p.dtype)
 
 
 class Custom(Loss):

@@ -1,8 +1,7 @@
-"""A sum of losses of Xw."""
+"""Generalised linear models: sums of losses of Xw."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.either import Unbound, made, space
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import array_namespace, inner
 from cfgd._core.precision import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import any_of, keep_float64, shard_rows_like
-from cfgd._core.types import Data, Samples, Scalar, Vector, Vectors
-from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Normal, normal_of
-from cfgd.objectives.evaluation import Evaluation, Line, linear_slopes, slope_along
+from cfgd._core.sharding import any_of, any_sharded, keep_float64, shard_rows_like
+from cfgd._core.types import Data, Matrix, Samples, Scalar, Vector, Vectors
+from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives, slope_along
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.line import PredictionLine
@@ -32,10 +30,9 @@ from cfgd.objectives.linear.multinomial import (
 from cfgd.objectives.linear.one_pass import is_long, one_pass
 from cfgd.objectives.linear.samples import idle, is_negative, penalties, targets, weights
 
-# columns whose products with one another cost a gradient: a product of matrices reads X less often
-COLUMNS = 30
-# columns for which a matrix costs little, and from which on it costs many gradients
-FEW, MANY = 512, 120
+# Columns whose Gram matrix costs as much as a gradient: measured, as a product of matrices reads
+# X less often than products with vectors do.
+COLUMNS_PER_GRADIENT = 30
 
 
 class LinearModel(Objective):
@@ -50,7 +47,7 @@ class LinearModel(Objective):
     several classes the last row) is an intercept without a penalty; X is not copied for it.
     `offset` is added to the predictions: for counts the logarithm of the exposure.
 
-    The predictions Xw are carried along: a step costs a product with X and one with X', and a
+    The predictions Xw are updated along a step: it costs a product with X and one with X', and a
     search along a direction only O(m) for each candidate. Moving coordinate j changes prediction
     i by X_ij alone, so all coordinate slopes at s nodes cost O(s m d), not s d gradients.
 
@@ -102,19 +99,7 @@ class LinearModel(Objective):
         self.loss.check(owner, precision_of(self.X, y))
 
     def check(self, owner: str, x: Vector) -> None:
-        """Nothing to refuse: the value is a number by construction."""
-
-    @property
-    def is_quadratic(self) -> bool:
-        return self.loss.is_quadratic
-
-    @property
-    def drifts(self) -> bool:
-        return True
-
-    @property
-    def has_gauss_newton(self) -> bool:
-        return True
+        """Accept every x: the value is a number by construction."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,24 +107,38 @@ class LinearModel(Objective):
         return (columns,) if classes is None else (columns, classes)
 
     @property
-    def dimension(self) -> int:
-        return math.prod(self.shape)
+    def traits(self) -> Traits:
+        quadratic = self.loss.is_quadratic
+        cost = DerivativeCost(per_node=0.0 if quadratic else 1.0)
+        return Traits(
+            label_of(self),
+            structure="quadratic" if quadratic else "linear model",
+            linear_slopes=quadratic,
+            accumulates_rounding=True,
+            curvature="Hessian" if self.loss.is_convex else "Gauss-Newton",
+            diagonal="Gauss-Newton",
+            size=(self.X.shape[0], self.dimension),
+            is_sparse=not self.X.is_dense,
+            derivative_cost=cost,
+            diagonal_cost=cost,
+            product_cost=1.0,
+        )
 
     def coefficients(self, x: Data) -> Data:
-        """The vector as a matrix, where there are several classes."""
+        """Return the vector as a matrix with a column for each class, where there are several."""
         return x.reshape(self.X.shape[1], -1) if self.loss.has_classes else x
 
     def predictions(self, x: Vector) -> Any:
-        """Xw + offset."""
+        """Return Xw + offset."""
         p = self.X.times(self.coefficients(x))
         return p if self.offset is None else p + self.offset
 
     def weighted(self, entries: Data) -> Data:
-        """Every sample by its weight."""
+        """Return the entries of each sample times its weight."""
         return (self.sample_weight if entries.ndim == 1 else self.sample_weight[:, None]) * entries
 
     def penalty(self, x: Vector) -> Any:
-        """sum_j l2_j x_j^2."""
+        """Return sum_j l2_j x_j^2."""
         return self.l2 * inner(x, x) if self.l2.ndim == 0 else inner(self.l2 * x, x)
 
     @numpy_in_numpy_out
@@ -149,15 +148,15 @@ class LinearModel(Objective):
 
     @numpy_in_numpy_out
     def predict(self, w: Any, X: Any = None, offset: Any = None) -> Any:
-        """The targets that the model expects: means, or of labels the most probable ones.
+        """Return the expected targets: means, or for labels the most probable ones.
 
-        For the rows of another X where one is given, with an `offset` of their own.
+        They are those of the rows of `X`, by default the data of the model, plus an `offset`.
         """
         return self.loss.predicted(self._predictions("predict", w, X, offset), self.labels)
 
     @numpy_in_numpy_out
     def probabilities(self, w: Any, X: Any = None, offset: Any = None) -> Any:
-        """A column for each label, in ascending order."""
+        """Return the probability of each label, in a column for each, in ascending order."""
         found = self.loss.probabilities(self._predictions("probabilities", w, X, offset))
         if found is None:
             wanted = "be logistic or multinomial to have probabilities"
@@ -182,114 +181,96 @@ class LinearModel(Objective):
         return p
 
     def value_of(self, x: Vector, p: Data) -> Scalar:
-        """f at x, its predictions p being known."""
+        """Return f at x, whose predictions p are known."""
         return inner(self.sample_weight, self.loss.value(p, self.y)) + self.penalty(x) / 2
 
     def evaluate(self, x: Vector) -> Evaluation:
         if not is_long(self, self.X, x):
-            return self.point(x, self.predictions(x))
+            return self.from_predictions(x, self.predictions(x))
         value, gradient, p = one_pass(self, self.X, x)
-        value, gradient = value + self.penalty(x) / 2, gradient + self.l2 * x
-        return made(Evaluation, x=x, value=value, gradient=gradient, aux=p)
+        return Evaluation(x, value + self.penalty(x) / 2, gradient + self.l2 * x, p)
 
-    def point(self, x: Vector, p: Data) -> Evaluation:
-        """The point at x, its predictions p being known."""
+    def from_predictions(self, x: Vector, p: Data) -> Evaluation:
+        """Return the evaluation at x, whose predictions p are known."""
         slope, _ = self.loss.derivatives(p, self.y)
         gradient = self.X.back(self.weighted(slope)).reshape(-1) + self.l2 * x
-        return made(Evaluation, x=x, value=self.value_of(x, p), gradient=gradient, aux=p)
+        return Evaluation(x, self.value_of(x, p), gradient, p)
 
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        slope, product = slope_along(point, d, slope), self.X.times(self.coefficients(d))
-        return made(PredictionLine, objective=self, point=point, d=d, slope=slope, product=product)
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        product = self.X.times(self.coefficients(d))
+        return PredictionLine(self, evaluation, d, slope_along(evaluation, d, slope), product)
 
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        if self.is_quadratic:
-            return linear_slopes(point, self.X.squares(self.sample_weight) + self.l2, t)
-        shift = t - point.x
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        if self.loss.is_quadratic:
+            return linear_derivatives(evaluation, self.X.squares(self.sample_weight) + self.l2, t)
+        shift = t - evaluation.x
         if self.loss.has_classes:
-            of = self.X, self.loss, point.aux, self.y, self.sample_weight
+            of = self.X, self.loss, evaluation.aux, self.y, self.sample_weight
             slope, curvature = slopes_by_class(*of, shift)
         else:
             slope, curvature = self.X.column_sums(
-                self.loss.derivatives, point.aux, self.y, self.sample_weight, shift
+                self.loss.derivatives, evaluation.aux, self.y, self.sample_weight, shift
             )
         return slope + self.l2 * t, curvature + self.l2
 
-    def diagonal_at(self, point: Evaluation) -> Vector:
-        """The curvatures f_j''(x_j): for a linear model Gauss-Newton's and the exact ones."""
-        _, curvature = self.loss.derivatives(point.aux, self.y)
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        along = self.X.times(self.coefficients(v))
+        change = self.weighted(self.loss.along(evaluation.aux, self.y, along))
+        return self.X.back(change).reshape(-1) + self.l2 * v
+
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        """Return X' diag(s l'') X + l2, with l'' at least 0 where the loss is not convex."""
+        (m, columns), d = self.X.shape, self.dimension
+
+        def dispersion() -> float | None:
+            if np.any(np.asarray(self.l2) > 0):
+                return None  # penalised estimates are biased: no covariance
+            degrees_of_freedom = m - d - idle(self.sample_weight)
+            return self.loss.dispersion(float(evaluation.value), degrees_of_freedom)
+
+        def times(v: Vector) -> Vector:
+            if self.loss.is_convex:
+                return self.hessian_times(evaluation, v)
+            along = self.X.times(v)
+            return self.X.back(self._curvature_weight(evaluation) * along) + self.l2 * v
+
+        return Curvature(
+            times=times,
+            diagonal=lambda: self._diagonal(evaluation),
+            shape=(m, d) if self.X.is_dense else None,
+            matrix=(lambda: self._matrix(evaluation)) if self.X.is_dense else None,
+            is_exact=self.loss.is_convex,
+            cost=columns / COLUMNS_PER_GRADIENT * (d // columns + 1) / 2,
+            product_cost=1.0,
+            rows_are_data=True,
+            dispersion=dispersion,
+        )
+
+    def _matrix(self, evaluation: Evaluation) -> Matrix:
+        if not self.loss.has_classes:
+            return self.X.gram(self._curvature_weight(evaluation), self.l2)
+        H = matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
+        H = held_in_place(H, self.l2, self.shape[1])
+        xp = array_namespace(H)
+        return H + xp.diag(xp.broadcast_to(self.l2, (len(H),)))
+
+    def _diagonal(self, evaluation: Evaluation) -> Vector:
+        _, curvature = self.loss.derivatives(evaluation.aux, self.y)
         return self.X.squares(self.weighted(curvature)).reshape(-1) + self.l2
 
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        return self.diagonal_at(point)
+    def _curvature_weight(self, evaluation: Evaluation) -> Samples:
+        _, curvature = self.loss.derivatives(evaluation.aux, self.y)
+        return self.sample_weight * array_namespace(curvature).maximum(curvature, 0)
 
-    def in_numpy(self) -> Unbound | None:
-        if self.loss.needs_jax:
+    def on_host(self) -> LinearModel | None:
+        if self.loss.needs_jax or any_sharded(self):
             return None
         f = to_numpy(self)
-        return Unbound(f if f.X.is_dense else eqx.tree_at(lambda f: f.X, f, f.X.in_scipy()))
-
-    @property
-    def has_model(self) -> bool:
-        return True
-
-    def model_shape(self, point: Evaluation) -> tuple[int, ...] | None:
-        return (self.X.shape[0], self.dimension) if self.X.is_dense else None
-
-    def affords(self, shape: tuple[int, ...]) -> bool:
-        """Rows are there already: of few columns the matrix costs less than its products would."""
-        return min(shape) <= FEW or super().affords(shape)
-
-    @property
-    def model_is_costly(self) -> bool:
-        return not self.X.is_dense or self.dimension > MANY
-
-    def normal(self, point: Evaluation, old: Vector) -> Normal:
-        """X' diag(s l'') X + l2, where the loss is convex; on the host by blocks of rows."""
-        if not self.loss.has_classes:
-            return normal_of(self.X.gram(self._weight_at(point), self.l2), old)
-        H = matrix_of_classes(self.X, self.loss, point.aux, self.sample_weight)
-        H = held_in_place(H, self.l2, self.shape[1])
-        return normal_of(H + space(H).diag(space(H).broadcast_to(self.l2, (len(H),))), old)
-
-    def _weight_at(self, point: Evaluation) -> Samples:
-        _, curvature = self.loss.derivatives(point.aux, self.y)
-        return self.sample_weight * space(curvature).maximum(curvature, 0)
-
-    @property
-    def model_is_exact(self) -> bool:
-        return self.loss.is_convex
-
-    def model_cost(self, shape: tuple[int, ...]) -> float:
-        classes = shape[1] // self.X.shape[1]
-        return self.X.shape[1] / COLUMNS * (classes + 1) / 2
-
-    def dispersion(self, value: float, freedom: int) -> float | None:
-        if np.any(np.asarray(self.l2) > 0):
-            return None  # what is shrunk is not spread around the truth
-        return self.loss.dispersion(value, freedom - idle(self.sample_weight))
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        along = self.X.times(self.coefficients(v))
-        if self.loss.has_classes:
-            change = self.weighted(self.loss.along(point.aux, self.y, along))
-        else:
-            change = self._weight_at(point) * along
-        return self.X.back(change).reshape(-1) + self.l2 * v
-
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        along = self.X.times(self.coefficients(v))
-        change = self.weighted(self.loss.along(point.aux, self.y, along))
-        return self.X.back(change).reshape(-1) + self.l2 * v
-
-    @property
-    def product_cost(self) -> float:
-        return 1.0
-
-    def slopes_cost(self, s: int, d: int) -> float:
-        return 0.0 if self.is_quadratic else float(s)
+        return f if f.X.is_dense else eqx.tree_at(lambda f: f.X, f, f.X.in_scipy())
 
 
 def _signed(y: Any) -> bool:
-    """Whether labels are -1 and 1."""
+    """Return whether labels are -1 and 1."""
     return not checks.traced(y) and any_of(is_negative, y)

@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.either import space
-from cfgd._core.linalg import logistic
 from cfgd._core.sharding import is_sharded, largest
 from cfgd._core.types import Data, Matrix, Samples, Vectors
+from cfgd._core.linalg import array_namespace, logistic
 from cfgd.objectives.linear.losses import Loss
 
 
@@ -44,7 +43,7 @@ class Multinomial(Loss):
         return (y if is_sharded(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
-        return _log_sum(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
+        return _log_sum(p) - array_namespace(p).take_along_axis(p, y[:, None], 1)[:, 0]
 
     def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
         """Of every class its own."""
@@ -57,12 +56,12 @@ class Multinomial(Loss):
 
     def shares(self, p: Data) -> Any:
         """The probability of each class."""
-        xp = space(p)
+        xp = array_namespace(p)
         weight = xp.exp(p - p.max(1, keepdims=True))
         return weight / weight.sum(1, keepdims=True)
 
     def _own(self, p: Data, y: Any) -> Any:
-        return (y[:, None] == space(p).arange(self.classes)).astype(p.dtype)
+        return (y[:, None] == array_namespace(p).arange(self.classes)).astype(p.dtype)
 
     def one_by_one(self, p: Data, y: Any) -> tuple[Any, Any]:
         """For each class, predictions and labels of a `logistic_slopes` that is the same.
@@ -106,7 +105,7 @@ def logistic_slopes(p: Data, y: Data) -> tuple[Data, Data]:
 
 
 def _log_sum(p: Data) -> Any:
-    xp = space(p)
+    xp = array_namespace(p)
     largest = p.max(1)
     return largest + xp.log(xp.exp(p - largest[:, None]).sum(1))
 
@@ -129,7 +128,7 @@ def slopes_by_class(
 
 def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
     """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X."""
-    shares, xp = loss.shares(p), space(p)
+    shares, xp = loss.shares(p), array_namespace(p)
     K, none = shares.shape[1], xp.zeros((), shares.dtype)
     blocks: list[list[Any]] = [[None] * K for _ in range(K)]
     for k in range(K):
@@ -148,7 +147,7 @@ def held_in_place(H: Matrix, l2: Data, classes: int) -> Matrix:
 
     Neither has the gradient any of it: there H is given a size, so that it can be factored.
     """
-    xp, K = space(H), classes
+    xp, K = array_namespace(H), classes
     free = (xp.broadcast_to(l2, (len(H),)).reshape(-1, K) == 0).all(1)
     common = xp.where(free, H.diagonal().reshape(-1, K).mean(1), 0)
     return H + xp.kron(xp.diag(common), xp.ones((K, K), H.dtype) / K)

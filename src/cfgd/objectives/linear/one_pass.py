@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core.either import on_host
-from cfgd._core.linalg import inner
 from cfgd._core.types import Vector
+from cfgd._core.linalg import inner, is_numpy
 from cfgd.objectives.linear.design import BLOCK_NUMBERS, LONG
 
 
@@ -26,7 +25,7 @@ class Sums(NamedTuple):
 def is_long(f: Any, X: Any, x: Vector) -> bool:
     """Whether it pays for a linear model f of the rows X, at a point in NumPy."""
     m, d = X.shape
-    return on_host(x) and on_host(f.y) and X.is_dense and m * d > LONG
+    return is_numpy(x) and is_numpy(f.y) and X.is_dense and m * d > LONG
 
 
 def one_pass(f: Any, X: Any, x: Vector) -> Sums:

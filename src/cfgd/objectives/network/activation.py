@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.either import space
-from cfgd._core.linalg import logistic
 from cfgd._core.precision import in_precision
+from cfgd._core.linalg import array_namespace, logistic
 from cfgd._core.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)
@@ -20,7 +19,7 @@ Activation: TypeAlias = Callable[[Data], Answer]
 
 
 def tanh(u: Data) -> Answer:
-    phi = space(u).tanh(u)
+    phi = array_namespace(u).tanh(u)
     slope = 1 - phi * phi
     return phi, slope, -2 * phi * slope
 
@@ -33,12 +32,12 @@ def sigmoid(u: Data) -> Answer:
 
 def softplus(u: Data) -> Answer:
     slope = logistic(u)
-    return space(u).logaddexp(u, 0), slope, slope * (1 - slope)
+    return array_namespace(u).logaddexp(u, 0), slope, slope * (1 - slope)
 
 
 def sin(u: Data) -> Answer:
-    phi = space(u).sin(u)
-    return phi, space(u).cos(u), -phi
+    phi = array_namespace(u).sin(u)
+    return phi, array_namespace(u).cos(u), -phi
 
 
 def series(activation: Activation, phi: Data, slope: Data) -> list[Any] | None:

@@ -1,6 +1,8 @@
-"""Along a line the units' inputs change by eta z d: linear, unlike what comes out of them."""
+"""The line of a shallow network, along which the inputs of its units change linearly."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -9,38 +11,39 @@ from jaxtyping import Array, Float
 
 from cfgd._core.linalg import inner
 from cfgd._core.types import Count, Etas, Heights, Scalar
-from cfgd.objectives.base import CHUNK_NUMBERS
-from cfgd.objectives.evaluation import Costs, Line
+from cfgd.objectives.base import BATCH_NUMBERS
+from cfgd.objectives.evaluation import Line, LineCosts
 from cfgd.objectives.network.activation import series
 
-# A unit's answer to a change of its input by at most NEAR is a polynomial of degree 8, to rounding:
-# tanh has poles at a distance of pi/2, so that about (2/pi NEAR)^9 is left, 1e-18.
+# A unit's response to a change of its input by at most NEAR is a polynomial of degree 8 to rounding:
+# tanh has poles at a distance of pi/2, so that the remainder is about (2/pi NEAR)^9 = 1e-18.
 NEAR = 1 / 64
-# values for which the polynomial is worth its making
+# Number of values from which on the polynomial pays for its nine coefficients, measured.
 MANY = 8
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class NetworkLine(Line):
-    """f(x - eta d) for one eta or many, and its derivatives at 0."""
+    """f(x - eta d) for one eta or many, and its derivatives at eta = 0."""
 
     change: Float[Array, "m n"]  # of what goes into the units, for eta = -1
 
     @property
-    def costs(self) -> Costs:
-        return Costs(curvature=0.5)
+    def costs(self) -> LineCosts:
+        return LineCosts(curvature=0.5)
 
     def curvature(self) -> Scalar:
-        f, seen = self.objective, self.point.aux
-        (_, output), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
-        _, _, curvature = f.activation(seen.inside)
-        change = seen.slope * self.change
-        first = change @ output + seen.phi @ out_d
+        f, at = self.objective, self.evaluation.aux
+        (_, output), (_, out_d) = f.layers(self.evaluation.x), f.layers(self.d)
+        _, _, curvature = f.activation(at.inside)
+        change = at.slope * self.change
+        first = change @ output + at.phi @ out_d
         second = (curvature * self.change * self.change) @ output + 2 * (change @ out_d)
-        return inner(first, first) + inner(seen.misfit, second)
+        return inner(first, first) + inner(at.misfit, second)
 
     def output_curvature(self) -> Scalar:
-        """d'Hd of the output layer alone, in which f is quadratic."""
-        change = self.point.aux.phi @ self.d[self.objective.hidden :]
+        """Return d'Hd of the output layer alone, in which f is quadratic."""
+        change = self.evaluation.aux.phi @ self.d[self.objective.hidden :]
         return inner(change, change)
 
     def values(self, etas: Etas) -> Heights:
@@ -49,20 +52,20 @@ class NetworkLine(Line):
     def layer_values(
         self, hidden: Float[Array, " n"], output: Float[Array, " n"]
     ) -> Float[Array, " n"]:
-        """f with a step of one length in the hidden layer, and of one in the output layer."""
+        """Return f for steps of one length in the hidden layer and another in the output layer."""
         f = self.objective
-        (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
+        (_, weights), (_, out_d) = f.layers(self.evaluation.x), f.layers(self.d)
 
         def value(etas: tuple[Scalar, Scalar]) -> Scalar:
             inside, out = etas
-            phi, _, _ = f.activation(self.point.aux.inside - inside * self.change)
+            phi, _, _ = f.activation(self.evaluation.aux.inside - inside * self.change)
             misfit = phi @ (weights - out * out_d) - f.y
             return inner(misfit, misfit) / 2
 
         furthest = jnp.max(jnp.abs(self.change))
         near = self._nearby(hidden, output, furthest) if len(hidden) >= MANY else None
         if near is None:
-            size = max(1, min(len(hidden), CHUNK_NUMBERS // self.change.size))
+            size = max(1, min(len(hidden), BATCH_NUMBERS // self.change.size))
             return jax.lax.map(value, (hidden, output), batch_size=size)
         is_far = jnp.abs(hidden) * furthest > NEAR
         far = jnp.argsort(~is_far)  # those first
@@ -76,17 +79,17 @@ class NetworkLine(Line):
     def _nearby(
         self, hidden: Float[Array, " n"], output: Float[Array, " n"], furthest: Scalar
     ) -> Float[Array, " n"] | None:
-        """The values for small steps in the hidden layer, by the Taylor series of its units.
+        """Return values for small steps in the hidden layer, by the Taylor series of its units.
 
         N = sum_k (-eta)^k (phi_k c^k) a_3, c being the change: m numbers for each power of eta, so
         that a value costs no activation. In units in which the largest change is one: float32
         would lose its eighth power. None where the series is not known.
         """
-        f, seen = self.objective, self.point.aux
-        parts = series(f.activation, seen.phi, seen.slope)
+        f, at = self.objective, self.evaluation.aux
+        parts = series(f.activation, at.phi, at.slope)
         if parts is None:
             return None
-        (_, weights), (_, out_d) = f.layers(self.point.x), f.layers(self.d)
+        (_, weights), (_, out_d) = f.layers(self.evaluation.x), f.layers(self.d)
         unit = jnp.where(furthest > 0, furthest, 1)
         change = self.change / unit
         power, terms, out_terms = jnp.ones_like(change), [], []

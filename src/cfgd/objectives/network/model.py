@@ -11,20 +11,19 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.either import Unbound, made, on_host, space
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import array_namespace, inner, is_numpy
 from cfgd._core.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import is_by_rows, is_sharded, keep_float64, shards
-from cfgd._core.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
-from cfgd.objectives.base import CHUNK_NUMBERS, Objective
-from cfgd.objectives.curvature import Model
+from cfgd._core.sharding import any_sharded, is_by_rows, is_sharded, keep_float64, shards
+from cfgd._core.types import Column, Computed, Data, Matrix, Rows, Samples, Scalar, Vector, Vectors
+from cfgd.objectives.base import BATCH_NUMBERS, DerivativeCost, Objective, Traits, label_of
+from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.samples import sum_of_parts, targets
 from cfgd.objectives.network.activation import Activation, Custom, activation_of
 from cfgd.objectives.network.line import NetworkLine
-from cfgd.objectives.network.projection import Features
 
-# phi'^2 that a unit is taken to have at least, where steps are damped
+# phi'^2 that a unit counts for at least where steps are damped. A saturated unit is flat at x and
+# steep a step away; without it hundreds of steps failed on the paper's networks.
 SATURATED = 1e-3
 
 
@@ -36,8 +35,16 @@ class Parameters(NamedTuple):
     output_weights: Column
 
 
-class Seen(NamedTuple):
-    """What a point of a network keeps: a_1 z + a_2, phi and phi' of it, and N(z) - y."""
+class Features(NamedTuple):
+    """What follows from the hidden weights alone: a_1 z + a_2, phi and phi' of it."""
+
+    inside: Rows
+    phi: Rows
+    slope: Rows
+
+
+class Activations(NamedTuple):
+    """`aux` of an evaluation: the features and N(z) - y."""
 
     inside: Rows
     phi: Rows
@@ -84,23 +91,33 @@ class ShallowNetwork(Objective):
         self.activation = activation_of(owner, activation, precision_of(self.z, self.y))
 
     @property
-    def dimension(self) -> int:
-        return (self.z.shape[1] + 1) * self.width
-
-    def check(self, owner: str, x: Vector) -> None:
-        """Nothing to refuse: the value is a number by construction."""
-
-    @property
-    def has_gauss_newton(self) -> bool:
-        return True
+    def shape(self) -> tuple[int, ...]:
+        return ((self.z.shape[1] + 1) * self.width,)
 
     @property
     def hidden(self) -> int:
-        """How many coordinates lie in the hidden layer; the output layer's come after them."""
+        """The number of coordinates in the hidden layer; those of the output layer follow."""
         return self.z.shape[1] * self.width
 
+    @property
+    def traits(self) -> Traits:
+        return Traits(
+            label_of(self),
+            structure="residuals",
+            curvature="Gauss-Newton",
+            diagonal="Gauss-Newton",
+            size=(len(self.z), self.dimension),
+            n_nonlinear=self.hidden,
+            derivative_cost=DerivativeCost(per_node=1.0),
+            diagonal_cost=DerivativeCost(per_node=1.0),
+            product_cost=1.0,
+        )
+
+    def check(self, owner: str, x: Vector) -> None:
+        """Accept every x: the value is a number by construction."""
+
     def init(self, key: Any, scale: Any = 1.0) -> np.ndarray:
-        """A normal start of the given deviation, or of (hidden, output) deviations.
+        """Draw a normal start with one standard deviation, or with (hidden, output) deviations.
 
         The paper does not say how it starts and the start decides the outcome. Documented starts:
         `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
@@ -119,16 +136,16 @@ class ShallowNetwork(Objective):
         )
 
     def parameters(self, x: Any) -> Parameters:
-        """The vector x as hidden weights, biases and output weights."""
+        """Return the vector x as hidden weights, biases and output weights."""
         weights, output = self.layers(x)
         return Parameters(weights[:-1], weights[-1], output)
 
     @numpy_in_numpy_out
     def predict(self, x: Any, z: Any) -> Any:
-        """N(z; x) for inputs (m,) or (m, p)."""
+        """Return N(z; x) for inputs (m,) or (m, p)."""
         x, z = checks.floating("predict", "x", x), checks.floating("predict", "z", z)
-        p, host = self.z.shape[1] - 1, not isinstance(self.activation, Custom)
-        if not (host and on_host(x) and on_host(z)):  # else NumPy compiles nothing
+        p, in_numpy = self.z.shape[1] - 1, not isinstance(self.activation, Custom)
+        if not (in_numpy and is_numpy(x) and is_numpy(z)):  # else NumPy compiles nothing
             x, z = jnp.asarray(x), jnp.asarray(z)
         checks.shape("predict", "x", x, (self.dimension,))
         if z.ndim not in (1, 2) or (1 if z.ndim == 1 else z.shape[1]) != p:
@@ -137,7 +154,7 @@ class ShallowNetwork(Objective):
         return self.activation(_with_one(z) @ weights)[0] @ output
 
     def layers(self, x: Data) -> tuple[Any, Any]:
-        """The weights into the units, a row for each input and one of biases; those out of them."""
+        """Return the weights into the units (a row per input, then the biases) and out of them."""
         return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
 
     @numpy_in_numpy_out
@@ -147,33 +164,35 @@ class ShallowNetwork(Objective):
         return inner(misfit, misfit) / 2
 
     def evaluate(self, x: Vector) -> Evaluation:
-        return self.seen_at(x, self.features(x[: self.hidden]))
+        return self.from_features(x, self.features(x[: self.hidden]))
 
     def features(self, w: Vector) -> Features:
-        """Of the hidden coordinates."""
+        """Return the features of the hidden weights w."""
         inside: Any = self.z @ w.reshape(-1, self.width)
         phi, slope, _ = self.activation(inside)
         return Features(inside, phi, slope)
 
-    def seen_at(self, x: Vector, features: Features) -> Evaluation:
-        """The point whose features are known."""
+    def from_features(self, x: Vector, features: Features) -> Evaluation:
+        """Return the evaluation at x, whose features are known."""
         _, output = self.layers(x)
         inside, phi, slope = features
         misfit = phi @ output - self.y
         back = misfit[:, None] * slope
-        gradient = space(x).concatenate([(self.z.T @ back * output).reshape(-1), misfit @ phi])
-        seen, value = Seen(inside, phi, slope, misfit), inner(misfit, misfit) / 2
-        return made(Evaluation, x=x, value=value, gradient=gradient, aux=seen)
+        hidden = (self.z.T @ back * output).reshape(-1)
+        gradient = array_namespace(x).concatenate([hidden, misfit @ phi])
+        return Evaluation(x, inner(misfit, misfit) / 2, gradient, Activations(*features, misfit))
 
-    def coordinate_derivatives(self, point: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        """f_j' and f_j'' by the misfit update, in chunks of samples whose memory is bounded."""
-        _, output = self.layers(point.x)
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        """Return f_j' and f_j'' by updating the misfit, in chunks of samples of bounded memory."""
+        _, output = self.layers(evaluation.x)
         (m, q), n = self.z.shape, self.width
-        shift = (t - point.x)[:, : self.hidden].reshape(-1, q, n, 1)
+        shift = (t - evaluation.x)[:, : self.hidden].reshape(-1, q, n, 1)
         a = output[:, None]
         # samples last and a node at a time: contiguous sums over arrays that stay in the cache
-        z, inside, phi = self.z.T[:, None], point.aux.inside.T, point.aux.phi.T
-        misfit = point.aux.misfit
+        z, inside, phi = self.z.T[:, None], evaluation.aux.inside.T, evaluation.aux.phi.T
+        misfit = evaluation.aux.misfit
 
         def part(
             new: Samples,
@@ -193,91 +212,80 @@ class ShallowNetwork(Objective):
 
             return jax.lax.map(at_node, shift)
 
-        size = max(1, min(m, CHUNK_NUMBERS // (8 * self.hidden)))
+        size = max(1, min(m, BATCH_NUMBERS // (8 * self.hidden)))
         first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit), self.shards)
-        phi = point.aux.phi
+        phi = evaluation.aux.phi
         squares = jnp.sum(phi * phi, 0)
-        out_slope = point.gradient[self.hidden :] + squares * (t - point.x)[:, self.hidden :]
+        out_slope = evaluation.gradient[self.hidden :] + squares * (t - evaluation.x)[:, self.hidden :]
         out_curvature = jnp.broadcast_to(squares, (len(t), n))
         return (
             jnp.concatenate([first.reshape(len(t), -1), out_slope], 1),
             jnp.concatenate([second.reshape(len(t), -1), out_curvature], 1),
         )
 
-    def gauss_newton_diagonal(self, point: Evaluation) -> Vector:
-        _, output = self.layers(point.x)
-        hidden = (self.z**2).T @ point.aux.slope**2 * output**2
-        return space(hidden).concatenate([hidden.reshape(-1), (point.aux.phi**2).sum(0)])
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        change = self.z @ self.layers(d)[0]
+        return NetworkLine(self, evaluation, d, slope_along(evaluation, d, slope), change)
 
-    def in_numpy(self) -> Unbound | None:
-        return None if isinstance(self.activation, Custom) else Unbound(to_numpy(self))
+    def curvature(self, evaluation: Evaluation) -> Curvature:
+        """Return the Gauss-Newton matrix of the misfit."""
+        xp = array_namespace(evaluation.x)
+        _, output = self.layers(evaluation.x)
+        _, phi, slope, misfit = evaluation.aux
 
-    @property
-    def has_model(self) -> bool:
-        return True
+        def times(v: Vector) -> Vector:
+            weights_v, output_v = self.layers(v)
+            along = (slope * (self.z @ weights_v)) @ output + phi @ output_v
+            hidden = self.z.T @ (along[:, None] * slope * output)
+            return xp.concatenate([hidden.reshape(-1), along @ phi])
 
-    def residuals(self, point: Evaluation) -> Column:
-        return point.aux.misfit
+        def diagonal() -> Vector:
+            hidden = (self.z**2).T @ slope**2 * output**2
+            return xp.concatenate([hidden.reshape(-1), (phi**2).sum(0)])
 
-    def model_shape(self, point: Evaluation) -> tuple[int, ...]:
-        return len(self.z), self.dimension
+        def rows() -> JacobianRows:
+            """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
+            return JacobianRows(xp.concatenate([self.hidden_rows(slope, output), phi], 1), misfit)
 
-    def model(self, point: Evaluation) -> Model:
-        """dN/da_1 = a_3 phi' z, dN/da_2 = a_3 phi', dN/da_3 = phi."""
-        _, output = self.layers(point.x)
-        hidden = self.hidden_rows(point.aux.slope, output)
-        J = space(point.x).concatenate([hidden, point.aux.phi], 1)
-        return Model(J, r=point.aux.misfit)
+        def matrix() -> Matrix:
+            J = rows().jacobian
+            return J.T @ J
+
+        def extra_damping() -> Vector:
+            hidden = SATURATED * (self.z**2).sum(0)[:, None] * output**2
+            return xp.concatenate([hidden.reshape(-1), 0 * output])
+
+        return Curvature(
+            times=times,
+            diagonal=diagonal,
+            shape=(len(self.z), self.dimension),
+            rows=rows,
+            matrix=matrix,
+            residuals_at=lambda x: self.evaluate(x).aux.misfit,
+            cost=1.0,
+            product_cost=1.0,
+            extra_damping=extra_damping,
+        )
 
     def hidden_rows(self, slope: Data, output: Data) -> Any:
-        """dN/da_1 and dN/da_2."""
+        """Return the derivatives of N in the hidden weights: dN/da_1 and dN/da_2."""
         inside = slope * output
         return (self.z[:, :, None] * inside[:, None]).reshape(len(self.z), -1)
 
-    def damping(self, point: Evaluation, diagonal: Vector) -> Vector:
-        """The diagonal with slopes phi'^2 that are larger by a little.
+    def on_host(self) -> ShallowNetwork | None:
+        return None if isinstance(self.activation, Custom) or any_sharded(self) else to_numpy(self)
 
-        A saturated unit is flat here and steep a step away: its own curvature would let it go
-        anywhere, and hundreds of steps then fail.
-        """
-        _, output = self.layers(point.x)
-        more = SATURATED * (self.z**2).sum(0)[:, None] * output**2
-        xp = space(diagonal)
-        return diagonal + xp.concatenate([more.reshape(-1), 0 * output])
-
-    def model_cost(self, shape: tuple[int, ...]) -> float:
-        return 1.0
-
-    def model_times(self, point: Evaluation, v: Vector) -> Vector:
-        (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
-        _, phi, slope, _ = point.aux
-        along = (slope * (self.z @ weights_v)) @ output + phi @ output_v
-        hidden = self.z.T @ (along[:, None] * slope * output)
-        return space(point.x).concatenate([hidden.reshape(-1), along @ phi])
-
-    def line(self, point: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        change = self.z @ self.layers(d)[0]
-        return NetworkLine(self, point, d, slope_along(point, d, slope), change)
-
-    def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
-        """The derivative of the gradient along v; it takes no new activation's worth of work."""
-        (_, output), (weights_v, output_v) = self.layers(point.x), self.layers(v)
-        inside, phi, slope, misfit = point.aux
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        """Return the derivative of the gradient along v, without another pass of activations."""
+        (_, output), (weights_v, output_v) = self.layers(evaluation.x), self.layers(v)
+        inside, phi, slope, misfit = evaluation.aux
         _, _, curvature = self.activation(inside)
         inside_v = self.z @ weights_v
         phi_v = slope * inside_v
         misfit_v = phi_v @ output + phi @ output_v
         bend = (misfit_v[:, None] * slope + misfit[:, None] * curvature * inside_v) * output
         hidden = self.z.T @ (bend + misfit[:, None] * slope * output_v)
-        return space(point.x).concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
-
-    def slopes_cost(self, s: int, d: int) -> float:
-        return float(s)
-
-    @property
-    def product_cost(self) -> float:
-        return 1.0
-
+        return array_namespace(evaluation.x).concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
 
 def _with_one(z: Data) -> Data:
     kit = jnp if isinstance(z, jax.Array) else np

@@ -1,0 +1,129 @@
+"""The oracle that Auto's solvers ask for evaluations."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cfgd._core.types import Scalar, Vector
+from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation, Line
+from cfgd.objectives.finite_differences import hessian_product
+
+
+class StopRunError(Exception):
+    """Raised by the oracle where a run is to end: the state before the step is still whole."""
+
+
+class Oracle:
+    """An objective on the host that counts what is asked of it.
+
+    Parameters
+    ----------
+    objective
+        With NumPy arrays: see `objectives.host`.
+    x0
+        The start, whose size bounds the steps of finite differences.
+    should_stop
+        Called before every evaluation; the run ends where it returns True.
+    resolution
+        The least difference of two small values, in units of the least normal number.
+
+    Attributes
+    ----------
+    cost
+        Gradients so far, with what is worth one: a value without its gradient counts as
+        `Traits.value_cost`, curvatures and products as they say.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        x0: np.ndarray,
+        should_stop: Callable[[], bool] | None = None,
+        resolution: float = 1.0,
+    ) -> None:
+        self.objective, self.traits, self.x0 = objective, objective.traits, x0
+        self.should_stop, self.resolution = should_stop, resolution
+        self.cost = 0.0
+        self.remembers = self.traits.curvature is not None  # a trial's value is asked for first
+        self._errors: Any = np.geterr()  # of the user, whose code runs in `evaluate`
+        self._last: Evaluation | None = None
+        self._paid = False  # whether an evaluation at the last point was counted
+        self._curvature: tuple[Evaluation, Curvature | None] | None = None
+
+    def evaluate(self, x: Vector) -> Evaluation:
+        """Return value and gradient at x."""
+        if self._last is None or not self._is_last(x):
+            self._last, self._paid = self._call(self.objective.evaluate, x), False
+        if not self._paid:
+            self.cost += 1.0
+            self._paid = True
+        return self._last
+
+    def value(self, x: Vector) -> Scalar:
+        """Return f(x), for a trial that may be rejected."""
+        if self._last is not None and self._is_last(x):
+            return self._last.value
+        cost = self.traits.value_cost
+        self.cost += cost
+        if self.traits.separate_value:
+            return self._call(self.objective.value, x)
+        self._last, self._paid = self._call(self.objective.evaluate, x), cost >= 1
+        return self._last.value
+
+    def residuals(self, curvature: Curvature, x: Vector) -> Any:
+        """Return the residuals at x, at the cost of a value."""
+        assert curvature.residuals_at is not None
+        self.cost += self.traits.value_cost
+        return self._call(curvature.residuals_at, x)
+
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        """Return the line x - eta d."""
+        return self.objective.line(evaluation, d, slope)
+
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        """Return the curvature, which is formed at most once at a point."""
+        if self._curvature is None or self._curvature[0] is not evaluation:
+            found = self.objective.curvature(evaluation)
+            if found is not None:
+                rows = None if found.rows is None else functools.cache(found.rows)
+                matrix = None if found.matrix is None else functools.cache(found.matrix)
+                found = dataclasses.replace(found, rows=rows, matrix=matrix)
+            self._curvature = evaluation, found
+        return self._curvature[1]
+
+    def diagonal(self, evaluation: Evaluation) -> Vector | None:
+        """Return the diagonal of the curvature where it comes with an evaluation for little."""
+        if self.traits.diagonal is None:
+            return None
+        curvature = self.objective.curvature(evaluation)
+        assert curvature is not None
+        return curvature.diagonal()
+
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        """Return the product with the Hessian, and count it."""
+        self.cost += self.traits.product_cost
+        if not self.traits.hessian_by_differences:
+            return self.objective.hessian_times(evaluation, v)
+        return hessian_product(self._gradient, evaluation.x, v, self.x0)
+
+    def _gradient(self, x: Vector) -> Vector:
+        return self._call(self.objective.evaluate, x).gradient
+
+    def _is_last(self, x: Vector) -> bool:
+        assert self._last is not None
+        return x is self._last.x or (self.remembers and bool((x == self._last.x).all()))
+
+    def _call(self, fn: Callable[[Vector], Any], x: Vector) -> Any:
+        if self.should_stop is not None and self.should_stop():
+            raise StopRunError
+        if not self.traits.runs_user_code:
+            return fn(x)
+        with np.errstate(**self._errors):  # warnings of the user's own code are the user's
+            return fn(x)

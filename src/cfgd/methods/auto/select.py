@@ -1,0 +1,73 @@
+"""Which solver Auto takes for an objective: one table, and what it costs to factorise.
+
+| objective | solver | why |
+|---|---|---|
+| quadratic: `Quadratic`, `LeastSquares`, `LinearModel` with squared loss | conjugate gradients | a product per step, at most d steps in exact arithmetic |
+| linear model, dense, up to 120 columns | Levenberg-Marquardt on the Hessian | its matrix costs a few gradients |
+| linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
+| `ShallowNetwork` with one of its own activations | variable projection | the best output weights are a linear solve |
+| `Residuals`, other networks | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
+| `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
+| everything else | L-BFGS | gradients alone |
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.network.model import ShallowNetwork
+
+# Operations that forming and factorising a matrix may take: about a tenth of a second.
+FACTOR_OPERATIONS = 2e9
+# Columns of a data matrix up to which forming X'WX is cheap whatever the number of rows.
+FEW_COLUMNS = 512
+# Columns from which on a matrix costs several gradients, so that L-BFGS is tried first.
+MANY_COLUMNS = 120
+
+
+class Choice(NamedTuple):
+    """A solver by name, and the reason for it."""
+
+    solver: str
+    reason: str
+
+
+def choose(objective: Objective) -> Choice:
+    """Return the solver for an objective."""
+    traits = objective.traits
+    if traits.is_quadratic:
+        return Choice("conjugate_gradients", "the objective is quadratic")
+    if traits.structure == "linear model":
+        _, columns = traits.size or (0, 0)
+        if traits.is_sparse:
+            return Choice("lbfgs_then_lm", "X is sparse: a matrix costs many gradients")
+        if columns > MANY_COLUMNS:
+            more = f"{columns} columns, more than {MANY_COLUMNS}: a matrix costs many gradients"
+            return Choice("lbfgs_then_lm", more)
+        return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
+    if isinstance(objective, ShallowNetwork) and objective.on_host() is not None:
+        return Choice("variable_projection", "the output weights enter linearly")
+    if traits.curvature is None:
+        return Choice("lbfgs", "value and gradient are all that is known")
+    if traits.prefers_gradients:
+        return Choice("lbfgs", "the Hessian does not fit in memory")
+    if traits.structure == "general" and traits.size is not None and not _is_affordable(traits.size):
+        return Choice("lbfgs", "the Hessian is too large to be factorised")
+    return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
+
+
+def can_factor(curvature: Curvature) -> bool:
+    """Return whether the matrix of a curvature is worth forming and factorising."""
+    shape = curvature.shape
+    if shape is None:
+        return False
+    if curvature.matrix is not None and curvature.cost == 0:
+        return True  # it comes with the evaluation
+    return (curvature.rows_are_data and min(shape) <= FEW_COLUMNS) or _is_affordable(shape)
+
+
+def _is_affordable(shape: tuple[int, ...]) -> bool:
+    return float(math.prod(shape)) * min(shape) <= FACTOR_OPERATIONS

@@ -1,0 +1,191 @@
+"""Objectives on the host: NumPy arrays in, NumPy arrays out, for Auto's solvers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+
+from cfgd._core.compiled import bind
+from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.sharding import any_sharded, to_host
+from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
+from cfgd.objectives.base import Objective, Traits
+from cfgd.objectives.curvature import Curvature, JacobianRows
+from cfgd.objectives.evaluation import Evaluation, Line
+from cfgd.objectives.finite_differences import hessian_product
+from cfgd.objectives.linear.model import LinearModel
+from cfgd.objectives.linear.sharded import sharded_on_host
+from cfgd.objectives.rescaled import Rescaled
+
+
+def host_objective(objective: Objective) -> Objective:
+    """Return the objective in NumPy where its formulas allow that, else compiled functions of it."""
+    found = objective.on_host()
+    if found is None and isinstance(objective, LinearModel) and any_sharded(objective):
+        found = sharded_on_host(objective)
+    if found is None and isinstance(objective, Rescaled):
+        return Rescaled(host_objective(objective.objective), np.asarray(objective.factor)[()])
+    return HostObjective(objective) if found is None else found
+
+
+# Functions of the contract, to be compiled when they are first called.
+
+
+def _evaluate(objective: Objective, x: Vector) -> Evaluation:
+    return objective.evaluate(x)
+
+
+def _diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
+    return _curvature(objective, evaluation).diagonal()
+
+
+def _rows(objective: Objective, evaluation: Evaluation) -> JacobianRows:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.rows is not None
+    return curvature.rows()
+
+
+def _matrix(objective: Objective, evaluation: Evaluation) -> Matrix:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.matrix is not None
+    return curvature.matrix()
+
+
+def _times(objective: Objective, evaluation: Evaluation, v: Vector) -> Vector:
+    return _curvature(objective, evaluation).times(v)
+
+
+def _extra_damping(objective: Objective, evaluation: Evaluation) -> Vector:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.extra_damping is not None
+    return curvature.extra_damping()
+
+
+def _coordinate_derivatives(
+    objective: Objective, evaluation: Evaluation, t: Vectors
+) -> tuple[Vectors, Vectors]:
+    return objective.coordinate_derivatives(evaluation, t)
+
+
+def _line_values(objective: Objective, evaluation: Evaluation, d: Vector, etas: Column) -> Column:
+    return objective.line(evaluation, d).values(etas)
+
+
+def _line_curvature(objective: Objective, evaluation: Evaluation, d: Vector) -> Scalar:
+    return objective.line(evaluation, d).curvature()
+
+
+def _line_to(objective: Objective, evaluation: Evaluation, d: Vector, eta: Scalar) -> Evaluation:
+    return objective.line(evaluation, d).to(eta)
+
+
+def _is_stationary(objective: Objective, evaluation: Evaluation, tolerance: Scalar) -> Any:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.is_stationary is not None
+    return curvature.is_stationary(tolerance)
+
+
+def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
+    found = objective.curvature(evaluation)
+    assert found is not None
+    return found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HostLine(Line):
+    """A line whose answers are compiled functions."""
+
+    def curvature(self) -> Scalar:
+        return self.objective.call(_line_curvature, self.evaluation, self.d)
+
+    def values(self, etas: Any) -> Any:
+        return self.objective.call(_line_values, self.evaluation, self.d, etas)
+
+    def to(self, eta: Any) -> Evaluation:
+        return self.objective.call(_line_to, self.evaluation, self.d, np.asarray(eta))
+
+
+class HostObjective(Objective):
+    """An objective of JAX, called from NumPy: every answer is that of a compiled function.
+
+    Arrays that are sharded by samples stay on their devices. Products with the Hessian are
+    differences of gradients, for which nothing has to be compiled.
+    """
+
+    objective: Objective
+
+    def call(self, fn: Any, *args: Any) -> Any:
+        """Call a compiled fn(objective, *args) and return NumPy arrays."""
+        d = args[0].x.size if isinstance(args[0], Evaluation) else args[0].size
+        return to_host(bind(fn, self.objective)(*args), d)
+
+    @numpy_in_numpy_out
+    def value(self, x: Any) -> Any:
+        return self.objective.value(x)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        return self.objective.shape
+
+    @property
+    def traits(self) -> Traits:
+        return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
+
+    def evaluate(self, x: Vector) -> Evaluation:
+        found = self.call(_evaluate, x)
+        return found._replace(x=x, value=found.value[()])
+
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        slope = evaluation.gradient @ d if slope is None else slope
+        return HostLine(self, evaluation, d, slope)
+
+    def coordinate_derivatives(
+        self, evaluation: Evaluation, t: Vectors
+    ) -> tuple[Vectors, Vectors]:
+        return self.call(_coordinate_derivatives, evaluation, t)
+
+    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
+        return hessian_product(lambda x: self.evaluate(x).gradient, evaluation.x, v)
+
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        outline = self.objective.curvature(evaluation)
+        if outline is None:
+            return None
+        rows: Any = None
+        matrix: Any = None
+        if outline.rows is not None and not any_sharded(self.objective):
+            rows = lambda: self.call(_rows, evaluation)  # noqa: E731
+        elif outline.matrix is not None:  # the rows of a sharded Jacobian stay on their devices
+            matrix = lambda: self.call(_matrix, evaluation)  # noqa: E731
+        changes: dict[str, Any] = {
+            "times": lambda v: self.call(_times, evaluation, v),
+            "diagonal": lambda: self.call(_diagonal, evaluation),
+            "rows": rows,
+            "matrix": matrix,
+        }
+        if outline.residuals_at is not None and rows is not None:
+            changes["residuals_at"] = lambda x: _residuals_of(self.evaluate(x))
+        else:
+            changes["residuals_at"] = None
+        if outline.extra_damping is not None:
+            changes["extra_damping"] = lambda: self.call(_extra_damping, evaluation)
+        if outline.is_stationary is not None:
+            changes["is_stationary"] = lambda tolerance: self.call(
+                _is_stationary, evaluation, np.asarray(tolerance, evaluation.x.dtype)
+            )
+        return dataclasses.replace(outline, **changes)
+
+    def on_host(self) -> HostObjective:
+        return self
+
+    def check(self, owner: str, x: Vector) -> None:
+        self.objective.check(owner, x)
+
+
+def _residuals_of(evaluation: Evaluation) -> Column:
+    """Return the residuals in `aux`: a vector, or for a network its misfit."""
+    aux = evaluation.aux
+    return aux if isinstance(aux, np.ndarray | jax.Array) else aux.misfit
