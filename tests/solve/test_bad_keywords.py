@@ -65,11 +65,11 @@ KEYWORDS = {
     "record of a number": (
         run(record={"error": 3}),
         "`minimize(record['error']=...)` must be a function of x or the name of a number "
-        "that the method keeps, got 3.",
+        "of the method, got 3.",
     ),
     "record of a number that the method does not keep": (
         run(record={"step": "length"}),
-        "`minimize(record=...)` must name a number that the method keeps (k, eta), got 'length'.",
+        "`minimize(record=...)` must name a number of the method (k, eta), got 'length'.",
     ),
     "record under a number": (run(record={3: len}), f"{MAPPING}, got the name 3."),
     "record under a name that is taken": (

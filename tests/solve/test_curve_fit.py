@@ -128,7 +128,7 @@ NONE = {
 
 @pytest.mark.parametrize("run", NONE.values(), ids=NONE)
 def test_where_a_covariance_means_nothing(run):
-    with pytest.raises(ValueError, match="`covariance` is known of a fit of Residuals"):
+    with pytest.raises(ValueError, match="`covariance` is known for a fit of Residuals"):
         run().covariance()
 
 

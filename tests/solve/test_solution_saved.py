@@ -12,7 +12,7 @@ import pytest
 from solutions import KNOWN, assert_same_solution, one, swept
 
 import cfgd
-from cfgd.solve import saved
+from cfgd.solve import solution_json
 from cfgd.status import Status
 
 SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, np.pi])
@@ -61,7 +61,9 @@ def test_json_and_back(make, tmp_path):
 
 
 def test_every_field_is_saved():
-    assert set(saved.FIELDS) == {field.name for field in dataclasses.fields(cfgd.Solution)}
+    assert set(solution_json.DECODERS) == {
+        field.name for field in dataclasses.fields(cfgd.Solution)
+    }
 
 
 def test_what_is_read_is_writable(tmp_path):
@@ -122,11 +124,11 @@ DTYPES = "must have a dtype of bool, int8, int16, int32, int64, uint8, uint16, u
 DAMAGES = {
     "format": ("format", "cfgd solution 9", "`format` must be 'cfgd solution 1', got 'cfgd so"),
     "no format": ("format", GONE, "`format` must be 'cfgd solution 1', got None"),
-    "missing": ("value", GONE, "`value` must be there, got nothing"),
+    "missing": ("value", GONE, "`value` must be present, got nothing"),
     "unknown": ("valve", 1.0, "`valve` must be one of status, details,"),
     "status": ("status", "done", f"`status` must be one of {NAMES}, got 'done'"),
-    "status, kind": ("status", 3, "`status` must be a text, got 3"),
-    "status, nested": ("status", [["converged"]], "`status[0]` must be a text, got a list"),
+    "status, kind": ("status", 3, "`status` must be a string, got 3"),
+    "status, nested": ("status", [["converged"]], "`status[0]` must be a string, got a list"),
     "value": ("value", "much", f"`value` {NUMBER}, got 'much'"),
     "value, none": ("value", None, "`value` must be a number or an array, got None"),
     "value, bool": ("value", True, "`value` must be a number or an array, got True"),
@@ -135,9 +137,9 @@ DAMAGES = {
     "iterations": ("iterations", 2.5, "`iterations` must be integers, got 2.5"),
     "seconds": ("seconds", None, f"`seconds` {NUMBER}, got None"),
     "rate": ("rate", "fast", f"`rate` {NUMBER}, got 'fast'"),
-    "how": ("how", None, "`how` must be a text, got None"),
-    "details": ("details", ["a", "b"], "`details` must be one sentence, got 2 of them"),
-    "details, kind": ("details", ["a", 1], "`details[1]` must be a text, got 1"),
+    "how": ("how", None, "`how` must be a string, got None"),
+    "details": ("details", ["a", "b"], "`details` must be one string, got 2 strings"),
+    "details, kind": ("details", ["a", 1], "`details[1]` must be a string, got 1"),
     "x": ("x", {"array": [1.0]}, "`x` must be a number, an array, or a dict, list or tuple"),
     "x, kind": ("x", {"numpy": [1.0]}, "`x` must be a number, an array, or a dict, list or tuple"),
     "dtype": ("x", X | {"numpy": "object"}, f"`x` {DTYPES}"),
@@ -159,7 +161,7 @@ DAMAGES = {
         "`value` must have the shape [] of a scalar, got [1]",
     ),
     "deep": ("x", {"dict": [["w", {"list": [X, "a"]}]]}, f"`x['w'][1]` {NUMBER}, got 'a'"),
-    "pairs": ("x", {"dict": ["w"]}, "`x` must be pairs of a key and what it stands for, got 'w'"),
+    "pairs": ("x", {"dict": ["w"]}, "`x` must be pairs of a key and its value, got 'w'"),
     "keys": ("x", {"dict": [["w", 1.0]] * 2}, "`x` must have every key once, got 'w' twice"),
     "history": ("history", [], "`history` must be an object of arrays, got a list"),
     "rows": (
@@ -190,7 +192,11 @@ def test_settings_that_are_not_as_many(tmp_path):
     whole = path.read_text()
     for old, new, message in [
         ('["converged", "stalled", "converged"]', '["converged"]', "`value` must have shape (1,)"),
-        ('["From 1 to 2.", "", "From 3 to 4."]', '["a"]', "`details` must be 3 sentences, as many"),
+        (
+            '["From 1 to 2.", "", "From 3 to 4."]',
+            '["a"]',
+            "`details` must be 3 strings, one for each setting",
+        ),
         ('"x": {"numpy": "float64", "shape": [3, 2]', "", "`x` must have leading axes (3,), got"),
     ]:
         assert old in whole
@@ -206,7 +212,7 @@ def test_settings_that_are_not_as_many(tmp_path):
         (b'{"format": "cfgd sol', "must hold a solution in JSON, got: Unterminated string"),
         (b"\xff\xfe\xfa", "must hold a solution in JSON, got: "),
         (b'{"value": NaN}', "must hold a solution in JSON, got: the word NaN, which JSON does not"),
-        (b'{"value": 1, "value": 2}', "is damaged: `value` must stand once, got it twice."),
+        (b'{"value": 1, "value": 2}', "is damaged: `value` must occur once, got it twice."),
         (b"[1]", "is damaged: `format` must be 'cfgd solution 1', got a list."),
         (b"[" * 100_000, "must hold a solution in JSON, got: "),
     ],
