@@ -300,8 +300,10 @@ def _exact_array(field: str, dtype: str, values: list[Any]) -> Any:
         if inexact.any():
             raise FieldError(field, wanted, wide[np.argmax(inexact)])
         return array
-    kind: type = bool if dtype == "bool" else int
-    least, largest = (0, 1) if kind is bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    kind: Any = bool if dtype == "bool" else int
+    least, largest = 0, 1
+    if kind is int:
+        least, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
     for value in values:
         if type(value) is not kind or not least <= value <= largest:
             raise FieldError(field, wanted, repr(value))
