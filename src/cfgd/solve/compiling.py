@@ -23,7 +23,7 @@ EVENTS = "/jax/core/compile/"
 MAX_INTERVALS = 10_000
 
 
-class _Compilations(threading.local):
+class Compilations(threading.local):
     """The intervals in which a thread compiled, disjoint and in the order of time."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Compilations(threading.local):
         self.seconds += end - start
 
 
-_compilations = _Compilations()
+_compilations = Compilations()
 _lock = threading.Lock()
 _is_listening = False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
 
 from cfgd.solve import clock
 
@@ -15,9 +14,9 @@ BAR_WIDTH = 20
 class Progress:
     """A line that is rewritten at most ten times a second; `shown` says whether to update it."""
 
-    def __init__(self, total: int, shown: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int, shown: bool) -> None:
         self.total, self.shown = total, shown
-        self.stream = stream or sys.stderr
+        self.stream = sys.stderr
         self.began = clock.now()
         self.written = -INTERVAL  # seconds from `began` to the last update
 
