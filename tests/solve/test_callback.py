@@ -40,7 +40,7 @@ def test_callback_sees_the_best_so_far_and_stops_the_run():
 
 
 def test_callback_gets_the_best_point_and_not_the_last():
-    """eta just above 2/lambda: the value falls, then climbs."""
+    """With eta just above 2/lambda the value falls at first and then grows."""
     best = []
     solution = fixed(
         2.05 / HIGH,

@@ -1,4 +1,4 @@
-"""A solution comes back from a file as it was, and a damaged file is one sentence."""
+"""A solution is restored from a file bit for bit; a damaged file is an error in one sentence."""
 
 import collections
 import dataclasses
@@ -28,12 +28,12 @@ with jax.enable_x64(True):
     WIDE = jnp.asarray([1 / 3, 2 / 3])
 SOLUTIONS = {
     "plain": lambda: one(),
-    "as it starts": lambda: cfgd.Solution(np.ones(1), 1.0, 1.0, 0, 1.0, Status.running, {}),
+    "defaults": lambda: cfgd.Solution(np.ones(1), 1.0, 1.0, 0, 1.0, Status.running, {}),
     "special": lambda: one(x=SPECIAL, value=np.nan, gradient_norm=np.inf, rate=-np.inf),
     "float32": lambda: one(x=np.array([1 / 3, 3e38, 1e-45, np.nan], np.float32)),
     "float16": lambda: one(x=np.array([1 / 3, 6e4], np.float16)),
-    "numbers of NumPy's": lambda: one(value=np.float32(1 / 3), iterations=np.int32(4)),
-    "a number": lambda: one(x=np.array(2 / 3)),
+    "NumPy scalars": lambda: one(value=np.float32(1 / 3), iterations=np.int32(4)),
+    "zero-dimensional": lambda: one(x=np.array(2 / 3)),
     "jax": lambda: one(x=jnp.asarray([1 / 3, 2.0])),
     "jax, wide": lambda: one(x=WIDE),
     "jax, narrow": lambda: one(x=jnp.asarray([1 / 3, 2.0], jnp.bfloat16)),
@@ -53,11 +53,50 @@ def test_json_and_back(make, tmp_path):
     assert_same_solution(cfgd.Solution.from_json(path), solution)
 
     def refuse(word):
-        pytest.fail(f"{word} is no JSON")
+        pytest.fail(f"{word} is not JSON")
 
     plain = json.loads(path.read_text(), parse_constant=refuse)
     assert plain["format"] == "cfgd solution 1"
     assert [file.name for file in path.parent.iterdir()] == ["solution.json"]
+
+
+# written before reader and writer were one module
+EARLIER = """\
+{
+"format": "cfgd solution 1",
+"status": "converged",
+"details": "The norm fell from 2 to 3.14e-09.",
+"value": {"scalar": "float32", "shape": [], "values": [0.3333333432674408]},
+"gradient_norm": 3.14159e-09,
+"iterations": 28,
+"evaluations": 57.0,
+"resets": 2,
+"seconds": 1.5,
+"compile_seconds": 1.25,
+"how": "Auto: the span",
+"rate": 0.1,
+"x": {"dict": [["a", {"tuple": [{"jax": "bfloat16", "shape": [2, 1], "values": [1.0, 1.0]}, {"dict": [[1, 0.5]]}]}], ["b", {"list": [{"numpy": "float64", "shape": [4], "values": ["nan", "-inf", -0.0, 5e-324]}, null, {"tuple": []}]}]]},
+"information": {"matrix": {"numpy": "float64", "shape": [2, 2], "values": [1.0, 0.25, 0.25, 1.0]}, "root": {"numpy": "float64", "shape": [2], "values": [3.0, 0.5]}, "factor": 0.125},
+"history": {"iteration": {"numpy": "int64", "shape": [2], "values": [0, 28]}, "roots": {"numpy": "complex128", "shape": [2], "values": [1.0, 2.0, 0.0, "-inf"]}, "flags": {"numpy": "bool", "shape": [2], "values": [true, false]}}
+}
+"""  # noqa: E501 - a file has long lines
+
+
+def test_a_file_of_an_earlier_version(tmp_path):
+    """The format is stable: such a file is read, and written again with the same content."""
+    path = tmp_path / "a.json"
+    path.write_text(EARLIER)
+    solution = cfgd.Solution.from_json(path)
+    x = {"a": (jnp.ones((2, 1), jnp.bfloat16), {1: 0.5}), "b": [SPECIAL[[0, 2, 3, 4]], None, ()]}
+    history = {
+        "iteration": np.array([0, 28]),
+        "roots": np.array([1 + 2j, complex(0, -np.inf)]),
+        "flags": np.array([True, False]),
+    }
+    wanted = one(x=x, value=np.float32(1 / 3), information=KNOWN, history=history)
+    assert_same_solution(solution, wanted)
+    solution.to_json(path)
+    assert path.read_text() == EARLIER
 
 
 def test_every_field_is_saved():
@@ -66,7 +105,7 @@ def test_every_field_is_saved():
     }
 
 
-def test_what_is_read_is_writable(tmp_path):
+def test_the_arrays_of_a_file_are_writable(tmp_path):
     one().to_json(tmp_path / "a.json")
     cfgd.Solution.from_json(tmp_path / "a.json").x[0] = 1.0
 
@@ -96,13 +135,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_saved(changes, message, tmp_path):
+def test_a_field_that_cannot_be_saved(changes, message, tmp_path):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         one(**changes).to_json(tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     one().to_json(path)
 
@@ -116,15 +155,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert cfgd.Solution.from_json(path).value == -1.25
 
 
-GONE = object()
+MISSING = object()
 X = {"numpy": "float64", "shape": [2], "values": [0.1, 0.2]}
 NUMBER = 'must be a number, "nan", "inf" or "-inf"'
 NAMES = ", ".join(Status.__members__)
 DTYPES = "must have a dtype of bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64,"
 DAMAGES = {
     "format": ("format", "cfgd solution 9", "`format` must be 'cfgd solution 1', got 'cfgd so"),
-    "no format": ("format", GONE, "`format` must be 'cfgd solution 1', got None"),
-    "missing": ("value", GONE, "`value` must be present, got nothing"),
+    "no format": ("format", MISSING, "`format` must be 'cfgd solution 1', got None"),
+    "missing": ("value", MISSING, "`value` must be present, got nothing"),
     "unknown": ("valve", 1.0, "`valve` must be one of status, details,"),
     "status": ("status", "done", f"`status` must be one of {NAMES}, got 'done'"),
     "status, kind": ("status", 3, "`status` must be a string, got 3"),
@@ -173,12 +212,12 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("field", "entry", "message"), DAMAGES.values(), ids=DAMAGES)
-def test_a_damage_is_a_sentence(field, entry, message, tmp_path):
+def test_a_damaged_field_is_named(field, entry, message, tmp_path):
     path = tmp_path / "a.json"
     one().to_json(path)
     plain = json.loads(path.read_text())
     plain[field] = entry
-    path.write_text(json.dumps({k: v for k, v in plain.items() if v is not GONE}))
+    path.write_text(json.dumps({k: v for k, v in plain.items() if v is not MISSING}))
     wanted = f"The file {path} is damaged: {message}"
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}") as raised:
         cfgd.Solution.from_json(path)
@@ -186,7 +225,7 @@ def test_a_damage_is_a_sentence(field, entry, message, tmp_path):
     assert "\n" not in str(raised.value)
 
 
-def test_settings_that_are_not_as_many(tmp_path):
+def test_a_wrong_number_of_settings(tmp_path):
     path = tmp_path / "a.json"
     swept().to_json(path)
     whole = path.read_text()
@@ -218,14 +257,14 @@ def test_settings_that_are_not_as_many(tmp_path):
     ],
     ids=["empty", "cut", "bytes", "NaN", "twice", "list", "deep"],
 )
-def test_what_is_no_solution(text, message, tmp_path):
+def test_a_file_that_is_not_a_solution(text, message, tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(text)
     with pytest.raises(ValueError, match=f"^{re.escape(f'The file {path} {message}')}"):
         cfgd.Solution.from_json(path)
 
 
-def test_a_number_that_JSON_allows_and_no_float_is(tmp_path):
+def test_a_number_that_overflows(tmp_path):
     path = tmp_path / "a.json"
     one().to_json(path)
     path.write_text(path.read_text().replace("-1.25,\n", "1e999,\n"))
@@ -233,6 +272,6 @@ def test_a_number_that_JSON_allows_and_no_float_is(tmp_path):
         cfgd.Solution.from_json(path)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.json"):
         cfgd.Solution.from_json(tmp_path / "nowhere.json")
