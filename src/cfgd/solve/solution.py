@@ -86,14 +86,14 @@ class Solution:
     @property
     def message(self) -> Any:
         """Why the run ended, the remedy, and the numbers behind it; a list for a sweep."""
-        if self._is_one:
+        if self._is_single:
             return f"{self.status.value} {self.details}".rstrip()
         return [one.message for one in self]
 
     @property
     def summary(self) -> Any:
         """The method, its cost and the status in one line; a list for a sweep."""
-        if not self._is_one:
+        if not self._is_single:
             return [one.summary for one in self]
         return (
             f"{self.how}: {self.iterations} iterations, {self.resets} resets, "
@@ -103,7 +103,7 @@ class Solution:
     @property
     def success(self) -> Any:
         """Whether the run converged; an array for a sweep."""
-        if self._is_one:
+        if self._is_single:
             return self.status is Status.converged
         return np.array([status is Status.converged for status in self.status], bool)
 
@@ -149,7 +149,7 @@ class Solution:
         >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
         iteration | value above the least, -5.8
         """
-        return plot.draw(self.history, self.iterations, not self._is_one, ax)
+        return plot.draw(self.history, self.iterations, not self._is_single, ax)
 
     def covariance(self) -> np.ndarray:
         """Return the covariance of the parameters, in the order of the numbers in `x`.
@@ -170,12 +170,12 @@ class Solution:
         return self.information.covariance()
 
     @property
-    def _is_one(self) -> bool:
+    def _is_single(self) -> bool:
         """Whether this is a solution of `minimize`, or of one setting of a sweep."""
         return isinstance(self.status, Status)
 
     def __bool__(self) -> bool:
-        if self._is_one:
+        if self._is_single:
             return bool(self.success)
         raise TypeError(
             "A sweep is neither true nor false: use `.success`, an array, "
@@ -183,7 +183,7 @@ class Solution:
         )
 
     def __len__(self) -> int:
-        if self._is_one:
+        if self._is_single:
             raise TypeError("A solution of one setting has no length.")
         return len(self.status)
 
@@ -225,7 +225,7 @@ class Solution:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        if self._is_one:
+        if self._is_single:
             head = f"Solution: {self.status.name}"
             value, norm = float(self.value), float(self.gradient_norm)
             point = f"value {value:.10g}, gradient norm {norm:.3g}"
