@@ -1,4 +1,4 @@
-"""Bad input: one clear sentence, before any work. Tables hold the whole messages."""
+"""Bad input is refused with one sentence, before any iteration. The tables hold whole messages."""
 
 import re
 
@@ -24,7 +24,7 @@ def tree_function(p):
 
 
 def run(f=F, x0=X0, method=GD, **options):
-    """A call of minimize, to be made later."""
+    """Return a function that calls `minimize`."""
     return lambda: cfgd.minimize(f, x0, method, **options)
 
 
@@ -38,10 +38,10 @@ def lagged(*args, **numbers):
 
 @pytest.fixture(autouse=True)
 def no_work(monkeypatch):
-    """An iteration made before the complaint is an error of its own."""
+    """Fail if an iteration is made before the input is refused."""
 
     def chunk(*args):
-        raise AssertionError("work was done")
+        raise AssertionError("an iteration was made")
 
     def guarded(fn, *parts, **kind):
         return chunk if fn.__name__ == "chunk" else bind(fn, *parts, **kind)
@@ -51,7 +51,7 @@ def no_work(monkeypatch):
 
 
 def of_parts(**parts):
-    """Rows of several tables, named by their table."""
+    """Join tables; the name of a row begins with the name of its table."""
     return {f"{part}: {name}": row for part, rows in parts.items() for name, row in rows.items()}
 
 

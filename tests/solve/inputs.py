@@ -1,4 +1,4 @@
-"""Numbers that every type holds exactly, and a call to be made later."""
+"""Data that every dtype represents exactly, and a deferred call of `minimize`."""
 
 import jax.numpy as jnp
 import ml_dtypes
@@ -22,11 +22,11 @@ def bowl(x):
 
 
 def no_answer(solution):
-    """A callback keeps one length of chunks, and so one program."""
+    """Do nothing: with a callback all chunks have one length, and so share one program."""
 
 
 def run(f=bowl, x0=X0, method=GD, **options):
-    """A call of minimize, to be made later."""
+    """Return a function that calls `minimize`."""
     return lambda: cfgd.minimize(f, x0, method, **options)
 
 

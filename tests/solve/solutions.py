@@ -1,4 +1,4 @@
-"""Solutions made by hand, and what it takes for two of them to be the same."""
+"""Example solutions, and a comparison of solutions bit for bit."""
 
 import copy
 import dataclasses
@@ -52,7 +52,7 @@ def swept(**changes):
 
 
 def assert_same(got, wanted):
-    """Bit for bit, kinds and dtypes included."""
+    """Compare two trees bit for bit, types and dtypes included."""
     assert type(got) is type(wanted)
     if isinstance(wanted, dict):
         assert list(got) == list(wanted)

@@ -1,4 +1,4 @@
-"""All that users pass: what it becomes."""
+"""Input of every accepted type, and the arrays that it becomes."""
 
 import re
 
@@ -18,7 +18,7 @@ from cfgd import LeastSquares, LinearModel
 from cfgd._core.pytrees import as_tree
 from problems import quick
 
-# what users pass who have no type checker
+# these are for users without a type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -54,7 +54,7 @@ DATA = {
 
 
 @pytest.mark.parametrize(("given", "kind", "dtype"), DATA.values(), ids=DATA)
-def test_data_becomes(given, kind, dtype):
+def test_type_and_dtype_of_data(given, kind, dtype):
     f = LeastSquares(given, np.ones(len(given)))
     assert isinstance(f.X.X, kind)
     assert f.X.X.dtype == dtype
@@ -62,7 +62,7 @@ def test_data_becomes(given, kind, dtype):
 
 
 def test_sparse_long_doubles_become_float64():
-    # scipy itself refuses halves and foreign byte orders
+    # SciPy itself refuses half precision and foreign byte orders
     f = LeastSquares(scipy.sparse.csr_array(X.astype(np.longdouble)), Y)
     assert f.X.data.dtype == F64
     np.testing.assert_array_equal(f.X.data, X[X != 0])
@@ -82,7 +82,7 @@ def test_targets_become_a_vector_in_the_precision_of_the_data(y):
 
 
 @pytest.mark.parametrize("y", [Y[:, None], pd.DataFrame({"y": Y})], ids=["column", "DataFrame"])
-def test_a_column_of_targets_is_taken_with_a_sentence(y):
+def test_a_column_of_targets_is_flattened_with_a_warning(y):
     message = "`LeastSquares(y=...)` has shape (4, 1) and is taken as (4,)."
     with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as seen:
         f = LeastSquares(X, y)
@@ -90,7 +90,7 @@ def test_a_column_of_targets_is_taken_with_a_sentence(y):
     np.testing.assert_array_equal(f.y, Y)
 
 
-def test_half_precision_is_no_reason_to_refuse_a_matrix():
+def test_rounding_in_half_precision_does_not_make_a_matrix_indefinite():
     v = np.array([0.1, 0.7, 0.3])
     rank_one = np.outer(v, v).astype(np.float16)  # whose rounding makes a minor negative
     assert cfgd.Quadratic(rank_one, np.zeros(3)).A.dtype == F32
@@ -98,7 +98,7 @@ def test_half_precision_is_no_reason_to_refuse_a_matrix():
 
 # ------------------------------------------------------------------------------ accepted: starts
 
-# x0, the type of the data, and what x is
+# x0, the dtype of the data, and the type and dtype of the solution
 STARTS = {
     "a list of NumPy numbers": (list(X0), F64, np.ndarray, F64),
     "a list with NumPy numbers": ([1.0, X0.mean(), 2], F64, np.ndarray, F64),
@@ -115,7 +115,7 @@ MADE = ["a list of NumPy numbers", "bfloat16", "bfloat16 of JAX", "longdouble", 
 
 
 @pytest.mark.parametrize(("x0", "data", "kind", "dtype"), quick(STARTS, MADE))
-def test_x_becomes(x0, data, kind, dtype):
+def test_type_and_dtype_of_x(x0, data, kind, dtype):
     f = cfgd.Quadratic(A.astype(data), B.astype(data))
     x = cfgd.minimize(f, x0, tolerance=1e-5, callback=no_answer).x
     assert isinstance(x, kind)
@@ -123,7 +123,7 @@ def test_x_becomes(x0, data, kind, dtype):
     np.testing.assert_allclose(x, END, rtol=1e-3)
 
 
-def test_x_is_as_precise_as_the_point_that_was_judged():
+def test_x_has_the_precision_in_which_the_run_converged():
     f, x0 = cfgd.Quadratic(A, B), jnp.asarray(X0, F32)
     end = cfgd.minimize(f, x0, GD, tolerance=1e-12, callback=no_answer)
     assert np.linalg.norm(f.gradient(end.x)) <= 1e-10
@@ -134,11 +134,11 @@ def test_x_is_as_precise_as_the_point_that_was_judged():
 
 
 def test_a_custom_node_of_numbers_is_a_pytree():
-    node = jax.tree_util.Partial(len, 0.5, 2)  # or any other that is no list
+    node = jax.tree_util.Partial(len, 0.5, 2)  # any node that is not a list
     assert as_tree("f", "x", node).args == (0.5, 2.0)
 
 
-def test_a_tolerance_beyond_all_numbers_ends_at_once():
+def test_a_huge_tolerance_is_met_at_the_start():
     for x0 in (X0, X0.astype(F32)):
         end = cfgd.minimize(bowl, x0, GD, tolerance=1e200, callback=no_answer)
         assert end.status is cfgd.Status.converged
@@ -148,7 +148,7 @@ def test_a_tolerance_beyond_all_numbers_ends_at_once():
 # ------------------------------------------------------------------------------ drawn at random
 
 TYPES = ["f2", "f4", "f8", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
-WHOLE = [0, 1]  # what all of them hold
+ENTRIES = [0, 1]  # every dtype has them
 
 CONTAINERS = {
     "array": lambda a: a,
@@ -169,16 +169,16 @@ def pandas_of(a):
 
 
 def native(a):
-    """pandas has neither foreign byte orders nor long doubles."""
+    """Return an array that pandas can hold: it has no foreign byte orders and no long doubles."""
     return a.astype(a.dtype.newbyteorder("=")) if a.dtype.itemsize <= 8 else a.astype(float)
 
 
 @st.composite
 def numbers(draw, shape):
-    """Numbers in any type, byte order and memory order, and in any container."""
+    """Draw numbers of any dtype, byte order and memory order, in any container."""
     dtype = np.dtype(draw(st.sampled_from(TYPES)))
     dtype = dtype.newbyteorder(draw(st.sampled_from("=><")))
-    a = draw(arrays_of.arrays(np.int8, shape, elements=st.sampled_from(WHOLE)))
+    a = draw(arrays_of.arrays(np.int8, shape, elements=st.sampled_from(ENTRIES)))
     a = np.asarray(a.astype(dtype), order=draw(st.sampled_from("CF")))
     return CONTAINERS[draw(st.sampled_from(sorted(CONTAINERS)))](a), a.astype(float)
 

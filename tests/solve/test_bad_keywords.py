@@ -1,4 +1,4 @@
-"""Bad keywords and settings of sweeps: one clear sentence, before any work."""
+"""Bad keywords and bad settings of sweeps are refused before any iteration."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from bad_input import (  # noqa: F401 - no_work is a fixture
 
 from cfgd import AdaptiveTerminal, FixedStep, GradientDescent
 
-# what users pass who have no type checker
+# these are for users without a type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -65,11 +65,11 @@ KEYWORDS = {
     "record of a number": (
         run(record={"error": 3}),
         "`minimize(record['error']=...)` must be a function of x or the name of a number "
-        "that the method keeps, got 3.",
+        "of the method, got 3.",
     ),
-    "record of a number that the method does not keep": (
+    "record of a number that the method does not have": (
         run(record={"step": "length"}),
-        "`minimize(record=...)` must name a number that the method keeps (k, eta), got 'length'.",
+        "`minimize(record=...)` must name a number of the method (k, eta), got 'length'.",
     ),
     "record under a number": (run(record={3: len}), f"{MAPPING}, got the name 3."),
     "record under a name that is taken": (

@@ -1,4 +1,4 @@
-"""Bad numbers, points and steps of methods: one clear sentence, before any work."""
+"""Bad numbers, points and steps of methods are refused before any iteration."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from cfgd import (
     Stage,
 )
 
-# what users pass who have no type checker
+# these are for users without a type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 

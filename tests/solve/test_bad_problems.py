@@ -1,4 +1,4 @@
-"""Bad objectives and starts: one clear sentence, before any work."""
+"""Bad objectives and starts are refused before any iteration."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ from bad_input import (  # noqa: F401 - no_work is a fixture
 import cfgd
 from cfgd import AdaptiveTerminal, LeastSquares, Quadratic, Smooth
 
-# what users pass who have no type checker
+# these are for users without a type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -224,7 +224,7 @@ def test_message(make, message):
 
 @pytest.mark.parametrize("fn", [None, lambda x: jnp.sum(x**4)])
 def test_the_guard_against_work_holds(fn):
-    with pytest.raises(AssertionError, match=r"^work was done$"):
+    with pytest.raises(AssertionError, match=r"^an iteration was made$"):
         run()() if fn is None else cfgd.minimize(fn, X0)
 
 

@@ -12,6 +12,7 @@ import zipfile
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fake_clock import fake_clock
 
 import cfgd
 from cfgd.solve import checkpoint_file, driver as run
@@ -105,14 +106,36 @@ def test_a_run_that_went_into_a_loop_of_its_own_goes_on_there(tmp_path, monkeypa
     same(part, whole)
 
 
-def test_it_is_written_as_often_as_asked_for(tmp_path, monkeypatch):
-    written = []
-    monkeypatch.setattr("cfgd.solve.checkpoint.write", lambda *args: written.append(args))
-    options = {"max_iterations": 20, "callback": lambda _: time.sleep(0.01), "tolerance": 0}
-    cfgd.minimize(valley, np.zeros(6), checkpoint=tmp_path / "a", checkpoint_every=3600, **options)
-    assert len(written) == 1
-    cfgd.minimize(valley, np.zeros(6), checkpoint=tmp_path / "a", checkpoint_every=0, **options)
-    assert 3 <= len(written) - 1 <= 21
+# Seconds between checkpoints, seconds that one takes, and the iterations after which one is written
+# if an iteration takes a second. A run of 20 iterations writes another one at its end.
+INTERVALS = {
+    "at the end only": (3600, 0.0, []),
+    "every second": (0, 0.0, [*range(1, 20)]),
+    "every five seconds": (5, 0.0, [5, 10, 15]),
+    # after one that took 1/16 s none is written for 100/16 s: the run may lose one percent
+    "a slow disk": (0, 0.0625, [1, 8, 15]),
+}
+
+
+@pytest.mark.parametrize(("every", "takes", "wanted"), INTERVALS.values(), ids=INTERVALS)
+def test_it_is_written_as_often_as_asked_for(every, takes, wanted, tmp_path, monkeypatch):
+    iterations, written = [0], []
+
+    def next_second(solution):
+        clock.advance(1.0)
+        iterations.append(solution.iterations)
+
+    def write(*args):
+        clock.advance(takes)
+        written.append(iterations[-1])
+
+    monkeypatch.setattr("cfgd.solve.checkpoint.write", write)
+    with fake_clock() as clock:
+        cfgd.minimize(
+            valley, np.zeros(6), max_iterations=20, tolerance=0, callback=next_second,
+            checkpoint=tmp_path / "a", checkpoint_every=every,
+        )  # fmt: skip
+    assert written == [*wanted, 19]  # there is no callback after the last iteration
 
 
 def test_an_interrupt_is_no_loss(tmp_path):

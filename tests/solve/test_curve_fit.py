@@ -1,4 +1,4 @@
-"""curve_fit against SciPy's, on asymmetric data, and its account of the result."""
+"""`curve_fit` against the one of SciPy on asymmetric data, and the table that it prints."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +29,7 @@ def correlated():
 
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("sigma", [None, SIGMA, correlated()], ids=["none", "vector", "matrix"])
-def test_it_is_scipys(sigma, absolute):
+def test_parameters_and_covariance_are_those_of_scipy(sigma, absolute):
     theirs, covariance = scipy.optimize.curve_fit(
         decay_in_numpy, T, Y, P0, sigma=sigma, absolute_sigma=absolute, xtol=1e-14, ftol=1e-14
     )
@@ -80,12 +80,12 @@ def test_new_data_does_not_trace_again():
     cfgd.curve_fit(line, T, Y, [0.0, 0.0])
     before = len(traces)
     fit = cfgd.curve_fit(line, T, 3 * Y, [0.0, 0.0])
-    assert len(traces) - before <= 4  # shapes are looked at, nothing is compiled
+    assert len(traces) - before <= 4  # for the checks of shapes; nothing is compiled
     np.testing.assert_allclose(fit.parameters, np.polyfit(T, 3 * Y, 1)[::-1], rtol=1e-8)
 
 
 def test_maximum_likelihood():
-    """The inverse of the observed information, by hand."""
+    """The covariance is the inverse of the observed information."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 3)) * [1, 2, 0.5]
     y = (rng.random(60) < 1 / (1 + np.exp(-X @ [0.5, -0.3, 0.8]))).astype(float)
@@ -118,7 +118,7 @@ def test_least_squares(of, method):
     np.testing.assert_allclose(ends.covariance(), want, rtol=1e-5)
 
 
-NONE = {
+WITHOUT_COVARIANCE = {
     "ridge": lambda: cfgd.minimize(cfgd.LeastSquares(T[:, None], Y, l2=0.1), [0.0]),
     "too few": lambda: cfgd.minimize(cfgd.LeastSquares(np.ones((1, 2)), [1.0]), [0.0, 0.0]),
     "penalty": lambda: cfgd.minimize(cfgd.LinearModel(T[:, None], Y, "huber", l2=0.1), [0.0]),
@@ -126,9 +126,9 @@ NONE = {
 }
 
 
-@pytest.mark.parametrize("run", NONE.values(), ids=NONE)
-def test_where_a_covariance_means_nothing(run):
-    with pytest.raises(ValueError, match="`covariance` is known of a fit of Residuals"):
+@pytest.mark.parametrize("run", WITHOUT_COVARIANCE.values(), ids=WITHOUT_COVARIANCE)
+def test_objectives_without_a_covariance(run):
+    with pytest.raises(ValueError, match="`covariance` is known for a fit of Residuals"):
         run().covariance()
 
 

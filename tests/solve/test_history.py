@@ -1,4 +1,4 @@
-"""The rows of the history and their labels."""
+"""The rows of the history and the iterations that label them."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +26,7 @@ def test_labels_of_the_history(iterations, every):
 
 
 def test_labels_of_a_run_that_converges():
-    """The last iteration is there once, also where it is a multiple of `every`."""
+    """The last iteration has one row, also where it is a multiple of `every`."""
     full, counts = bowl(tolerance=1e-9), set()
     for tolerance in 10.0 ** -np.arange(1, 9):
         solution = bowl(tolerance=tolerance, every=3)
@@ -64,7 +64,7 @@ def test_a_record_gets_the_x_of_the_user():
 
 
 def test_a_history_longer_than_a_chunk_may_write():
-    """2^17 numbers in one chunk: 301 of them an iteration make 435 rows."""
+    """A chunk may write 2^17 numbers: with 301 numbers an iteration, 435 rows."""
     solution = fixed_long(record={"x": lambda x: jnp.tile(x, 100)})
     np.testing.assert_array_equal(solution.history["iteration"], np.arange(8001))
     want = X0[0] * 0.9 ** np.arange(8001)

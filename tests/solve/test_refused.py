@@ -1,4 +1,4 @@
-"""All that users pass: the whole sentence that refuses it."""
+"""Input that is refused, each with its whole message."""
 
 import re
 
@@ -12,7 +12,7 @@ from inputs import X0, X, Y, bowl, run
 import cfgd
 from cfgd import AdaptiveOrder, AdaptiveTerminal, GradientDescent, LeastSquares, LinearModel
 
-# what users pass who have no type checker
+# these are for users without a type checker
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -184,4 +184,4 @@ def test_refused(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}") as raised:
         make()
     assert type(raised.value) is ValueError
-    assert str(raised.value) == message  # `match` sees the note that names the solution, too
+    assert str(raised.value) == message  # `match` also reads the notes of an error

@@ -1,4 +1,4 @@
-"""The solution explains itself, and its arrays are the user's."""
+"""What a solution prints, and that its arrays may be written into."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import cfgd
 from cfgd.status import Status
 
 
-def test_three_lines_of_one():
+def test_repr():
     assert repr(one()).splitlines() == [
         "Solution: converged (Auto: the span)",
         "  value -1.25, gradient norm 3.14e-09",
@@ -19,7 +19,7 @@ def test_three_lines_of_one():
     assert str(one(how="")).splitlines()[0] == "Solution: converged"
 
 
-def test_three_lines_of_a_sweep():
+def test_repr_of_a_sweep():
     assert repr(swept()).splitlines() == [
         "Solution of a sweep of 3 settings: 2 converged, 1 stalled (Auto: the span)",
         "  least value -2 in setting 1, gradient norm 0.125",
@@ -30,7 +30,7 @@ def test_three_lines_of_a_sweep():
 
 
 @pytest.mark.parametrize("status", Status)
-def test_true_is_success(status):
+def test_a_solution_is_true_if_it_converged(status):
     solution = one(status=status)
     assert bool(solution) is solution.success is (status is Status.converged)
 
@@ -51,16 +51,16 @@ def test_the_message_has_the_numbers():
     assert swept()[2].details == "From 3 to 4."
 
 
-# ---------------------------------------------------------------- its arrays
+# ------------------------------------------------------------------------------------- arrays
 
 
-def test_numpy_is_writable_and_jax_stays():
-    lent = np.asarray(jnp.ones(2))
-    assert not lent.flags.writeable
-    x = {"a": lent, "b": (jnp.ones(2), None), "c": np.zeros(3)}
-    solution = one(x=x, history={"iteration": np.arange(2), "value": lent})
+def test_read_only_arrays_are_copied_and_others_are_not():
+    view = np.asarray(jnp.ones(2))
+    assert not view.flags.writeable
+    x = {"a": view, "b": (jnp.ones(2), None), "c": np.zeros(3)}
+    solution = one(x=x, history={"iteration": np.arange(2), "value": view})
     solution.x["a"][0] = solution.history["value"][0] = 7.0
-    assert lent[0] == 1.0
+    assert view[0] == 1.0
     assert isinstance(solution.x["b"][0], jax.Array)
     own = np.zeros(2)
     assert cfgd.Solution(**PLAIN | {"x": own}).x is own
@@ -77,7 +77,7 @@ def test_a_run_gives_writable_arrays():
         array[0] = 1
 
 
-def test_a_setting_has_the_kinds_of_a_run_of_its_own():
+def test_a_setting_has_the_types_of_a_single_run():
     setting = swept()[1]
     for name in ("value", "gradient_norm", "iterations", "evaluations", "resets"):
         assert type(getattr(setting, name)) is type(getattr(one(), name))
@@ -85,7 +85,7 @@ def test_a_setting_has_the_kinds_of_a_run_of_its_own():
     assert swept(resets=0)[1].resets == 0
 
 
-def test_to_write_into_a_setting_changes_this_one():
+def test_writing_into_a_setting_does_not_change_the_sweep():
     sweep = swept()
     setting = sweep[1]
     setting.x[0] = 100.0

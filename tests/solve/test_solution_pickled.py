@@ -1,4 +1,4 @@
-"""An error with its solution comes back from a pickle and from another process."""
+"""A ConvergenceError keeps its solution when it is pickled and in another process."""
 
 import copy
 import multiprocessing
@@ -27,8 +27,8 @@ def test_an_error_can_be_pickled():
     assert_same_solution(copy.deepcopy(error).solution, error.solution)
 
 
-def test_an_error_comes_out_of_a_pool():
-    """It was an error of the pool's own thread, and whoever waited for the result waited on."""
+def test_an_error_passes_through_a_process_pool():
+    """An error that cannot be restored ends a thread of the pool, and the caller waits for ever."""
     solution = one(status=Status.max_iterations)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         result = pool.apply_async(fail_in_another_process, (solution,))

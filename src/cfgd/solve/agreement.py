@@ -1,4 +1,8 @@
-"""What the processes of a run tell one another after every chunk, and what follows from it."""
+"""How the processes of a run agree, after every chunk, on what to do next.
+
+Most decisions follow from numbers that all processes share. The clock, Ctrl-C and the callback
+belong to one process, so their results are gathered.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from cfgd._core.process_group import ProcessGroup
 from cfgd.solve.interrupt import Interrupt
 from cfgd.status import Status
 
-# what a process finds out alone; all else follows from numbers that every process has
-OWN = (None, Status.time_limit, Status.callback)
+# the statuses that one process can decide on alone; all others follow from shared numbers
+LOCAL = (None, Status.time_limit, Status.callback)
 
 
 class Next(NamedTuple):
-    """What comes: the end, or a chunk of that length; and whether a checkpoint is due."""
+    """The next action: end with `status`, or run a chunk of `length`; is a checkpoint `due`?"""
 
     status: Status | None
     length: int
@@ -29,28 +33,29 @@ def agreed(
     at: tuple[int, float],
     error: Exception | None = None,
 ) -> Next:
-    """The end for all where one wishes it; length and checkpoint as the first process wishes.
+    """Return the next action of all processes.
 
-    An `error` of one process's callback is raised on all; so is a difference between processes of
-    iteration and value, which is what they are `at`.
+    The run ends if one process wants it to end. Length and checkpoint are those of the first
+    process. An `error` in the callback of one process is raised on all of them. `at` are iteration
+    and value; a RuntimeError is raised where the processes differ in them.
     """
     status, length, due = wished
-    if group.is_single or status not in OWN:
+    if group.is_single or status not in LOCAL:
         return wished
     late, stops = status is Status.time_limit, status is Status.callback
     flags = (interrupt.asked, late, stops, error is not None)
-    said = group.gather([*flags, length, due, *at])
-    asked, late, stops, failed = map(bool, np.any(said[:, :4], axis=0))
+    gathered = group.gather([*flags, length, due, *at])
+    asked, late, stops, failed = map(bool, np.any(gathered[:, :4], axis=0))
     if failed:
         group.raise_collectively(error)
         assert error is not None
         raise error
-    where = said[:, 6:]
-    if not np.array_equal(where, np.broadcast_to(where[0], where.shape), equal_nan=True):
+    points = gathered[:, 6:]
+    if not np.array_equal(points, np.broadcast_to(points[0], points.shape), equal_nan=True):
         raise RuntimeError(
-            "The processes no longer agree on where they are: iterations and values are "
-            f"{where.tolist()}. Are they of one version, on machines of one kind?"
+            "The processes no longer agree: their iterations and values are "
+            f"{points.tolist()}. Do they run the same version on machines of the same kind?"
         )
     ends = {Status.interrupted: asked, Status.time_limit: late, Status.callback: stops}
     status = next((status for status, wanted in ends.items() if wanted), None)
-    return Next(status, int(said[0, 4]), bool(said[0, 5]))
+    return Next(status, int(gathered[0, 4]), bool(gathered[0, 5]))

@@ -1,8 +1,7 @@
-"""minimize and sweep."""
+"""The two functions that solve: `minimize` for one run, `sweep` for a batch of runs."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from cfgd._core.process_group import ProcessGroup
 from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
+from cfgd.solve import clock
 from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
@@ -40,32 +40,69 @@ def minimize(
     checkpoint_every: float = 60.0,
     throw: bool = False,
 ) -> Solution:
-    """Minimise an objective or any JAX function from x0, a number, an array or a pytree.
+    """Minimise an objective or a JAX function, starting from x0.
 
-    A run converges when the norm of the gradient (for `NonAdaptive` of the direction) is at most
-    `tolerance` times its start, for the default `Auto` if moreover the curvature around x promises
-    nothing more, or when it is at most `gradient_tolerance`, a number for those who know their
-    scale. It ends, too, at `max_iterations` or `time_limit` (seconds), when `callback`, called with
-    the `Solution` so far every `every` iterations, returns something true or raises StopIteration,
-    where nothing improves any more, where the value falls without end, at a non-finite value and at
-    Ctrl-C. In every case the best point seen is returned, with a status whose message names cause
-    and remedy; `throw=True` raises unless the run converged.
+    Parameters
+    ----------
+    objective : Objective or callable
+        An objective of cfgd, or a scalar function f(x, *args) written in JAX.
+    x0 : number, array or pytree
+        The start. The returned `x` has the same structure. Data in float64 is solved in float64,
+        whatever JAX is configured to.
+    method : Method, optional
+        `Auto()` by default.
+    args : tuple
+        Data that is passed to the function. New data of the same shapes does not compile again.
+    max_iterations : int
+        The run ends after this many iterations.
+    tolerance : float
+        The run has converged when the norm of the gradient is at most `tolerance` times its norm at
+        x0. `Auto` also requires that its model predicts no further decrease; `NonAdaptive`, which
+        does not minimise f, measures its direction in place of the gradient.
+    gradient_tolerance : float, optional
+        The run has also converged when the norm of the gradient is at most this number.
+    time_limit : float, optional
+        The run ends after this many seconds.
+    record : mapping of str to callable or str, optional
+        What to add to the history: functions of x, or the names "eta" and "gamma" of the numbers
+        that the method used in its last step (NaN at iteration 0).
+    every : int
+        Iterations between two rows of the history and between two calls of `callback`.
+    callback : callable, optional
+        Called with the `Solution` so far. The run ends if it returns something true or raises
+        StopIteration.
+    progress : bool
+        Whether to show a progress line on the terminal.
+    checkpoint : path, optional
+        A file that is written regularly and at the end. The same call resumes from it bit for bit,
+        also after the process was killed; a run that has ended resumes if a larger `max_iterations`
+        or `time_limit` allows it. A file of another problem, method or version is refused. The
+        previous file is kept as well, and is used if the last one is damaged.
+    checkpoint_every : float
+        Seconds between two checkpoints.
+    throw : bool
+        Whether to raise an error if the run does not converge.
 
-    `history` holds `iteration`, `value`, `gradient_norm` and what `record` asks for, at iteration 0
-    and then every `every` iterations, the last one included: functions of x, or the names "eta" and
-    "gamma" of the numbers that the method chose for its last step (NaN at iteration 0).
-    `progress=True` shows a live line. float64 data is solved in float64, whatever JAX is
-    configured to.
+    Returns
+    -------
+    Solution
+        The best point found and why the run ended: its `message` names cause and remedy. A run also
+        ends where no step improves, where the value falls without bound, at a value that is not
+        finite, and at Ctrl-C. The `history` holds `iteration`, `value`, `gradient_norm` and the
+        entries of `record`, for iteration 0, every `every` iterations and the last iteration.
 
-    `checkpoint` names a file that is written every `checkpoint_every` seconds and at the end: the
-    same call goes on from it bit for bit, however the run was stopped, and where it has ended, from
-    there if `max_iterations` or `time_limit` leave room. A file of another problem, method or
-    version is refused; the one before it is kept beside it and used where the last is damaged.
+    Raises
+    ------
+    ConvergenceError
+        With `throw=True`, if the run does not converge. Its `solution` is the solution.
 
-    Data in `args` is passed to the function, f(x, *args): other data of the same shapes does not
-    compile again. Where data is spread over the devices of several processes, each of them makes
-    this call, and each has the same solution (docs/guides/processes.md).
+    Notes
+    -----
+    Where data is sharded over the devices of several processes, every process makes this call and
+    gets the same solution (docs/guides/processes.md).
 
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> method = cfgd.AdaptiveTerminal(gamma=-0.25)
@@ -77,30 +114,23 @@ def minimize(
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
-    began = time.perf_counter()
-    group = ProcessGroup.of(objective, args)
-    with Interrupt() as interrupt, checks.concrete("minimize"):
-        with group.propagate_errors():
-            options = Options(
-                owner="minimize",
-                max_iterations=max_iterations,
-                tolerance=tolerance,
-                gradient_tolerance=gradient_tolerance,
-                time_limit=time_limit,
-                record={} if record is None else record,
-                every=every,
-                callback=callback,
-                progress=progress,
-                checkpoint=checkpoint,
-                checkpoint_every=checkpoint_every,
-                writes=group.is_first,
-            )
-            method = AUTO if method is None else method
-            f = as_objective("minimize", objective, args)
-            posed = problem(options, f, x0, method, swept=False)
-        if not group.is_single:
-            group.assert_replicated("minimize", alike(options, posed))
-        solution = Run(options, posed, interrupt, began, group).go()
+    solution = _solve(
+        "minimize",
+        objective,
+        x0,
+        AUTO if method is None else method,
+        args,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        gradient_tolerance=gradient_tolerance,
+        time_limit=time_limit,
+        record=record,
+        every=every,
+        callback=callback,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution
@@ -124,19 +154,34 @@ def sweep(
     checkpoint_every: float = 60.0,
     spread: bool = False,
 ) -> Solution:
-    """Many settings of one method from x0, as one batched computation.
+    """Run many settings of one method from x0, as one batched computation.
 
-    `methods` is a list of settings, or one method whose numeric fields carry a leading axis of
-    settings (a vector of gammas is then one gamma for each setting; write (settings, d) for one
-    for each coordinate). For an objective of d coordinates x0 may be (settings, d): one start for
-    each setting, and with one setting of a method, such as `Auto()`, as many runs as starts. Every
-    field of the returned `Solution` has a leading axis of settings, the history's entries too,
-    except `iteration`. The keywords are those of `minimize`, `checkpoint` among them.
+    Keywords that are not listed below are those of `minimize`.
 
-    `spread=True` shares the settings out among all devices of all processes
-    (docs/guides/processes.md): each computes its own, and every process returns the solution of
-    all. The objective is then the same on every process, and not spread itself.
+    Parameters
+    ----------
+    objective : Objective or callable
+        As in `minimize`.
+    x0 : number, array or pytree
+        The start. For an objective of d coordinates it may have the shape (settings, d): one start
+        for each setting, or, with one setting of a method such as `Auto()`, one run for each start.
+    methods : list of Method, or Method
+        A list of settings, or one method whose numeric fields have a leading axis of settings. A
+        vector of gammas is then one gamma for each setting; an array of shape (settings, d) has one
+        for each coordinate.
+    spread : bool
+        Whether to distribute the settings over all devices of all processes
+        (docs/guides/processes.md). Every process returns the solution of all settings. The
+        objective must be the same on every process, and not sharded itself.
 
+    Returns
+    -------
+    Solution
+        Every field has a leading axis of settings, and so have the entries of the history, except
+        `iteration`. `solution[i]` is the solution of setting i.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> ends = cfgd.sweep(f, [0.0, 0.0], cfgd.AdaptiveTerminal(gamma=[-0.5, -0.25, 0.0]))
@@ -145,28 +190,48 @@ def sweep(
     >>> print(cfgd.sweep(f, [[0.0, 0.0], [5.0, 5.0]], cfgd.Auto()).iterations)
     [2 2]
     """
-    began = time.perf_counter()
-    spread = checks.flag("sweep", "spread", spread)
+    return _solve(
+        "sweep",
+        objective,
+        x0,
+        methods,
+        args,
+        spread=checks.flag("sweep", "spread", spread),
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        gradient_tolerance=gradient_tolerance,
+        time_limit=time_limit,
+        record=record,
+        every=every,
+        callback=callback,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
+
+
+def _solve(
+    owner: str,
+    objective: Objective | Callable[[Any], Any],
+    x0: Any,
+    methods: Any,
+    args: tuple[Any, ...],
+    *,
+    spread: bool = False,
+    record: Mapping[str, Any] | None,
+    **keywords: Any,
+) -> Solution:
+    """Check the input of the function `owner`, `minimize` or `sweep`, and run it."""
+    began = clock.now()
     group = ProcessGroup(jax.devices()) if spread else ProcessGroup.of(objective, args)
-    with Interrupt() as interrupt, checks.concrete("sweep"):
+    with Interrupt() as interrupt, checks.concrete(owner):
         with group.propagate_errors():
-            options = Options(
-                owner="sweep",
-                max_iterations=max_iterations,
-                tolerance=tolerance,
-                gradient_tolerance=gradient_tolerance,
-                time_limit=time_limit,
-                record={} if record is None else record,
-                every=every,
-                callback=callback,
-                progress=progress,
-                checkpoint=checkpoint,
-                checkpoint_every=checkpoint_every,
-                writes=group.is_first,
-            )
-            f = as_objective("sweep", objective, args)
-            posed = problem(options, f, x0, methods, swept=True)
+            record = {} if record is None else record
+            options = Options(owner=owner, record=record, writes=group.is_first, **keywords)
+            f = as_objective(owner, objective, args)
+            posed = problem(options, f, x0, methods, swept=owner == "sweep")
         if not group.is_single:
-            group.assert_replicated("sweep", alike(options, posed))
-        posed = shared_out(posed) if spread else posed
+            group.assert_replicated(owner, alike(options, posed))
+        if spread:
+            posed = shared_out(posed)
         return Run(options, posed, interrupt, began, group).go()

@@ -1,7 +1,8 @@
-"""A tree of arrays in a file: without pickle, with a checksum, and never half written.
+"""Write a tree of arrays to a file and read it: atomically, with a checksum, without pickle.
 
-The file is NumPy's .npz with one entry of JSON, which says how the arrays make up the tree. Classes
-are named, and taken from those that the reader knows: a file cannot make anything else.
+The file is a NumPy .npz archive. Its entry "tree" is JSON and describes the tree; the other entries
+are the arrays. Classes are stored by name and looked up among those of the run and those of cfgd,
+so that a file cannot create any other object.
 """
 
 from __future__ import annotations
@@ -25,12 +26,10 @@ import numpy as np
 from cfgd._core.files import writing
 
 META = "tree"
-# where the file before the last one is, in case the last one is damaged
+# the suffix of the previous file, which is kept in case the last one is damaged
 BEFORE = ".before"
-
-
-# what reading a file that is something else may raise; the last two are of zips that are packed in
-# another way, or have a password
+# What reading a file of another kind may raise; the last two come from archives with an unknown
+# compression or a password.
 UNREADABLE = (
     *(OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile),
     *(NotImplementedError, RuntimeError),
@@ -38,20 +37,20 @@ UNREADABLE = (
 
 
 class DamagedError(Exception):
-    """A file that does not hold what was written."""
+    """The content of a file is not what was written."""
 
 
 # ------------------------------------------------------------------------------------- trees
 
 
 def classes_of(tree: Any) -> dict[str, type]:
-    """The classes in a tree, by their names."""
+    """Return the classes of the nodes of a tree, by name."""
     found: dict[str, type] = {}
 
-    def visit(part: Any) -> None:
-        if _is_record(part):
-            found[_name(type(part))] = type(part)
-        for child in _children(part).values():
+    def visit(node: Any) -> None:
+        if _is_record(node):
+            found[_class_name(type(node))] = type(node)
+        for child in _children(node).values():
             visit(child)
 
     visit(tree)
@@ -59,93 +58,95 @@ def classes_of(tree: Any) -> dict[str, type]:
 
 
 def pack(tree: Any, arrays: list[np.ndarray]) -> Any:
-    """What JSON can say of a tree; its arrays are put at the end of a list."""
-    plain = isinstance(tree, bool | int | float | str) and not isinstance(tree, np.generic)
-    if tree is None or plain:
+    """Return a description of the tree for JSON, and append its arrays to a list."""
+    is_plain = isinstance(tree, bool | int | float | str) and not isinstance(tree, np.generic)
+    if tree is None or is_plain:
         return {"is": tree}
     children = _children(tree)
     if _is_record(tree):
-        kind = _name(type(tree))
+        kind = _class_name(type(tree))
     elif isinstance(tree, tuple | list | dict):
         kind = type(tree).__name__
     else:
-        return _packed_array(tree, arrays)
+        return _pack_array(tree, arrays)
     return {"kind": kind, "of": {name: pack(child, arrays) for name, child in children.items()}}
 
 
-def unpack(said: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> Any:
-    """The tree of which this was said."""
-    if "is" in said:
-        return said["is"]
-    if "array" in said:
-        return _unpacked_array(said, arrays)
-    children = {name: unpack(child, arrays, classes) for name, child in said["of"].items()}
-    kind = said["kind"]
+def unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> Any:
+    """Return the tree that `pack` described; `classes` are those that it may contain."""
+    if "is" in packed:
+        return packed["is"]
+    if "array" in packed:
+        return _unpack_array(packed, arrays)
+    children = {name: unpack(child, arrays, classes) for name, child in packed["of"].items()}
+    kind = packed["kind"]
     if kind == "dict":
         return children
     if kind in ("tuple", "list"):
         return (tuple if kind == "tuple" else list)(children.values())
-    made = classes.get(kind) or _own(kind)
-    if issubclass(made, tuple):
-        return made(**children)
-    whole = object.__new__(made)
+    record = classes.get(kind) or _class_of_cfgd(kind)
+    if issubclass(record, tuple):
+        return record(**children)
+    # without `__init__`, whose arguments need not be the fields
+    node = object.__new__(record)
     for name, child in children.items():
-        object.__setattr__(whole, name, child)
-    return whole
+        object.__setattr__(node, name, child)
+    return node
 
 
-def _packed_array(leaf: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
-    key, host = None, isinstance(leaf, np.ndarray | np.generic)
-    if not host and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+def _pack_array(leaf: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+    key, on_host = None, isinstance(leaf, np.ndarray | np.generic)
+    if not on_host and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         key, leaf = str(jax.random.key_impl(leaf)), jax.random.key_data(leaf)
     arrays.append(np.asarray(leaf))
     return {
         "array": len(arrays) - 1,
-        "host": host,
+        "host": on_host,
         "number": isinstance(leaf, np.generic),
         "key": key,
     }
 
 
-def _unpacked_array(said: Any, arrays: list[np.ndarray]) -> Any:
-    array: Any = arrays[said["array"]]
-    if said["key"] is not None:
-        return jax.random.wrap_key_data(array, impl=said["key"])
-    if not said["host"]:
+def _unpack_array(packed: Any, arrays: list[np.ndarray]) -> Any:
+    array: Any = arrays[packed["array"]]
+    if packed["key"] is not None:
+        return jax.random.wrap_key_data(array, impl=packed["key"])
+    if not packed["host"]:
         return jax.numpy.asarray(array)
-    return array[()] if said["number"] else array.copy()
+    return array[()] if packed["number"] else array.copy()
 
 
-def _is_record(part: Any) -> bool:
-    return isinstance(part, eqx.Module) or (isinstance(part, tuple) and hasattr(part, "_fields"))
+def _is_record(node: Any) -> bool:
+    """Return whether the node has named fields: an equinox module or a named tuple."""
+    return isinstance(node, eqx.Module) or (isinstance(node, tuple) and hasattr(node, "_fields"))
 
 
-def _children(part: Any) -> dict[str, Any]:
-    if isinstance(part, eqx.Module):
-        names = [field.name for field in dataclasses.fields(part)]
-        return {name: getattr(part, name) for name in names if hasattr(part, name)}
-    if isinstance(part, tuple) and hasattr(part, "_fields"):
-        return part._asdict()  # type: ignore[attr-defined]
-    if isinstance(part, dict):
-        return part
-    if isinstance(part, tuple | list):
-        return {str(i): child for i, child in enumerate(part)}
+def _children(node: Any) -> dict[str, Any]:
+    if isinstance(node, eqx.Module):
+        names = [field.name for field in dataclasses.fields(node)]
+        return {name: getattr(node, name) for name in names if hasattr(node, name)}
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        return node._asdict()  # type: ignore[attr-defined]
+    if isinstance(node, dict):
+        return node
+    if isinstance(node, tuple | list):
+        return {str(i): child for i, child in enumerate(node)}
     return {}
 
 
-def _own(name: str) -> type:
-    """A class of cfgd's by its name."""
-    module, _, word = name.rpartition(".")
+def _class_of_cfgd(name: str) -> type:
+    """Return a class of cfgd by its name; refuse any other class."""
+    module, _, class_name = name.rpartition(".")
     found = None
     if module.startswith("cfgd."):
         with contextlib.suppress(ImportError):
-            found = getattr(importlib.import_module(module), word, None)
+            found = getattr(importlib.import_module(module), class_name, None)
     if not isinstance(found, type) or not issubclass(found, eqx.Module | tuple):
-        raise DamagedError(f"it speaks of {name!r}, which has no place in this run")
+        raise DamagedError(f"it contains {name!r}, which is not a class of this run")
     return found
 
 
-def _name(kind: type) -> str:
+def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -153,7 +154,10 @@ def _name(kind: type) -> str:
 
 
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
-    """To a new file, onto the disk, and then in place of the old one, which is kept beside it."""
+    """Write a new file, flush it to the disk, and put it in place of the old one.
+
+    The old file is kept under the name `before(path)`.
+    """
     with writing(path) as file:
         put(file, meta, arrays)
         file.flush()
@@ -164,14 +168,14 @@ def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
 
 
 def put(file: BinaryIO, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
-    """What is in a file."""
-    said = json.dumps(meta | {"checksum": _checksum(meta, arrays)}).encode()
+    """Write the archive to an open file."""
+    encoded = json.dumps(meta | {"checksum": _checksum(meta, arrays)}).encode()
     entries = {f"a{i}": array for i, array in enumerate(arrays)}
-    np.savez(file, **{META: np.frombuffer(said, np.uint8)}, **entries)  # type: ignore[arg-type]
+    np.savez(file, **{META: np.frombuffer(encoded, np.uint8)}, **entries)  # type: ignore[arg-type]
 
 
 def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """What was written, or an error that says that this is something else."""
+    """Return the description and the arrays of a file; raise DamagedError if it is damaged."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
@@ -179,28 +183,29 @@ def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
         entries = {name: np.load(io.BytesIO(one), allow_pickle=False) for name, one in raw.items()}
         meta = json.loads(entries.pop(META).tobytes())
         arrays = [entries[f"a{i}"] for i in range(len(entries))]
-        said = meta.pop("checksum")
+        checksum = meta.pop("checksum")
     except UNREADABLE as error:
         raise DamagedError(f"it cannot be read ({type(error).__name__}: {error})") from error
-    if said != _checksum(meta, arrays):
-        raise DamagedError("its checksum is another one")
+    if checksum != _checksum(meta, arrays):
+        raise DamagedError("its checksum does not match its content")
     return meta, arrays
 
 
 def before(path: Path) -> Path:
+    """Return the name of the previous file."""
     return path.with_name(path.name + BEFORE)
 
 
 def _checksum(meta: dict[str, Any], arrays: Iterable[np.ndarray]) -> str:
-    found = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for array in arrays:
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name is on the disk when its folder is; not every system lets one ask for it."""
+    """Flush the new file name to the disk, on systems that can open a folder."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

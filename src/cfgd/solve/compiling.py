@@ -1,35 +1,74 @@
-"""How long JAX compiled: users wait for it, so it is counted, apart from the run."""
+"""Count the seconds that JAX spends on tracing and compiling.
+
+JAX reports the duration of every trace, lowering and compilation when it ends (`jax.monitoring`).
+The reports overlap: tracing a function includes tracing the jitted functions that it calls. What is
+counted is therefore the union of the reported intervals, for each thread on its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 
-_STAGES = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration")
-# tracing reports functions inside functions too: count our own ones
-_OURS = ("begin", "blanks", "chunk", "look", "recorded", "settle")
+# JAX's events of tracing, lowering and compiling. Others are no elapsed time, for example
+# /jax/compilation_cache/compile_time_saved_sec.
+EVENTS = "/jax/core/compile/"
+# Intervals that a longer one may still turn out to include; a trace rarely includes a hundred.
+MAX_INTERVALS = 10_000
 
 
-class _Clock(threading.local):
-    seconds = 0.0
+class Compilations(threading.local):
+    """The intervals in which a thread compiled, disjoint and in the order of time."""
+
+    def __init__(self) -> None:
+        self.intervals: deque[tuple[float, float]] = deque(maxlen=MAX_INTERVALS)
+        self.seconds = 0.0
+
+    def add(self, start: float, end: float) -> None:
+        # Events of one thread are nested or disjoint, and an inner one is reported first. A start
+        # is known up to the delay of its report, so an overlap means that the earlier one is inner.
+        while self.intervals and self.intervals[-1][1] > start:
+            inner_start, inner_end = self.intervals.pop()
+            self.seconds -= inner_end - inner_start
+        self.intervals.append((start, end))
+        self.seconds += end - start
 
 
-_clock = _Clock()
-_started: list[bool] = []
+_compilations = Compilations()
+_lock = threading.Lock()
+_is_listening = False
 
 
-def _count(event: str, duration_secs: float, **about: Any) -> None:
-    stage = event.rsplit("/", 1)[-1]
-    name = str(about.get("fun_name", "")).removeprefix("jit(").removesuffix(")")
-    if stage in _STAGES and name in _OURS:
-        _clock.seconds += duration_secs
+def _record(event: str, duration_secs: float, **metadata: Any) -> None:
+    if event.startswith(EVENTS):
+        end = time.perf_counter()
+        _compilations.add(end - duration_secs, end)
 
 
 def seconds_compiling() -> float:
-    """Of this thread, since its first call."""
-    if not _started:
-        _started.append(True)
-        jax.monitoring.register_event_duration_secs_listener(_count)
-    return _clock.seconds
+    """Return the seconds that this thread has spent on compiling since the first call.
+
+    The difference between two calls is the time spent on compiling in between.
+    """
+    global _is_listening
+    with _lock:
+        if not _is_listening:
+            jax.monitoring.register_event_duration_secs_listener(_record)
+            _is_listening = True
+    return _compilations.seconds
+
+
+@contextlib.contextmanager
+def not_counted() -> Iterator[None]:
+    """Do not count what is compiled inside `with`: code of the user's own, such as a callback."""
+    before = _compilations.seconds
+    try:
+        yield
+    finally:
+        _compilations.seconds = before

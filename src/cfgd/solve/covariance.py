@@ -1,7 +1,8 @@
-"""How far a solution is known: the inverse of the model's matrix, where that means something."""
+"""The covariance of fitted parameters, where the objective is a likelihood."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,34 +13,57 @@ from cfgd.objectives.curvature import is_wide
 from cfgd.objectives.evaluation import Evaluation
 
 UNKNOWN = (
-    "`covariance` is known of a fit of Residuals with a squared loss by `Auto`, and of "
-    "LeastSquares or a LinearModel without l2 whose loss is squared or the negative logarithm of a "
-    "likelihood, where the matrix of the model can be had and there are as many samples as "
+    "`covariance` is known for a fit of Residuals with a squared loss by `Auto`, and for "
+    "LeastSquares or a LinearModel without l2 whose loss is squared or a negative log-likelihood, "
+    "if the matrix of the model can be computed and there are at least as many samples as "
     "parameters."
 )
 
 
 class Information(NamedTuple):
-    """H = diag(root) matrix diag(root), and the factor before its inverse."""
+    """The information matrix H = diag(root) matrix diag(root), and the factor of its inverse.
+
+    The covariance is `factor` times the inverse of H: `factor` is 1 for a negative log-likelihood
+    and the estimated variance of the residuals for least squares.
+    """
 
     matrix: np.ndarray
     root: np.ndarray
     factor: float
 
     def covariance(self) -> np.ndarray:
-        own = np.sqrt(np.diagonal(self.matrix))
-        if (own > 0).all() and np.isfinite(self.factor):
-            H = self.matrix / own / own[:, None]
-            values, vectors = np.linalg.eigh(H)
-            if values[0] > len(H) * np.finfo(H.dtype).eps * values[-1]:
-                size = own * self.root
-                return self.factor * ((vectors / values) @ vectors.T) / size / size[:, None]
-        checks.warn("The data do not determine the parameters: their covariance is infinite.")
-        return np.full_like(self.matrix, np.inf)
+        """Return the covariance; warn and return infinities where H is singular."""
+        inverse = inverse_if_definite(self.matrix) if np.isfinite(self.factor) else None
+        if inverse is None:
+            checks.warn("The data do not determine the parameters: their covariance is infinite.")
+            return np.full_like(self.matrix, np.inf)
+        return self.factor * inverse / self.root / self.root[:, None]
 
 
-def information(objective: Objective, point: Evaluation, normal: Any) -> Information | None:
-    """What the matrix at a point says of how far it is known; `normal` gives that matrix."""
+def inverse_if_definite(matrix: np.ndarray) -> np.ndarray | None:
+    """Return the inverse of a symmetric positive definite matrix, or None if it is not one.
+
+    The matrix is scaled to a unit diagonal first, so that the units of its rows and columns have no
+    influence. It counts as singular where its smallest eigenvalue is below the rounding errors of
+    its largest one: n eps times it, the criterion of `numpy.linalg.matrix_rank`.
+    """
+    diagonal = np.diagonal(matrix)
+    if not np.all(np.isfinite(matrix)) or not np.all(diagonal > 0):
+        return None
+    scale = np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    if values[0] <= len(matrix) * np.finfo(values.dtype).eps * values[-1]:
+        return None
+    return (vectors / values) @ vectors.T / scale / scale[:, None]
+
+
+def information(
+    objective: Objective, point: Evaluation, normal: Callable[..., Any]
+) -> Information | None:
+    """Return the information matrix at a point, or None where the objective has none.
+
+    `normal` returns the normal equations of the objective at the point.
+    """
     shape = objective.model_shape(point)
     if shape is None or not objective.affords(shape) or is_wide(shape):
         return None

@@ -1,4 +1,4 @@
-"""Fitting a curve in the manner of SciPy, with an account of the result."""
+"""Fit a curve to data, as `scipy.optimize.curve_fit` does."""
 
 from __future__ import annotations
 
@@ -22,12 +22,28 @@ from cfgd.solve.solution import Solution
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Fit:
-    """Parameters of a curve, how far they are known, and how they were found.
+    """The fitted parameters of a curve, with their covariance.
 
-    `parameters` are like the p0 that was given: an array or a dict. `covariance` is that of
-    `Solution.covariance`, `standard_errors` the roots of its diagonal, in the same order. It can be
-    unpacked as SciPy's result: `parameters, covariance = fit`.
+    It can be unpacked like the result of SciPy: `parameters, covariance = fit`.
 
+    Attributes
+    ----------
+    parameters : array or dict
+        The fitted parameters, in the form of `p0`.
+    covariance : array
+        Their covariance (see `Solution.covariance`): NaN for a robust loss, infinite where the data
+        do not determine the parameters.
+    names : list of str
+        The names of the parameters, in the order of the covariance.
+    deviation : float
+        The standard deviation of the weighted residuals.
+    freedom : int
+        The degrees of freedom: points minus parameters.
+    solution : Solution
+        The result of `minimize`.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
     >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
@@ -38,13 +54,13 @@ class Fit:
     parameters: Any
     covariance: np.ndarray
     names: list[str]
-    deviation: float  # of the residuals, weighted
+    deviation: float
     freedom: int
     solution: Solution
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """The roots of the diagonal of the covariance."""
+        """The square roots of the diagonal of the covariance."""
         return np.sqrt(np.diagonal(self.covariance))
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,20 +82,24 @@ class Fit:
 
 
 def _relative(error: float, value: float) -> str:
+    """Return the relative error in percent, as text."""
     return f"{100 * error / abs(value):.3g} %" if value != 0 and np.isfinite(error) else "-"
 
 
-class Misfit(eqx.Module):
-    """model(x, *parameters) - y, in units of what is known of y."""
+class CurveResiduals(eqx.Module):
+    """The residuals model(x, *parameters) - y, weighted by the uncertainty of y.
+
+    `weights` are standard deviations, or a matrix that makes the residuals uncorrelated.
+    """
 
     model: Callable[..., Any]
 
-    def __call__(self, p: Any, x: Any, y: Any, whiten: Any) -> Any:
-        at = self.model(x, **p) if isinstance(p, dict) else self.model(x, *p)
-        misfit = jnp.asarray(at) - y
-        if whiten is None:
-            return misfit
-        return misfit / whiten if whiten.ndim < 2 else whiten @ misfit
+    def __call__(self, p: Any, x: Any, y: Any, weights: Any) -> Any:
+        prediction = self.model(x, **p) if isinstance(p, dict) else self.model(x, *p)
+        residuals = jnp.asarray(prediction) - y
+        if weights is None:
+            return residuals
+        return residuals / weights if weights.ndim < 2 else weights @ residuals
 
 
 def curve_fit(
@@ -94,14 +114,35 @@ def curve_fit(
     scale: float = 1.0,
     **options: Any,
 ) -> Fit:
-    """Fit model(x, *parameters) to y, starting from p0, for a JAX function `model`.
+    """Fit model(x, *parameters) to y by nonlinear least squares.
 
-    p0 is a list of numbers, or a dict, for which model(x, **parameters) is called. `sigma` are
-    standard deviations of y, or their covariance matrix; they weigh the residuals, and with
-    `absolute_sigma` the covariance is in their units instead of being scaled by the residuals.
-    With a robust `loss` (see `Residuals`) there is no covariance. `options` are those of
-    `minimize`.
+    Parameters
+    ----------
+    model : callable
+        A function model(x, *parameters) written in JAX.
+    x : array, or dict or tuple of arrays
+        The first argument of `model`.
+    y : array
+        The data, of the shape that `model` returns.
+    p0 : list of numbers, or dict
+        The start. With a dict, model(x, **parameters) is called.
+    sigma : array, optional
+        The standard deviations of y, or its covariance matrix. They weight the residuals.
+    absolute_sigma : bool
+        Whether `sigma` is taken at face value. If not, the covariance is scaled by the variance of
+        the residuals, so that only the ratios of `sigma` matter.
+    loss, scale : str, float
+        A robust loss and its scale (see `Residuals`). A robust fit has no covariance.
+    **options
+        Further keywords of `minimize`.
 
+    Returns
+    -------
+    Fit
+        The parameters and their covariance.
+
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp, numpy as np
     >>> t = np.linspace(0, 4, 9)
     >>> y = np.array([2.94, 2.12, 1.62, 1.19, 0.97, 0.83, 0.71, 0.62, 0.55])
@@ -116,19 +157,21 @@ def curve_fit(
     """
     owner = "curve_fit"
     checks.function(owner, "model", model, "be a function of x and the parameters")
-    x = jax.tree.map(lambda leaf: checks.array(owner, "x", leaf), x) if _is_tree(x) else x
-    x = x if _is_tree(x) else checks.array(owner, "x", x)
+    if isinstance(x, dict | tuple):
+        x = jax.tree.map(lambda leaf: checks.array(owner, "x", leaf), x)
+    else:
+        x = checks.array(owner, "x", x)
     y = checks.array(owner, "y", y)
     p0 = as_tree(owner, "p0", p0)
-    whiten = None if sigma is None else _whitening(owner, sigma, y)
+    weights = None if sigma is None else _residual_weights(owner, sigma, y)
     if not isinstance(p0, dict) and (isinstance(p0, list | tuple) or p0.ndim != 1):
         checks.fail(owner, "p0", "be a list of numbers or a dict", checks.kind(p0))
-    shape = _shape(owner, model, p0, x)
+    shape = _shape_of_model(owner, model, p0, x)
     if shape != y.shape:
         checks.fail(owner, "y", f"have the shape {shape} of model(x, *p0)", f"shape {y.shape}")
-    f = Residuals(Misfit(model), loss, scale=scale, args=(x, y, whiten))
+    f = Residuals(CurveResiduals(model), loss, scale=scale, args=(x, y, weights))
     solution = minimize(f, p0, **options)
-    names = _names(model, p0)
+    names = _parameter_names(model, p0)
     freedom = y.size - len(names)
     variance = 2 * solution.value / freedom if freedom > 0 else np.inf
     if loss != "squared":
@@ -143,18 +186,14 @@ def curve_fit(
     return Fit(solution.x, covariance, names, float(np.sqrt(variance)), freedom, solution)
 
 
-def _is_tree(x: Any) -> bool:
-    return isinstance(x, dict | tuple)
-
-
-def _shape(owner: str, model: Callable[..., Any], p0: Any, x: Any) -> tuple[int, ...]:
+def _shape_of_model(owner: str, model: Callable[..., Any], p0: Any, x: Any) -> tuple[int, ...]:
     with checks.traceable(owner, "model"):
-        out = jax.eval_shape(lambda p: Misfit(model)(p, x, 0.0, None), p0)
+        out = jax.eval_shape(lambda p: CurveResiduals(model)(p, x, 0.0, None), p0)
     return tuple(out.shape)
 
 
-def _whitening(owner: str, sigma: Any, y: Any) -> Any:
-    """Deviations to divide by, or the matrix that makes residuals independent."""
+def _residual_weights(owner: str, sigma: Any, y: Any) -> np.ndarray:
+    """Return the standard deviations, or the inverse Cholesky factor of a covariance matrix."""
     sigma = checks.array(owner, "sigma", sigma)
     if sigma.ndim == 2:
         checks.shape(owner, "sigma", sigma, (y.size, y.size))
@@ -168,7 +207,8 @@ def _whitening(owner: str, sigma: Any, y: Any) -> Any:
     return np.asarray(checks.positive(owner, "sigma", sigma))
 
 
-def _names(model: Callable[..., Any], p0: Any) -> list[str]:
+def _parameter_names(model: Callable[..., Any], p0: Any) -> list[str]:
+    """Return the keys of p0, or the argument names of the model, or p[0], p[1], ..."""
     if isinstance(p0, dict):
         sizes = {name: np.size(p0[name]) for name in sorted(p0)}
         return [
@@ -177,11 +217,11 @@ def _names(model: Callable[..., Any], p0: Any) -> list[str]:
             for i in range(sizes[name])
         ]
     try:
-        given = [
+        arguments = [
             name
             for name, each in inspect.signature(model).parameters.items()
             if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
         ][1:]
-    except (TypeError, ValueError):
-        given = []
-    return given if len(given) == len(p0) else [f"p[{i}]" for i in range(len(p0))]
+    except (TypeError, ValueError):  # a callable without a signature
+        arguments = []
+    return arguments if len(arguments) == len(p0) else [f"p[{i}]" for i in range(len(p0))]

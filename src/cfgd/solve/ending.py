@@ -1,4 +1,4 @@
-"""How runs ended: the status of each setting, and the numbers behind it."""
+"""The final status of each setting, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cfgd.methods.base import Method
 from cfgd.solve.compiled_loop import RUNNING
 from cfgd.status import STATUSES, Status
 
-# a gradient that was looked at anew may differ from the one that was judged by rounding
+# A gradient that is computed again may differ by rounding from the one that met the tolerance.
 SLACK = 1.01
-# a value this far below the start, in units of all that was known there, falls without end
-ENDLESS = 1e25
+# A function is unbounded below if its value has fallen by this factor times |f| + |g| at the start.
+UNBOUNDED_FALL = 1e25
 
 
 class Numbers(NamedTuple):
-    """Of a point, or of one for each setting."""
+    """Gradient norm and value at one point, or at one point for each setting."""
 
     norm: Any
     value: Any
@@ -26,25 +26,30 @@ class Numbers(NamedTuple):
 def statuses_of(
     method: Method, tally: Any, status: Status, first: Numbers, last: Numbers
 ) -> list[Status]:
-    """Of each setting: its own, or what ended the run; of the point that is returned."""
+    """Return the status of each setting, for the point that is returned.
+
+    `status` ended the run as a whole; a setting that ended earlier has a status of its own. `first`
+    are the numbers at the start, `last` those at the returned point.
+    """
     if np.ndim(tally.code) == 0:
         statuses = [status]
     else:
         statuses = [status if code == RUNNING else STATUSES[code] for code in tally.code]
-    known = np.abs(first.value) + first.norm
-    endless = np.ravel(last.value < first.value - ENDLESS * known)
-    broken = (Status.nonfinite, Status.indefinite)
+    scale = np.abs(first.value) + first.norm
+    is_unbounded = np.ravel(last.value < first.value - UNBOUNDED_FALL * scale)
+    failures = (Status.nonfinite, Status.indefinite)
     statuses = [
-        Status.unbounded if fell and status in broken else status
-        for status, fell in zip(statuses, endless, strict=True)
+        Status.unbounded if unbounded and status in failures else status
+        for status, unbounded in zip(statuses, is_unbounded, strict=True)
     ]
     if method.judges or not method.seeks_minimiser:
-        return statuses  # the point that was judged is the one that is returned
-    # a run may arrive where the value is higher than at the best point, which has not arrived
-    met = np.ravel(np.square(last.norm) <= SLACK * tally.floor)
+        return statuses  # the returned point is the one that passed the convergence test
+    # The returned point has the least value. The last point may have met the tolerance where this
+    # one does not.
+    meets_tolerance = np.ravel(np.square(last.norm) <= SLACK * tally.floor)
     return [
-        Status.stalled if status is Status.converged and not arrived else status
-        for status, arrived in zip(statuses, met, strict=True)
+        Status.stalled if status is Status.converged and not met else status
+        for status, met in zip(statuses, meets_tolerance, strict=True)
     ]
 
 
@@ -56,11 +61,14 @@ def details_of(
     last: Numbers,
     factor: float,
 ) -> list[str]:
-    """From what to what, for each setting; `factor` is that of the objective."""
+    """Return a sentence for each setting: norm and value at the start and at the end.
+
+    `factor` is the one by which the objective was multiplied for the run.
+    """
     seeks = method.seeks_minimiser
-    ends = last.norm if seeks else np.sqrt(tally.norm2)
-    seen = (first.norm, ends, first.value, last.value)
-    columns = (np.ravel(column) / factor for column in seen)
+    last_norm = last.norm if seeks else np.sqrt(tally.norm2)
+    numbers = (first.norm, last_norm, first.value, last.value)
+    columns = (np.ravel(column) / factor for column in numbers)
     what = "gradient" if seeks else "direction"
     return [
         f"The norm of the {what} went from {a:.3g} to {b:.3g}, the value from {c:.6g} to {d:.6g}."
@@ -70,7 +78,7 @@ def details_of(
 
 
 def norms_of(gradient: Any) -> Any:
-    """Of each row, without squares that overflow."""
+    """Return the norm of each row, scaled so that no square overflows."""
     largest = np.max(np.abs(gradient), -1)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
     return unit * np.sqrt(np.sum(np.square(gradient / unit[..., None]), -1))

@@ -1,10 +1,10 @@
-"""What is written down of a run."""
+"""The history of a run: rows of numbers, one for each recorded iteration."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -18,8 +18,8 @@ from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
 
-class OfPoint(eqx.Module):
-    """A function of the user's x, as one of the state."""
+class PointRecorder(eqx.Module):
+    """A user's function of x, as a function of the state."""
 
     fn: OfVector
 
@@ -31,8 +31,8 @@ class OfPoint(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True)
-class OfState:
-    """A number that the method keeps, by its name."""
+class StateRecorder:
+    """A number of the method's state, by its name."""
 
     name: str
 
@@ -43,23 +43,25 @@ class OfState:
         return self.of(state)
 
 
-KEPT = ("k", "eta", "gamma")
+# numbers of a state that users may record; a method has those that are not None
+STATE_NUMBERS = ("k", "eta", "gamma")
+Recorder: TypeAlias = PointRecorder | StateRecorder
 
 
-def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, OfPoint | OfState]:
-    """The entries of `record` as functions of the state."""
+def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Recorder]:
+    """Return the entries of `record` as functions of the state."""
     return {
-        name: OfPoint(OfVector(entry, structure)) if callable(entry) else OfState(entry)
+        name: PointRecorder(OfVector(entry, structure)) if callable(entry) else StateRecorder(entry)
         for name, entry in record.items()
     }
 
 
-def check_records(owner: str, records: Mapping[str, OfPoint | OfState], state: State) -> int:
-    """How many numbers the records of a state are, found out without any work."""
-    known = [name for name in KEPT if getattr(state, name) is not None]
+def check_records(owner: str, records: Mapping[str, Recorder], state: State) -> int:
+    """Check the recorders by tracing them, and return how many numbers they give for one state."""
+    known = [name for name in STATE_NUMBERS if getattr(state, name) is not None]
     for entry in records.values():
-        if isinstance(entry, OfState) and entry.name not in known:
-            wanted = f"name a number that the method keeps ({', '.join(known)})"
+        if isinstance(entry, StateRecorder) and entry.name not in known:
+            wanted = f"name a number of the method ({', '.join(known)})"
             checks.fail(owner, "record", wanted, repr(entry.name))
     return sum(
         checks.numbers_function(owner, f"record[{name!r}]", entry.of, state)
@@ -68,7 +70,10 @@ def check_records(owner: str, records: Mapping[str, OfPoint | OfState], state: S
 
 
 class History:
-    """Rows as the chunks give them, joined when they are asked for."""
+    """Rows in parts, one part for each chunk, which are concatenated when they are read.
+
+    `labels` are the iterations of the rows.
+    """
 
     def __init__(self, first: dict[str, Any]) -> None:
         self.labels = [np.zeros(1, int)]
@@ -76,26 +81,27 @@ class History:
 
     @classmethod
     def of(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
-        """What `kept` gave."""
+        """Return the history with these rows, as `kept` returned them."""
         history = cls({})
         history.labels, history.parts = [labels], [rows]
         return history
 
     def kept(self) -> tuple[np.ndarray, dict[str, Any]]:
-        """The iterations, and the entries over them."""
+        """Return the iterations and the rows, each as one array."""
         rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
-        # a callback asks often: what is joined stays joined
+        # a callback reads the history often: concatenate every part once
         self.parts, self.labels = [rows], [np.concatenate(self.labels)]
         return self.labels[0], rows
 
     def add(self, rows: dict[str, Any], labels: np.ndarray) -> None:
+        """Append the rows of these iterations; what `rows` holds beyond them is padding."""
         if not len(labels):
             return
         self.labels.append(labels)
         self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
 
     def joined(self, batched: bool) -> dict[str, np.ndarray]:
-        """The entries over iterations; for a sweep, settings first."""
+        """Return the entries with iterations as first axis; in a sweep settings come before it."""
         labels, rows = self.kept()
         if batched:
             rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)

@@ -1,4 +1,4 @@
-"""Ctrl-C asks a run to end: the compiled loop is never torn, and what was computed is kept."""
+"""Ctrl-C as a request: the run ends between two chunks and returns what it has computed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 
 class Interrupt:
-    """Inside `with`, the first Ctrl-C is remembered as `asked`; a second one raises as usual.
+    """A context in which the first Ctrl-C sets `asked` and a second one raises KeyboardInterrupt.
 
-    Only where Python's own handler is in place, and in the main thread: what a user has installed
-    stays.
+    The handler is installed in the main thread only, where Python allows it, and only in place of
+    Python's own handler: a handler of the user's is left alone.
     """
 
     def __init__(self) -> None:
         self.asked = False
-        self.before: Any = None
+        self.previous_handler: Any = None
 
     def __enter__(self) -> Interrupt:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self.before = signal.signal(signal.SIGINT, self._ask)
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self.previous_handler = signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
-            self.before = None
+        if self.previous_handler is not None:
+            signal.signal(signal.SIGINT, self.previous_handler)
+            self.previous_handler = None
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             signal.default_int_handler(number, frame)
         self.asked = True

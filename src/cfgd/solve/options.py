@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from cfgd._core import checks
+from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
-# a norm is below twice its start at once, and the square of this is a number in every precision
-LOOSEST = 2.0
+# Every start meets a tolerance above 1. Larger ones are reduced to this number, so that their
+# squares do not overflow in float32.
+MAX_TOLERANCE = 2.0
 RESERVED = ("iteration", "value", "gradient_norm")
 MAPPING = "be a mapping of names to functions of x"
 
@@ -33,13 +35,13 @@ class Options:
     progress: bool
     checkpoint: Any = None
     checkpoint_every: Any = 60.0
-    writes: bool = True  # whether this is the process that writes files
+    writes: bool = True  # whether this process writes the files
 
     def __post_init__(self) -> None:
-        put = partial(object.__setattr__, self)  # the checked ones, in place of the given
+        put = partial(object.__setattr__, self)  # replaces a value by its checked form
         for count in ("max_iterations", "every"):
             put(count, checks.integer(self.owner, count, getattr(self, count)))
-        put("tolerance", min(self._at_least_0("tolerance", self.tolerance), LOOSEST))
+        put("tolerance", min(self._at_least_0("tolerance", self.tolerance), MAX_TOLERANCE))
         if self.gradient_tolerance is not None:
             put(
                 "gradient_tolerance",
@@ -49,21 +51,21 @@ class Options:
             put("time_limit", self._seconds("time_limit", self.time_limit))
         put("checkpoint_every", self._at_least_0("checkpoint_every", self.checkpoint_every))
         if self.checkpoint is not None:
-            put("checkpoint", _file(self.owner, self.checkpoint, self.writes))
+            put("checkpoint", _writable_path(self.owner, self.checkpoint, self.writes))
         if not isinstance(self.record, Mapping):
             checks.fail(self.owner, "record", MAPPING, repr(self.record))
         for name, fn in self.record.items():
             if not isinstance(name, str):
                 checks.fail(self.owner, "record", MAPPING, f"the name {name!r}")
             if not callable(fn) and not isinstance(fn, str):
-                wanted = "be a function of x or the name of a number that the method keeps"
+                wanted = "be a function of x or the name of a number of the method"
                 checks.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
             if name in RESERVED:
                 wanted = f"use other names than {', '.join(map(repr, RESERVED))}"
                 checks.fail(self.owner, "record", wanted, repr(name))
         if self.callback is not None:
             checks.function(self.owner, "callback", self.callback, "be a function")
-            put("callback", partial(_answer, self.owner, self.callback))
+            put("callback", partial(_wants_to_stop, self.owner, self.callback))
 
     def _seconds(self, name: str, value: Any) -> float:
         seconds = checks.positive(self.owner, name, value)
@@ -79,9 +81,9 @@ class Options:
         return float(number)
 
 
-def _file(owner: str, given: Any, writes: bool) -> Path:
-    """A name for a file that can be written, found out before any work."""
-    wanted = "be the name of a file in a folder that is there and can be written into"
+def _writable_path(owner: str, given: Any, writes: bool) -> Path:
+    """Return the path of a checkpoint; the process that writes it checks that it can."""
+    wanted = "be the name of a file in a folder that exists and is writable"
     if not isinstance(given, str | os.PathLike):
         checks.fail(owner, "checkpoint", wanted, repr(given))
     path = Path(given)
@@ -93,9 +95,10 @@ def _file(owner: str, given: Any, writes: bool) -> Path:
     return path
 
 
-def _answer(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:
-    """Whether the callback wants the run to end."""
-    answer = callback(solution)
+def _wants_to_stop(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:
+    """Return whether the callback wants the run to end."""
+    with not_counted():
+        answer = callback(solution)
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How a run went, as lines against iterations. matplotlib is an extra: imported when it is used."""
+"""Plots of a history against the iteration. matplotlib is optional, so it is imported late."""
 
 from __future__ import annotations
 
@@ -9,49 +9,53 @@ import numpy as np
 
 from cfgd._core import checks
 
-MOST_LABELS = 10
-NORMS = "gradient norm (dashed)"
+MAX_LABELS = 10  # settings in the legend: more are hard to read
+NORM_LABEL = "gradient norm (dashed)"
 
 
 def draw(history: Mapping[str, Any], ends: Any, swept: bool, ax: Any) -> Any:
-    """Draw on `ax`, or on axes of a new figure; `ends` are the iterations of each setting."""
+    """Draw on `ax`, or on the axes of a new figure, and return the axes.
+
+    `ends` is the last iteration of each setting; `swept` says whether there are several settings.
+    """
     if "iteration" not in history or "value" not in history:
         wanted = "hold `iteration` and `value` to be drawn"
         checks.fail("Solution", "history", wanted, f"the names {list(history)}")
     ax = _new_axes() if ax is None else ax
-    at = np.asarray(history["iteration"])
-    what, values = _positive(_finite(history["value"]))
-    ax.set(xlabel="iteration", ylabel=what)
+    iterations = np.asarray(history["iteration"])
+    label, values = _positive(_finite(history["value"]))
+    ax.set(xlabel="iteration", ylabel=label)
     if swept:
-        _draw_settings(ax, at, values, ends)
+        _draw_settings(ax, iterations, values, ends)
     else:
-        (line,) = ax.plot(at, values, marker=_marker(at))
+        (line,) = ax.plot(iterations, values, marker=_marker(iterations))
         if "gradient_norm" in history:
-            right, norms = _right_of(ax), _finite(history["gradient_norm"])
+            right, norms = _norm_axes(ax), _finite(history["gradient_norm"])
             style = {"color": line.get_color(), "linestyle": "--", "linewidth": 1}
-            right.plot(at, norms, marker=_marker(at), **style)
-            _decades(right, norms)
-    _decades(ax, values)
+            right.plot(iterations, norms, marker=_marker(iterations), **style)
+            _set_log_scale(right, norms)
+    _set_log_scale(ax, values)
     return ax
 
 
-def _draw_settings(ax: Any, at: Any, values: Any, ends: Any) -> None:
-    """A line for each setting. Norms beside them would be twice as many, and hide both."""
+def _draw_settings(ax: Any, iterations: Any, values: Any, ends: Any) -> None:
+    """Draw the values of each setting; their gradient norms would double the number of lines."""
     from matplotlib import colormaps
 
     settings = len(values)
-    labelled = set(np.linspace(0, settings - 1, min(settings, MOST_LABELS)).astype(int))
+    labelled = set(np.linspace(0, settings - 1, min(settings, MAX_LABELS)).astype(int))
     for i, row in enumerate(values):
-        here = at <= ends[i]  # a setting that has ended is carried along with the others
-        # the last tenth of the colours, a light yellow, is not seen on white
+        running = iterations <= ends[i]  # the history repeats the last row of a setting that ended
+        # without the last tenth of the colours, a light yellow that is hard to see on white
         colour = colormaps["viridis"](0.9 * i / max(settings - 1, 1))
         label = f"setting {i}" if i in labelled else None
-        ax.plot(at[here], row[here], color=colour, label=label, marker=_marker(at[here]))
+        x, y = iterations[running], row[running]
+        ax.plot(x, y, color=colour, label=label, marker=_marker(x))
     ax.legend()
 
 
-def _marker(at: Any) -> str | None:
-    return "o" if len(at) == 1 else None  # one point is no line
+def _marker(iterations: Any) -> str | None:
+    return "o" if len(iterations) == 1 else None  # a line through one point is invisible
 
 
 def _new_axes() -> Any:
@@ -63,24 +67,24 @@ def _new_axes() -> Any:
     return pyplot.subplots(layout="constrained")[1]
 
 
-def _right_of(ax: Any) -> Any:
-    """The axes of norms beside `ax`: of a run that was drawn there before, or new ones."""
+def _norm_axes(ax: Any) -> Any:
+    """Return the axes of norms to the right of `ax`, which an earlier plot may have made."""
     for other in ax.figure.axes:
-        if other.get_label() == NORMS and ax in other.get_shared_x_axes().get_siblings(other):
+        if other.get_label() == NORM_LABEL and ax in other.get_shared_x_axes().get_siblings(other):
             return other
     right = ax.twinx()
-    right.set(label=NORMS, ylabel=NORMS)
+    right.set(label=NORM_LABEL, ylabel=NORM_LABEL)
     return right
 
 
 def _finite(entry: Any) -> Any:
-    """What is not finite has no place on an axis."""
+    """Return the numbers with NaN, which is not drawn, for those that are not finite."""
     entry = np.asarray(entry, np.float64)
     return np.where(np.isfinite(entry), entry, np.nan)
 
 
 def _positive(values: Any) -> tuple[str, Any]:
-    """The values and what they are: above the least of them if they are not all positive."""
+    """Return a label and the values; subtract the least one if they are not all positive."""
     known = values[~np.isnan(values)]
     least = known.min(initial=np.inf)
     if least > 0 or not (known > least).any():
@@ -88,8 +92,8 @@ def _positive(values: Any) -> tuple[str, Any]:
     return f"value above the least, {least:.6g}", values - least
 
 
-def _decades(axis: Any, values: Any) -> None:
-    """A logarithmic axis, if there are decades to show."""
-    above = values[values > 0]
-    if len(above) and above.max() >= 10 * above.min():
-        axis.set_yscale("log", nonpositive="mask")
+def _set_log_scale(axes: Any, values: Any) -> None:
+    """Make the vertical axis logarithmic if the positive values span a decade."""
+    positive = values[values > 0]
+    if len(positive) and positive.max() >= 10 * positive.min():
+        axes.set_yscale("log", nonpositive="mask")

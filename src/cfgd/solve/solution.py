@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of `minimize` and `sweep`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from cfgd._core.files import write
-from cfgd.solve import plot, saved
+from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
 
@@ -22,16 +22,38 @@ NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Solution:
-    """The best point seen, what is known of it, and how the run ended.
+    """The best point of a run, its value and gradient norm, and why the run ended.
 
-    `x` is the best point by value; for `NonAdaptive`, which does not minimise f, the last one.
-    `evaluations` counts gradients and what is worth one. `resets` says how often an adaptive
-    method took c = x because its own step would have had no length. `rate`, where it is proved, is
-    the factor by which the error falls per iteration in the long run. `seconds` is the time from
-    call to return, of which `compile_seconds` went into compiling. `details` are the numbers
-    behind the status. From `sweep` every field has a leading axis of settings; `solution[i]` is
-    the solution of one of them.
+    A solution is true if the run converged. From `sweep` every field has a leading axis of
+    settings, and `solution[i]` is the solution of setting i.
 
+    Attributes
+    ----------
+    x : array or pytree
+        The point with the least value; for `NonAdaptive`, which does not minimise f, the last one.
+    value, gradient_norm : float
+        The value at `x` and the norm of the gradient there.
+    iterations : int
+        The number of iterations.
+    evaluations : float
+        The cost of the run in gradients: other evaluations count by their cost relative to one.
+    status : Status
+        Why the run ended.
+    history : dict of str to array
+        `iteration`, `value`, `gradient_norm` and what `record` asked for.
+    resets : int
+        How often an adaptive method set its terminal to x because its own step had no length.
+    seconds, compile_seconds : float
+        The time of the call, and how much of it JAX spent on compiling.
+    how : str
+        The method that was used.
+    rate : float or None
+        The proved factor by which the error falls per iteration asymptotically, if there is one.
+    details : str
+        The numbers behind the status.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> solution = cfgd.minimize(f, [0.0, 0.0])
@@ -63,15 +85,15 @@ class Solution:
 
     @property
     def message(self) -> Any:
-        """The cause of the end and its remedy, and the numbers behind it."""
-        if self._is_one:
+        """Why the run ended, the remedy, and the numbers behind it; a list for a sweep."""
+        if self._is_single:
             return f"{self.status.value} {self.details}".rstrip()
         return [one.message for one in self]
 
     @property
     def summary(self) -> Any:
-        """What was done, in one line."""
-        if not self._is_one:
+        """The method, its cost and the status in one line; a list for a sweep."""
+        if not self._is_single:
             return [one.summary for one in self]
         return (
             f"{self.how}: {self.iterations} iterations, {self.resets} resets, "
@@ -80,19 +102,17 @@ class Solution:
 
     @property
     def success(self) -> Any:
-        """Whether the run converged; of a sweep an array."""
-        if self._is_one:
+        """Whether the run converged; an array for a sweep."""
+        if self._is_single:
             return self.status is Status.converged
         return np.array([status is Status.converged for status in self.status], bool)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into a file of JSON, from which `from_json` makes the same again.
+        """Write all fields to a JSON file, from which `from_json` restores them bit for bit.
 
-        Numbers are written so that they come back bit for bit, with their dtypes and shapes; what
-        is not finite is written as the words "nan", "inf" and "-inf". An array is its kind and
-        dtype, its shape and its entries row by row, a complex one as real and imaginary parts in
-        turn; a dict, list or tuple is a list of its entries under its name. `x` may be made of
-        these, numbers and None. The file is written whole or not at all.
+        `x` may consist of numbers, arrays, None and dicts, lists and tuples of them. Arrays are
+        stored with dtype and shape; numbers that are not finite are stored as the strings "nan",
+        "inf" and "-inf". The file is written completely or not at all.
 
         >>> import cfgd, tempfile, pathlib
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
@@ -106,21 +126,22 @@ class Solution:
         True True
         """
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        write(Path(path), saved.text(fields))
+        write(Path(path), solution_json.to_text(fields))
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Solution:
-        """What `to_json` wrote; a damaged file is a `ValueError` that names the field."""
-        return cls(**saved.read(Path(path)))
+        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
+        return cls(**solution_json.read(Path(path)))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw value and norm of the gradient against iterations, and return the axes.
+        """Plot value and gradient norm against the iteration, and return the axes.
 
-        The value has the left axis; the norm, where the history has it, is dashed and has a right
-        one. An axis is logarithmic if there are decades to show. Values that are not all positive
-        are drawn as what is above the least of them, and the axis says so. A sweep is a line of
-        values for each setting; `solution[i].plot()` draws one of them. Without `ax` a new figure
-        is made; several runs may be drawn on one. Needs matplotlib: `pip install 'cfgd[plot]'`.
+        The value has the left axis. The gradient norm, if it is in the history, is dashed and has
+        an axis on the right. An axis is logarithmic if its numbers span more than a decade. Values
+        that are not all positive are shown as differences from the least one, and the label says
+        so. For a sweep there is one line of values for each setting; `solution[i].plot()` plots one
+        setting. Without `ax` a new figure is made; several runs may share one axes. Requires
+        matplotlib: `pip install 'cfgd[plot]'`.
 
         >>> import cfgd
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
@@ -128,15 +149,15 @@ class Solution:
         >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
         iteration | value above the least, -5.8
         """
-        return plot.draw(self.history, self.iterations, not self._is_one, ax)
+        return plot.draw(self.history, self.iterations, not self._is_single, ax)
 
     def covariance(self) -> np.ndarray:
-        """Of the parameters, in the order of the numbers in x: how far the data determine them.
+        """Return the covariance of the parameters, in the order of the numbers in `x`.
 
-        For least squares s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom; for
-        the negative logarithm of a likelihood, as of logistic or Poisson regression, the inverse of
-        the Hessian. Known of fits by `Auto`; a penalty or a robust loss has none. Infinite where
-        the data do not determine the parameters.
+        For least squares it is s^2 (J'J)^-1, where s^2 is the sum of squared residuals over the
+        degrees of freedom; for a negative log-likelihood, as of logistic or Poisson regression, it
+        is the inverse of the Hessian. It is infinite where the data do not determine the
+        parameters. A fit with a penalty or a robust loss has no covariance: that is a ValueError.
 
         >>> import cfgd, numpy as np
         >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
@@ -149,12 +170,12 @@ class Solution:
         return self.information.covariance()
 
     @property
-    def _is_one(self) -> bool:
-        """Not of a sweep."""
+    def _is_single(self) -> bool:
+        """Whether this is a solution of `minimize`, or of one setting of a sweep."""
         return isinstance(self.status, Status)
 
     def __bool__(self) -> bool:
-        if self._is_one:
+        if self._is_single:
             return bool(self.success)
         raise TypeError(
             "A sweep is neither true nor false: use `.success`, an array, "
@@ -162,20 +183,20 @@ class Solution:
         )
 
     def __len__(self) -> int:
-        if self._is_one:
+        if self._is_single:
             raise TypeError("A solution of one setting has no length.")
         return len(self.status)
 
     def __getitem__(self, i: int) -> Solution:
-        """The solution of setting i of a sweep."""
-        len(self)
+        """Return the solution of setting i of a sweep."""
+        len(self)  # raises a TypeError for a solution of one setting
 
         def pick(tree: Any) -> Any:
             return jax.tree.map(lambda leaf: leaf[i] if np.ndim(leaf) else leaf, tree)
 
         return dataclasses.replace(
             self,
-            # whoever writes into the x of one setting means this one
+            # a copy: writing into it must not change the sweep
             x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
@@ -185,7 +206,7 @@ class Solution:
         )
 
     def of_first(self, count: int) -> Solution:
-        """Of so many settings of a sweep."""
+        """Return the solution of the first `count` settings of a sweep."""
         if count == len(self):
             return self
 
@@ -204,7 +225,7 @@ class Solution:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        if self._is_one:
+        if self._is_single:
             head = f"Solution: {self.status.name}"
             value, norm = float(self.value), float(self.gradient_norm)
             point = f"value {value:.10g}, gradient norm {norm:.3g}"
@@ -213,7 +234,7 @@ class Solution:
             names = Counter(status.name for status in self.status)
             ends = ", ".join(f"{count} {name}" for name, count in names.items())
             head = f"Solution of a sweep of {len(self)} settings: {ends}"
-            point = _least(self.value, self.gradient_norm)
+            point = _least_value(self.value, self.gradient_norm)
             most, total = np.max(self.iterations, initial=0), np.sum(self.evaluations)
             counts = f"at most {most} iterations, {total:g} gradients in all"
         by = f" ({self.how})" if self.how else ""
@@ -239,12 +260,13 @@ class ConvergenceError(RuntimeError):
         self.solution = solution
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # else it would be made anew from its message, and a pool of processes waits for ever
+        # By default an exception is restored from its message, which fails here. The error would
+        # end the thread of a process pool, and the caller would wait for ever.
         return type(self), (self.solution,), self.__dict__
 
 
-def _least(values: Any, norms: Any) -> str:
-    """The least value of a sweep, and where it is."""
+def _least_value(values: Any, norms: Any) -> str:
+    """Describe the setting with the least value of a sweep."""
     values = np.asarray(values)
     known = np.flatnonzero(~np.isnan(values))
     if len(known) == 0:
@@ -254,20 +276,21 @@ def _least(values: Any, norms: Any) -> str:
 
 
 def _writable(tree: Any) -> Any:
-    """What JAX lends to NumPy is read-only: it is copied."""
+    """Return the tree with copies of its read-only arrays: NumPy views of JAX arrays are."""
 
-    def own(leaf: Any) -> Any:
-        lent = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
-        return np.array(leaf) if lent else leaf
+    def copy(leaf: Any) -> Any:
+        is_read_only = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
+        return np.array(leaf) if is_read_only else leaf
 
-    # JAX's way through a tree takes longer than the copy
-    return own(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(own, tree)
+    # the shortcut saves the time of `jax.tree.map`, which is longer than that of the copy
+    return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)
 
 
 def _as_array(leaf: Any) -> Any:
-    """The same kinds as `minimize` gives: arrays of x, and of the rest plain numbers."""
+    """Return an array, also where indexing a NumPy array gave a scalar."""
     return leaf if isinstance(leaf, jax.Array) else np.array(leaf)
 
 
 def _as_number(value: Any) -> Any:
+    """Return a Python number for a scalar, as `minimize` does."""
     return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value

@@ -19,13 +19,13 @@ def axes():
     return Figure().subplots()
 
 
-def ran(values, **entries):
+def run_with(values, **entries):
     return one(history={"iteration": K, "value": np.asarray(values), **entries}, iterations=4)
 
 
-def test_a_plot_has_value_and_norm():
+def test_value_and_norm():
     ax = axes()
-    assert ran(2.0 + NORMS, gradient_norm=NORMS).plot(ax) is ax
+    assert run_with(2.0 + NORMS, gradient_norm=NORMS).plot(ax) is ax
     left, right = ax.figure.axes
     assert (left.get_xlabel(), left.get_ylabel()) == ("iteration", "value")
     assert right.get_ylabel() == "gradient norm (dashed)"
@@ -36,27 +36,27 @@ def test_a_plot_has_value_and_norm():
     ax.figure.canvas.draw()
 
 
-def test_a_plot_without_norms_has_values_only():
-    ax = ran(NORMS).plot(ax=axes())
+def test_a_history_without_norms():
+    ax = run_with(NORMS).plot(ax=axes())
     assert ax.figure.axes == [ax]
     assert ax.get_yscale() == "log"
 
 
-def test_values_that_are_not_positive_are_drawn_above_the_least():
-    ax = ran(NORMS - 3.0).plot(axes())
+def test_values_that_are_not_positive_are_shown_as_differences_from_the_least():
+    ax = run_with(NORMS - 3.0).plot(axes())
     assert ax.get_ylabel() == "value above the least, -2.9999"
     assert ax.get_yscale() == "log"
     np.testing.assert_allclose(ax.lines[0].get_ydata(), NORMS - NORMS[-1])
 
 
 @pytest.mark.parametrize("values", [np.zeros(5), np.full(5, np.nan), [1, np.inf, 1, np.nan, -1]])
-def test_values_without_decades_are_drawn_too(values):
-    ax = ran(values, gradient_norm=np.zeros(5)).plot(axes())
+def test_values_within_a_decade_have_a_linear_axis(values):
+    ax = run_with(values, gradient_norm=np.zeros(5)).plot(axes())
     assert [one.get_yscale() for one in ax.figure.axes] == ["linear", "linear"]
     ax.figure.canvas.draw()
 
 
-def test_one_point_is_seen():
+def test_a_single_point_has_a_marker():
     history = {"iteration": np.zeros(1, int), "value": np.ones(1)}
     ax = one(history=history, iterations=0).plot(axes())
     assert ax.lines[0].get_marker() == "o"
@@ -65,15 +65,15 @@ def test_one_point_is_seen():
 def test_two_runs_on_the_same_axes():
     ax = axes()
     for factor in (1.0, 2.0):
-        ran(factor * NORMS, gradient_norm=NORMS).plot(ax)
+        run_with(factor * NORMS, gradient_norm=NORMS).plot(ax)
     left, right = ax.figure.axes
     assert len(left.lines) == len(right.lines) == 2
     assert [a.get_color() for a in left.lines] == [b.get_color() for b in right.lines]
     assert len({line.get_color() for line in left.lines}) == 2
 
 
-def test_a_plot_of_a_sweep_has_a_line_for_each_setting():
-    """Up to its own end, and as many names as can be read."""
+def test_a_sweep_has_a_line_for_each_setting():
+    """A line ends with its setting, and the legend has ten entries."""
     values = np.ones((25, 1)) * NORMS
     ends = np.minimum(np.arange(25), 4)
     sweep = swept(
@@ -89,13 +89,13 @@ def test_a_plot_of_a_sweep_has_a_line_for_each_setting():
     assert (names[0], names[-1]) == ("setting 0", "setting 24")
 
 
-def test_a_history_that_cannot_be_drawn():
+def test_a_history_without_values():
     message = "`Solution(history=...)` must hold `iteration` and `value` to be drawn, got the names"
     with pytest.raises(ValueError, match=f"^{re.escape(message)} \\['a'\\]\\.$"):
         one(history={"a": K}).plot()
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     real = builtins.__import__
 
     def without(name, *args, **options):
@@ -109,7 +109,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         one().plot()
 
 
-def test_a_plot_makes_its_own_figure(tmp_path: Path):
+def test_without_axes_a_figure_is_made(tmp_path: Path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     before = pyplot.get_fignums()
     ax = one().plot()
