@@ -5,10 +5,10 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cfgd.solve.program import bind
 
 import cfgd
 from cfgd import AdaptiveTerminal, GradientDescent, Quadratic, Stage
-from cfgd.solve.program import bind
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]])
 F = Quadratic(A, np.array([1.0, -2.0, 0.5]))

@@ -10,8 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 if TYPE_CHECKING:
-    Computed: TypeAlias = Array
-else:  # in a run on the host NumPy's, which behave alike
+    # A static checker cannot say "NumPy or JAX, and the result of the same kind".
+    Computed: TypeAlias = Any
+else:
     Computed = Array | np.ndarray | np.generic
 
 Scalar: TypeAlias = Float[Computed, ""]

@@ -137,9 +137,7 @@ class Method(FastModule):
         """Return the state at the start."""
 
     @abc.abstractmethod
-    def step(
-        self, objective: Any, state: Any, floor: Any = 0.0, tolerance: Any = 0.0
-    ) -> Any:
+    def step(self, objective: Any, state: Any, floor: Any = 0.0, tolerance: Any = 0.0) -> Any:
         """Make one iteration; x stays where it is if the squared norm is at most `floor`."""
 
     @abc.abstractmethod

@@ -30,7 +30,7 @@ BATCH_NUMBERS = 2**21
 
 @dataclasses.dataclass(frozen=True)
 class DerivativeCost:
-    """Gradients that coordinate derivatives cost: a number for each node, another per coordinate."""
+    """Gradients that coordinate derivatives cost for each node, plus those per coordinate."""
 
     per_node: float = 0.0
     per_coordinate: float = 0.0
@@ -183,9 +183,7 @@ class Objective(eqx.Module):
         """Return the line x - eta d; `slope` is <g, d> where that is known already."""
         return Line(self, evaluation, d, slope_along(evaluation, d, slope))
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         """Return coordinate slopes and curvatures at the s rows of t.
 
         One coordinate is moved at a time, in batches, so that memory does not grow with s d^2.

@@ -154,9 +154,7 @@ class External(Objective):
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         return ExternalLine(self, evaluation, d, slope_along(evaluation, d, slope))
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         """Return gradients where one coordinate is moved, and their central differences."""
         s, d = t.shape
         eps = jnp.finfo(t.dtype).eps

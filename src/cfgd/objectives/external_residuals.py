@@ -19,9 +19,6 @@ from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.residuals import Residuals
 
 
-FOREIGN = {"runs_user_code": True, "separate_value": True, "hessian_by_differences": True}
-
-
 class ExternalResiduals(Residuals):
     """`Residuals` of NumPy functions for r and its Jacobian, which `Auto` minimises.
 
@@ -45,7 +42,9 @@ class ExternalResiduals(Residuals):
 
     @property
     def traits(self) -> Traits:
-        return dataclasses.replace(super().traits, **FOREIGN)
+        return dataclasses.replace(
+            super().traits, runs_user_code=True, separate_value=True, hessian_by_differences=True
+        )
 
     def check(self, owner: str, x: Any) -> None:
         """Evaluate once, so that a wrong shape is found before any work."""

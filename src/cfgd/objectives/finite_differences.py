@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of
+from cfgd._core.types import Vector
 
 # A coordinate counts as no smaller than this part of the typical one: it may be zero by chance.
 SMALLEST = 1e-3
 
 
 def hessian_product(
-    gradient: Callable[[np.ndarray], Any], x: np.ndarray, v: np.ndarray, x0: np.ndarray | None = None
-) -> np.ndarray:
+    gradient: Callable[[Vector], Vector], x: Vector, v: Vector, x0: Vector | None = None
+) -> Vector:
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and

@@ -22,7 +22,7 @@ from cfgd.objectives.rescaled import Rescaled
 
 
 def host_objective(objective: Objective) -> Objective:
-    """Return the objective in NumPy where its formulas allow that, else compiled functions of it."""
+    """Return the objective in NumPy where its formulas allow that, else as compiled functions."""
     found = objective.on_host()
     if found is None and isinstance(objective, LinearModel) and any_sharded(objective):
         found = sharded_on_host(objective)
@@ -142,9 +142,7 @@ class HostObjective(Objective):
         slope = evaluation.gradient @ d if slope is None else slope
         return HostLine(self, evaluation, d, slope)
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         return self.call(_coordinate_derivatives, evaluation, t)
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:

@@ -18,7 +18,7 @@ from cfgd._core.types import Computed, Data, Flag, Number, Numbers, Samples, Sca
 from cfgd.objectives.base import Traits
 from cfgd.objectives.curvature import Curvature, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
-from cfgd.objectives.linear.design import Dense, Sparse, design
+from cfgd.objectives.linear.design import Dense, design
 from cfgd.objectives.linear.samples import idle, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 
@@ -84,7 +84,10 @@ class LeastSquares(AnyQuadratic):
     @property
     def traits(self) -> Traits:
         return dataclasses.replace(
-            super().traits, diagonal="Gauss-Newton", size=self.X.shape, is_sparse=not self.X.is_dense
+            super().traits,
+            diagonal="Gauss-Newton",
+            size=self.X.shape,
+            is_sparse=not self.X.is_dense,
         )
 
     @numpy_in_numpy_out
@@ -143,7 +146,6 @@ class LeastSquares(AnyQuadratic):
             matrix=(lambda: self.X.gram(self.sample_weight, self.l2)) if self.X.is_dense else None,
             is_exact=True,
             cost=float(min(m, d)),
-            rows_are_data=True,
             dispersion=dispersion,
             is_stationary=is_stationary,
         )

@@ -144,9 +144,7 @@ class Local(Objective):
         assert curvature is not None  # see `__init__`
         return curvature.diagonal()
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         return linear_derivatives(evaluation, self._diagonal(evaluation), t)
 
     def on_host(self) -> Objective | None:

@@ -10,9 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
+from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.precision import numpy_in_numpy_out, to_numpy
-from cfgd._core.types import Data, Etas, Flag, Heights, Number, Numbers, Scalar, Values, Vector, Vectors
+from cfgd._core.types import (
+    Data,
+    Etas,
+    Flag,
+    Heights,
+    Number,
+    Numbers,
+    Scalar,
+    Values,
+    Vector,
+    Vectors,
+)
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, linear_derivatives, slope_along
@@ -83,9 +94,7 @@ class AnyQuadratic(Objective):
     @abc.abstractmethod
     def _is_singular(self) -> bool: ...
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         return linear_derivatives(evaluation, self.diagonal(), t)
 
 

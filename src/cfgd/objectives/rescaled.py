@@ -76,9 +76,7 @@ class Rescaled(Objective):
         wrapped = self.objective.line(evaluation.aux, d, slope / self.factor)
         return RescaledLine(self, evaluation, d, slope, wrapped)
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         slopes, curvatures = self.objective.coordinate_derivatives(evaluation.aux, t)
         return self.factor * slopes, self.factor * curvatures
 

@@ -13,6 +13,7 @@ from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
 from cfgd.solve import clock
+from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
@@ -222,7 +223,7 @@ def _solve(
     **keywords: Any,
 ) -> Solution:
     """Check the input of the function `owner`, `minimize` or `sweep`, and run it."""
-    began = clock.now()
+    began, compiled = clock.now(), seconds_compiling()
     group = ProcessGroup(jax.devices()) if spread else ProcessGroup.of(objective, args)
     with Interrupt() as interrupt, checks.concrete(owner):
         with group.propagate_errors():
@@ -234,4 +235,4 @@ def _solve(
             group.assert_replicated(owner, alike(options, posed))
         if spread:
             posed = shared_out(posed)
-        return Run(options, posed, interrupt, began, group).go()
+        return Run(options, posed, interrupt, began, group, compiled).go()

@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from cfgd._core.files import writing
+from cfgd.status import Status
 
 META = "tree"
 # the suffix of the previous file, which is kept in case the last one is damaged
@@ -62,6 +62,8 @@ def pack(tree: Any, arrays: list[np.ndarray]) -> Any:
     is_plain = isinstance(tree, bool | int | float | str) and not isinstance(tree, np.generic)
     if tree is None or is_plain:
         return {"is": tree}
+    if isinstance(tree, Status):
+        return {"status": tree.name}
     children = _children(tree)
     if _is_record(tree):
         kind = _class_name(type(tree))
@@ -76,6 +78,8 @@ def unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> A
     """Return the tree that `pack` described; `classes` are those that it may contain."""
     if "is" in packed:
         return packed["is"]
+    if "status" in packed:
+        return Status[packed["status"]]
     if "array" in packed:
         return _unpack_array(packed, arrays)
     children = {name: unpack(child, arrays, classes) for name, child in packed["of"].items()}
@@ -117,12 +121,12 @@ def _unpack_array(packed: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def _is_record(node: Any) -> bool:
-    """Return whether the node has named fields: an equinox module or a named tuple."""
-    return isinstance(node, eqx.Module) or (isinstance(node, tuple) and hasattr(node, "_fields"))
+    """Return whether the node has named fields: a dataclass or a named tuple."""
+    return dataclasses.is_dataclass(node) or (isinstance(node, tuple) and hasattr(node, "_fields"))
 
 
 def _children(node: Any) -> dict[str, Any]:
-    if isinstance(node, eqx.Module):
+    if dataclasses.is_dataclass(node):
         names = [field.name for field in dataclasses.fields(node)]
         return {name: getattr(node, name) for name in names if hasattr(node, name)}
     if isinstance(node, tuple) and hasattr(node, "_fields"):
@@ -141,7 +145,9 @@ def _class_of_cfgd(name: str) -> type:
     if module.startswith("cfgd."):
         with contextlib.suppress(ImportError):
             found = getattr(importlib.import_module(module), class_name, None)
-    if not isinstance(found, type) or not issubclass(found, eqx.Module | tuple):
+    if not isinstance(found, type) or not (
+        issubclass(found, tuple) or dataclasses.is_dataclass(found)
+    ):
         raise DamagedError(f"it contains {name!r}, which is not a class of this run")
     return found
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cfgd._core import checks
-from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import is_wide
-from cfgd.objectives.evaluation import Evaluation
+from cfgd.methods.auto.select import can_factor
+from cfgd.objectives.curvature import Curvature
 
 UNKNOWN = (
     "`covariance` is known for a fit of Residuals with a squared loss by `Auto`, and for "
@@ -57,18 +55,20 @@ def inverse_if_definite(matrix: np.ndarray) -> np.ndarray | None:
     return (vectors / values) @ vectors.T / scale / scale[:, None]
 
 
-def information(
-    objective: Objective, point: Evaluation, normal: Callable[..., Any]
-) -> Information | None:
-    """Return the information matrix at a point, or None where the objective has none.
-
-    `normal` returns the normal equations of the objective at the point.
-    """
-    shape = objective.model_shape(point)
-    if shape is None or not objective.affords(shape) or is_wide(shape):
+def information(curvature: Curvature | None) -> Information | None:
+    """Return the information matrix of a curvature, or None where its inverse is no covariance."""
+    if curvature is None or curvature.shape is None or curvature.dispersion is None:
         return None
-    factor = objective.dispersion(float(point.value), shape[0] - shape[1])
+    m, d = curvature.shape
+    factor = curvature.dispersion() if m >= d and can_factor(curvature) else None
     if factor is None:
         return None
-    D, matrix, _, _ = normal(point, 0 * point.x)
-    return Information(np.asarray(matrix), np.sqrt(D), factor)
+    if curvature.matrix is not None:
+        H = np.asarray(curvature.matrix())
+    else:
+        assert curvature.rows is not None
+        J = np.asarray(curvature.rows().jacobian)
+        H = J.T @ J
+    diagonal = np.diagonal(H)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    return Information(H / root / root[:, None], root, factor)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.methods.base import Method
-from cfgd.solve.compiled_loop import RUNNING
+from cfgd.methods.base import MethodTraits
+from cfgd.solve.run_stats import RUNNING, RunStats
 from cfgd.status import STATUSES, Status
 
 # A gradient that is computed again may differ by rounding from the one that met the tolerance.
@@ -16,25 +16,25 @@ SLACK = 1.01
 UNBOUNDED_FALL = 1e25
 
 
-class Numbers(NamedTuple):
+class NormAndValue(NamedTuple):
     """Gradient norm and value at one point, or at one point for each setting."""
 
     norm: Any
     value: Any
 
 
-def statuses_of(
-    method: Method, tally: Any, status: Status, first: Numbers, last: Numbers
+def final_statuses(
+    traits: MethodTraits, stats: RunStats, status: Status, first: NormAndValue, last: NormAndValue
 ) -> list[Status]:
     """Return the status of each setting, for the point that is returned.
 
     `status` ended the run as a whole; a setting that ended earlier has a status of its own. `first`
     are the numbers at the start, `last` those at the returned point.
     """
-    if np.ndim(tally.code) == 0:
+    if np.ndim(stats.code) == 0:
         statuses = [status]
     else:
-        statuses = [status if code == RUNNING else STATUSES[code] for code in tally.code]
+        statuses = [status if code == RUNNING else STATUSES[code] for code in stats.code]
     scale = np.abs(first.value) + first.norm
     is_unbounded = np.ravel(last.value < first.value - UNBOUNDED_FALL * scale)
     failures = (Status.nonfinite, Status.indefinite)
@@ -42,42 +42,42 @@ def statuses_of(
         Status.unbounded if unbounded and status in failures else status
         for status, unbounded in zip(statuses, is_unbounded, strict=True)
     ]
-    if method.judges or not method.seeks_minimiser:
+    if traits.runs_on_host or not traits.seeks_minimiser:
         return statuses  # the returned point is the one that passed the convergence test
     # The returned point has the least value. The last point may have met the tolerance where this
     # one does not.
-    meets_tolerance = np.ravel(np.square(last.norm) <= SLACK * tally.floor)
+    meets_tolerance = np.ravel(np.square(last.norm) <= SLACK * stats.floor)
     return [
         Status.stalled if status is Status.converged and not met else status
         for status, met in zip(statuses, meets_tolerance, strict=True)
     ]
 
 
-def details_of(
-    method: Method,
-    tally: Any,
+def status_details(
+    traits: MethodTraits,
+    stats: RunStats,
     statuses: list[Status],
-    first: Numbers,
-    last: Numbers,
+    first: NormAndValue,
+    last: NormAndValue,
     factor: float,
 ) -> list[str]:
     """Return a sentence for each setting: norm and value at the start and at the end.
 
     `factor` is the one by which the objective was multiplied for the run.
     """
-    seeks = method.seeks_minimiser
-    last_norm = last.norm if seeks else np.sqrt(tally.norm2)
+    seeks = traits.seeks_minimiser
+    last_norm = last.norm if seeks else np.sqrt(stats.norm2)
     numbers = (first.norm, last_norm, first.value, last.value)
     columns = (np.ravel(column) / factor for column in numbers)
     what = "gradient" if seeks else "direction"
     return [
         f"The norm of the {what} went from {a:.3g} to {b:.3g}, the value from {c:.6g} to {d:.6g}."
-        + (f" {method.advice[status]}" if status in method.advice else "")
+        + (f" {traits.advice[status]}" if status in traits.advice else "")
         for status, a, b, c, d in zip(statuses, *columns, strict=True)
     ]
 
 
-def norms_of(gradient: Any) -> Any:
+def row_norms(gradient: Any) -> Any:
     """Return the norm of each row, scaled so that no square overflows."""
     largest = np.max(np.abs(gradient), -1)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)

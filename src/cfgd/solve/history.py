@@ -24,7 +24,7 @@ class PointRecorder(eqx.Module):
     fn: OfVector
 
     def of(self, state: State) -> Any:
-        return self.fn(state.point.x)
+        return self.fn(state.evaluation.x)
 
     def __call__(self, state: State) -> Array:
         return jnp.asarray(self.of(state))
@@ -80,13 +80,13 @@ class History:
         self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], to_host(first))]
 
     @classmethod
-    def of(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
-        """Return the history with these rows, as `kept` returned them."""
+    def from_rows(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
+        """Return the history with these rows, as `concatenated` returned them."""
         history = cls({})
         history.labels, history.parts = [labels], [rows]
         return history
 
-    def kept(self) -> tuple[np.ndarray, dict[str, Any]]:
+    def concatenated(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Return the iterations and the rows, each as one array."""
         rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
         # a callback reads the history often: concatenate every part once
@@ -100,9 +100,9 @@ class History:
         self.labels.append(labels)
         self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
 
-    def joined(self, batched: bool) -> dict[str, np.ndarray]:
+    def as_dict(self, batched: bool) -> dict[str, np.ndarray]:
         """Return the entries with iterations as first axis; in a sweep settings come before it."""
-        labels, rows = self.kept()
+        labels, rows = self.concatenated()
         if batched:
             rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
         return {"iteration": labels, **rows}

@@ -1,262 +1,254 @@
-"""A run on the host: the objective is looked at from outside, and the step is NumPy's.
-
-Nothing but the function itself is compiled, and a function that JAX cannot trace is called as it
-is.
-"""
+"""The loop on the host: Auto's solvers step in Python, and ask an oracle for evaluations."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
-from cfgd._core.either import Plain, Unbound, made, on_host, replaced
-from cfgd._core.sharding import to_host
-from cfgd._core.types import Vector
-from cfgd.methods.base import Method, State
-from cfgd.objectives.base import Objective, Sight
+from cfgd._core.compiled import bind
+from cfgd.methods.auto.conjugate_gradients import CGState
+from cfgd.methods.auto.oracle import Oracle, StopRunError
+from cfgd.methods.auto.state import Goal, SolverState
+from cfgd.methods.base import State
+from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.solve.best_point import Best
-from cfgd.solve.compiled_loop import CONVERGED, NONFINITE, RUNNING, Carry, Goal, Loop, Rows, Tally
-from cfgd.solve.covariance import Information, information
-from cfgd.solve.outside_model import of_model
-from cfgd.solve.program import bind
+from cfgd.solve.recompute import evaluate_finite, value_is_as_good
+from cfgd.solve.run_stats import LoopSettings, Rows, RunStats, Tolerances
+from cfgd.status import Status
 
 
-class UnseenError(Exception):
-    """Nothing can be seen any more: the objective's `error` says why."""
+def recorded(settings: LoopSettings, state: State) -> Rows:
+    """Return what the user asked to record of an iteration."""
+    return {name: of(state) for name, of in settings.records.items()}
 
 
-class Watched(Plain, Objective):
-    """An objective that is looked at from here: `at` and its kin stand among its values.
+@dataclasses.dataclass
+class HostRun:
+    """One run: its solver's state and its oracle."""
 
-    A method of an equinox module would be bound anew at every call, which takes as long as a step.
-    """
-
-    least: Any
-    product_cost: float = 2.0
-    model_is_exact: bool = False
-    hidden: int | None = None  # known where the formulas of a network take NumPy's arrays
-
-    def value(self, x: Any) -> Any:
-        return self.evaluate(x).value
+    oracle: Oracle
+    state: SolverState
+    goal: Goal
+    cost: float  # of the oracle where the state was reached
 
     @property
-    def resolution(self) -> Any:
-        return self.least
+    def is_open(self) -> bool:
+        return self.state.status is Status.running
 
 
-class LatePoint(Evaluation):
-    """A point whose gradient is computed where it is asked for: a step that fails needs none."""
+class HostLoop:
+    """A run, or the runs of a sweep in turns, of a solver on the host.
 
-    later: Any = None
+    Parameters
+    ----------
+    settings
+        What the history records.
+    objective
+        On the host: NumPy arrays in and out.
+    solver
+        One of Auto's.
+    should_stop
+        Asked before every evaluation, so that a time limit or Ctrl-C ends a long step.
+    resolution
+        That of the oracle.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "gradient":
-            raise AttributeError(name)
-        self.__dict__["gradient"] = self.later()
-        return self.__dict__["gradient"]
-
-
-def recorded(loop: Loop, kept: dict[str, Any]) -> Rows:
-    """What the user asked for, of an iteration."""
-    state = State(**kept)
-    return {name: of(state) for name, of in loop.records.items()}
-
-
-class Outside:
-    """`begin`, then calls, give what those of `Inside` give."""
+    block = 1
 
     def __init__(
         self,
-        loop: Loop,
+        settings: LoopSettings,
         objective: Objective,
-        host: Unbound | None,
-        method: Method,
-        see: Sight,
-        most: float,
+        solver: Any,
+        should_stop: Callable[[], bool] | None,
+        resolution: float = 1.0,
     ) -> None:
-        """`host` is the objective in NumPy, where that can be had; `most` are looks."""
-        self.loop, self.method, self.see, self.host, self.most = loop, method, see, host, most
-        self.whole = objective
-        self.step = partial(type(method).step, method)  # bound once, as above
-        self.spent = partial(type(objective).spent, objective)
-        self.record = bind(recorded, loop) if loop.records else None
+        self.settings, self.objective, self.solver = settings, objective, solver
+        self.should_stop, self.resolution = should_stop, resolution
+        self.runs: list[HostRun] = []
+        self._record = bind(recorded, settings) if settings.records else None
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the run is not so long that it is worth a loop of its own."""
-        return self.looks < self.most
+    # ------------------------------------------------------------------ iterations
 
-    def begin(self, start: Vector, goal: Goal) -> tuple[Carry, Rows]:
-        """The carry and the row of iteration 0."""
-        x0 = np.asarray(start)
-        self.state = self.method.start(None, x0)  # type: ignore[arg-type]
-        self.iterations, self.looks, self.cost = 0, 0, 0.0
-        self.floor: Any = np.zeros((), x0.dtype)[()]
-        least = np.asarray(self.whole.resolution, x0.dtype)[()]
-        self.last: Any = None
-        self.asks_twice = self.whole.has_model  # a step on a model asks for its value first
-        model = of_model(self.whole, self.host, self._look, x0)
-        self.objective = made(Watched, least=least, evaluate=self._look, **model)
-        with self._quiet():
-            info = self._step(goal.tolerance[()])
-            if info is None:
-                return self._carry(np.zeros((), x0.dtype)[()], RUNNING), {}
-            self.cost = max(self.cost, 1.0)  # one that the checks have made is remembered
-            self.floor = np.asarray(goal.floor(info.norm2))[()]
-            row = {name: np.asarray(entry) for name, entry in self._row(info).items()}
-            return self._carry(info.norm2, self._code(goal, info)), row
+    def begin(self, start: Any, tolerances: Tolerances) -> Rows:
+        """Evaluate the start and return the row of iteration 0."""
+        starts = np.asarray(start)
+        starts = starts if self.settings.is_batched else starts[None]
+        self.tolerances = tolerances
+        with np.errstate(all="ignore"):
+            self.runs = [self._begin(np.array(x0), tolerances) for x0 in starts]
+        evaluations = [run.state.evaluation for run in self.runs]
+        self.value0 = self._joined([at.value for at in evaluations])
+        self.gradient0 = self._joined([at.gradient for at in evaluations])
+        return self._row()
 
-    def __call__(
-        self, carry: Carry, length: int, last: Any, goal: Goal
-    ) -> tuple[Carry, Rows, np.ndarray]:
-        """At most `length` iterations: the carry, rows and the iterations they are of."""
-        with self._quiet():
-            return self._walk(carry, length, last, goal)
+    def _begin(self, x0: np.ndarray, tolerances: Tolerances) -> HostRun:
+        oracle = Oracle(self.objective, x0, None, self.resolution)
+        state = self.solver.init(oracle, x0)
+        oracle.should_stop = self.should_stop
+        floor, absolute = tolerances.floor(state.norm2), tolerances.absolute
+        absolute2 = absolute**2 if absolute > 0 else -1.0
+        goal = Goal(tolerances.relative[()], np.asarray(floor)[()], absolute2)
+        run = HostRun(oracle, state, goal, max(oracle.cost, 1.0))
+        if not np.isfinite(state.norm2):
+            run.state = dataclasses.replace(state, status=Status.nonfinite)
+        self._test_absolute(run)
+        return run
 
-    def _walk(
-        self, carry: Carry, length: int, last: Any, goal: Goal
-    ) -> tuple[Carry, Rows, np.ndarray]:
-        base, every, code = self.iterations, self.loop.every, int(carry.tally.code)
+    def run(self, length: int, last: int) -> tuple[Rows, np.ndarray]:
+        """Make at most `length` iterations; return rows and the iterations they are of."""
+        every, base = self.settings.every, self._iteration()
         labels: list[int] = []
         rows: list[Rows] = []
-        info, norm2, tolerance = None, carry.tally.norm2, goal.tolerance[()]
-        end, capacity = min(base + length, int(last)), self.loop.capacity
-        while code == RUNNING and self.iterations < end and len(rows) < capacity and self.goes_on:
-            info = self._step(tolerance)
-            if info is None:
-                break
-            norm2, code = info.norm2, self._code(goal, info)
-            if info.moved:
-                self.iterations += 1
-                if self.iterations % every == 0:
-                    labels.append(self.iterations)
-                    rows.append(self._row(info))
-        if info is not None and self.iterations > max([base, *labels[-1:]]):
-            labels.append(self.iterations)  # the last one, wherever it is
-            rows.append(self._row(info))
-        joined = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
-        return self._carry(norm2, code), joined, np.asarray(labels, int)
-
-    def information(self, x: Any) -> Information | None:
-        """What is known of x; where the run ended, the matrix is there already."""
-        if not self.whole.has_model or self.whole.by_gradients or self.looks == 0:
-            return None
-        return information(self.whole, self._look(x), self.objective.normal)
-
-    def _look(self, x: Vector) -> Evaluation:
-        last = self.last
-        if self.asks_twice and last is not None and (x is last.x or (x == last.x).all()):
-            return last
-        if self.host is None:
-            with np.errstate(**self.errors):  # what users do warns as it would
-                seen = self.see(x)
-        else:
-            seen = self.see(x)
-        if seen is None:
-            raise UnseenError
-        self.looks += 1
-        value, carried = np.asarray(seen[0])[()], seen[2]
-        if not (carried is None or on_host(carried)):
-            carried = to_host(carried, x.size)
-        if callable(seen[1]):
-            later = partial(self._later, seen[1])
-            self.last = made(LatePoint, x=x, value=value, aux=carried, later=later)
-        else:
-            gradient = np.asarray(seen[1])
-            self.last = made(Evaluation, x=x, value=value, gradient=gradient, aux=carried)
-        return self.last
-
-    def _later(self, gradient: Callable[[], Any]) -> np.ndarray:
-        with np.errstate(**self.errors):
-            found = gradient()
-        if found is None:
-            raise UnseenError
-        return found
-
-    def _quiet(self) -> np.errstate:
-        """Only the step's own warnings are silenced, not the user's."""
-        self.errors: Any = np.geterr()
-        return np.errstate(all="ignore")
-
-    def _step(self, tolerance: Any) -> Any:
-        """One look and what comes of it; None where nothing can be seen."""
-        before = self.spent()
+        end = min(base + length, last)
         try:
-            self.state, info = self.step(self.objective, self.state, self.floor, tolerance)
-        except UnseenError:
-            return None
-        after = self.spent()
-        self.cost += float(info.cost) if before is None or after is None else after - before
-        return info
+            with np.errstate(all="ignore"):
+                while self._iteration() < end and len(rows) < self.settings.capacity:
+                    if not any(run.is_open for run in self.runs):
+                        break
+                    for run in self.runs:
+                        if run.is_open:
+                            self._step(run)
+                    now = self._iteration()
+                    if now % every == 0 and now > max([base, *labels[-1:]]):
+                        labels.append(now)
+                        rows.append(self._row())
+        except StopRunError:
+            pass  # the state before the step is whole; the driver finds out why
+        if self._iteration() > max([base, *labels[-1:]]):
+            labels.append(self._iteration())  # the last one, wherever it is
+            rows.append(self._row())
+        names = rows[0] if rows else {}
+        joined = {name: np.array([row[name] for row in rows]) for name in names}
+        return joined, np.asarray(labels, int)
 
-    def _code(self, goal: Goal, info: Any) -> int:
-        """Of the status after a step."""
-        ends, value = int(info.ending), self.state.point.value
-        if ends != RUNNING:
-            return ends
-        bad = not (abs(value) < np.inf and info.norm2 < np.inf)
-        if bad:
-            return NONFINITE
-        return CONVERGED if goal.absolute > 0 and goal.met(info.norm2) else RUNNING
+    def _step(self, run: HostRun) -> None:
+        run.state = self.solver.step(run.oracle, run.state, run.goal)
+        run.cost = run.oracle.cost
+        self._test_absolute(run)
 
-    def _row(self, info: Any) -> Rows:
-        state = self.state
-        row = {"value": state.point.value, "gradient_norm": np.sqrt(info.norm2)}
-        if self.record is None:
+    def _test_absolute(self, run: HostRun) -> None:
+        state = run.state
+        if run.is_open and state.is_computed and state.norm2 <= run.goal.absolute2:
+            run.state = dataclasses.replace(state, status=Status.converged)
+
+    def _iteration(self) -> int:
+        return max(run.state.iteration for run in self.runs)
+
+    def _joined(self, entries: list[Any]) -> Any:
+        return np.stack(entries) if self.settings.is_batched else np.asarray(entries[0])
+
+    def _row(self) -> Rows:
+        rows = [self._row_of(run.state) for run in self.runs]
+        return {name: self._joined([row[name] for row in rows]) for name in rows[0]}
+
+    def _row_of(self, state: SolverState) -> Rows:
+        at = state.evaluation
+        row = {"value": at.value, "gradient_norm": np.sqrt(state.norm2)}
+        if self._record is None:
             return row
-        kept = {name: getattr(state, name) for name in ("k", "point", "eta", "gamma")}
-        return row | jax.tree.map(np.asarray, self.record(kept))
+        dtype = at.x.dtype.type
+        view = State(
+            k=np.int32(state.iteration),
+            evaluation=at._replace(aux=None),
+            eta=dtype(state.eta),
+            gamma=dtype(state.gamma),
+        )
+        return row | jax.tree.map(np.asarray, self._record(view))
 
-    def _carry(self, norm2: Any, code: int) -> Carry:
-        zero = np.int32(0)
-        tally = made(
-            Tally,
-            iterations=np.int32(self.iterations),
-            evaluations=np.asarray(self.cost, norm2.dtype)[()],
+    # ------------------------------------------------------------------ for the driver
+
+    def stats(self) -> RunStats:
+        states = [run.state for run in self.runs]
+        norm2 = self._joined([state.norm2 for state in states])
+        zero = np.zeros(np.shape(norm2), np.int32)
+        return RunStats(
+            iterations=self._joined([np.int32(state.iteration) for state in states]),
+            evaluations=self._joined([norm2.dtype.type(run.cost) for run in self.runs]),
             resets=zero,
             norm2=norm2,
-            floor=self.floor,
-            least=norm2,
+            floor=self._joined([norm2.dtype.type(run.goal.floor) for run in self.runs]),
+            least_norm2=norm2,
             idle=zero,
-            code=np.int32(code),
-            reached=np.False_,
+            code=self._joined([np.int32(state.status.code) for state in states]),
+            needs_recheck=np.zeros(np.shape(norm2), bool),
         )
-        # what a Solution needs: the rest would keep vectors of the last chunk alive
-        names = ("k", "point", "eta", "gamma", "seen")
-        state = made(State, **{name: getattr(self.state, name) for name in names})
-        # every step is a decrease: the last point is the best one
-        return made(Carry, state=state, tally=tally, best=Best.of(self.state.point))
 
-    def kept(self, carry: Carry) -> dict[str, Any]:
-        """All that it needs to go on from here."""
-        point = self.state.point
-        if isinstance(point, LatePoint):
-            names = ("x", "value", "gradient", "aux")
-            point = made(Evaluation, **{name: getattr(point, name) for name in names})
-        tally = carry.tally
-        return {
-            "state": replaced(self.state, point=point),
-            "numbers": [self.iterations, self.looks, self.cost],
-            "tally": [self.floor, tally.norm2, tally.code],
-        }
+    def best_value(self) -> Any:
+        return self._joined([run.state.evaluation.value for run in self.runs])
 
-    def resumed(self, kept: dict[str, Any]) -> Carry:
-        """The carry from which it goes on."""
-        self.state = kept["state"]
-        self.iterations, self.looks, self.cost = kept["numbers"]
-        self.floor, norm2, code = kept["tally"]
-        self.last = None  # looked at again where that is asked for
-        return self._carry(norm2, int(code))
+    def can_checkpoint(self) -> bool:
+        return True
 
-    def let_go(self) -> None:
-        """Of what it holds most: its objective looks through it, and a circle is freed late."""
-        del self.objective, self.state, self.last
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Return all that the runs need to go on; `aux` is computed again."""
+        return [
+            {
+                "state": dataclasses.replace(
+                    run.state, evaluation=run.state.evaluation._replace(aux=None)
+                ),
+                "cost": run.cost,
+                "floor": run.goal.floor,
+            }
+            for run in self.runs
+        ]
 
-    def handed_over(self, carry: Carry) -> Carry:
-        """The whole of it, for a loop that goes on from there."""
-        return replaced(carry, state=self.state)
+    def restore(self, snapshot: list[dict[str, Any]]) -> None:
+        """Go on from a snapshot."""
+        for run, saved in zip(self.runs, snapshot, strict=True):
+            state: SolverState = saved["state"]
+            aux = self.objective.evaluate(state.evaluation.x).aux
+            run.state = dataclasses.replace(state, evaluation=state.evaluation._replace(aux=aux))
+            run.oracle.cost = run.cost = saved["cost"]
+            run.goal = run.goal._replace(floor=saved["floor"])
+
+    def recheck_final(self) -> None:
+        """Do nothing: a solver tests every point that it reaches."""
+
+    def result(self) -> tuple[Evaluation, float]:
+        """Return the evaluation of the point to return, and how many evaluations it took."""
+        found = [self._result(run) for run in self.runs]
+        parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]
+        return Evaluation(*parts), self._joined([np.asarray(count) for _, count in found])
+
+    def _result(self, run: HostRun) -> tuple[Evaluation, float]:
+        state = run.state
+        at = state.evaluation._replace(value=state.computed_value, aux=None)
+        if not isinstance(state, CGState):
+            return at, 0.0  # every step is a decrease: the last point is the best one
+        first, best = state.start.value, state.best
+        is_good = value_is_as_good(self.objective, at.value, best.value, first)
+        if state.is_computed and is_good:
+            return at, 0.0
+        x = at.x if is_good and state.status is Status.running else best.x
+        most = first + np.sqrt(np.finfo(x.dtype).eps) * abs(first)
+        with np.errstate(all="ignore"):
+            found, count = evaluate_finite(
+                self.objective, self.objective.evaluate, x, best.x, state.start.x, most
+            )
+        return found._replace(aux=None), float(count)
+
+    def curvature_at(self, x: np.ndarray) -> Curvature | None:
+        """Return the curvature at x, which is there already where the run ended."""
+        run = self.runs[0]
+        if np.array_equal(x, run.state.evaluation.x):
+            return run.oracle.curvature(run.state.evaluation)
+        return self.objective.curvature(self.objective.evaluate(x))
+
+    def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
+        """Return value and gradient at x, by which a checkpoint recognises the objective."""
+        points = x if self.settings.is_batched else x[None]
+        found: list[Any] = []
+        for point in points:
+            try:
+                with np.errstate(all="ignore"):
+                    at = self.objective.evaluate(point)
+            except Exception:  # a function that fails there is none of the run's business
+                return ()
+            found += [at.value, at.gradient]
+        return tuple(found)

@@ -13,80 +13,74 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
 from cfgd._core.arrays import as_array
-from cfgd._core.either import Unbound, made
 from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.pytrees import Structure, as_tree, widened
 from cfgd._core.sharding import any_sharded
-from cfgd.methods.base import Method, Tuning
+from cfgd.methods.base import Method, State, Tuning
 from cfgd.methods.paper.settings import rows_of
 from cfgd.objectives.base import Objective
-from cfgd.objectives.linear.sharded import host_of
-from cfgd.objectives.local import Local
-from cfgd.solve.compiled_loop import BLOCK, Loop
+from cfgd.objectives.evaluation import Evaluation
+from cfgd.solve.compiled_loop import BLOCK
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
+from cfgd.solve.run_stats import LoopSettings
 
-# rows of the history that a chunk may write, and the numbers in them (1 MiB): it is set to zero
+# Rows of the history that a chunk may write, and the numbers in them (1 MiB): they are allocated
+# for every chunk.
 MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
-# gradients that a direction may cost before the user is told
-COSTLY = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """`rows` is the number of settings of a sweep; None for one method."""
+    """A checked problem; `n_settings` is the number of settings of a sweep, None for one method."""
 
     objective: Objective
-    host: Unbound | None  # the objective in NumPy, where a run is walked from Python
     method: Any
-    start: Any  # a vector, or one for each row
-    rows: int | None
+    start: Any  # a vector, or one for each setting
+    n_settings: int | None
     x0: Any  # of the kind that the user gave: results come back like it
     structure: Structure
     dtype: np.dtype[Any]
-    loop: Loop
+    loop: LoopSettings
     how: str
     tuning: Tuning | None
-
-    @property
-    def last_iteration(self) -> int | None:
-        return self.method.last_iteration
 
 
 def problem(options: Options, objective: Objective, x0: Any, method: Any, swept: bool) -> Problem:
     """Check everything and lay it out, before any work starts."""
-    rows = _rows(options, method, swept)
+    n = _number_of_settings(options, method, swept)
     x0 = as_tree(options.owner, "x0", x0)
-    starts = _starts(options.owner, objective, x0, rows)
-    rows = rows if rows is None else max(rows, len(starts))
+    starts = _starts(options.owner, objective, x0, n)
+    n = n if n is None else max(n, len(starts))
     structure = Structure.of(starts[0])
     dtype = precision_of(x0, objective)
-    x0 = widened(starts[0], dtype)  # in the user's precision, hence here
+    x0 = widened(starts[0], dtype)  # in the user's precision, hence outside of `in_precision`
     with in_precision(dtype):
         vectors = [_vector(structure, x, dtype) for x in starts]
         d = vectors[0].size
         objective = objective.raveled(structure)
         objective.check(options.owner, vectors[0])
-        method, tuning = _method(method, objective, structure, d, dtype, rows)
-        how = method.describe(objective) + (f", {tuning.words}" if tuning else "")
-        method = method.on(objective)
-        objective = method.view(objective)
-        _say_cost(objective, method.direction_cost(objective, d))
-        outside, host = rows is None and method.from_outside(objective), None
-        if outside:
-            here = cast_on_host(objective, dtype)
-            host = host_of(here)
-        objective = cast(objective, dtype) if host is None else here
+        method, tuning = _prepared(method, objective, structure, d, dtype, n)
+        one = method if n is None or not jax.tree.leaves(method) else _first_setting(method)
+        how = one.describe(objective) + (f", {tuning.description}" if tuning else "")
+        on_host = one.traits.runs_on_host
+        objective = cast_on_host(objective, dtype) if on_host else cast(objective, dtype)
         method = cast(method, dtype)
         start = vectors[0]
-        if rows is not None:
-            start = jnp.asarray(np.broadcast_to(np.stack(vectors), (rows, d)))
-        loop = _loop(options, objective, method, structure, vectors[0], rows)
-    return Problem(objective, host, method, start, rows, x0, structure, dtype, loop, how, tuning)
+        if n is not None:
+            start = np.broadcast_to(np.stack(vectors), (n, d))
+            start = start if on_host else jnp.asarray(start)
+        loop = _loop_settings(options, objective, one, structure, vectors[0], n)
+    return Problem(objective, method, start, n, x0, structure, dtype, loop, how, tuning)
+
+
+def _first_setting(method: Any) -> Any:
+    """Return the first of the settings in a stacked method."""
+    return jax.tree.map(lambda leaf: leaf[0] if is_array(leaf) else leaf, method)
 
 
 def alike(options: Options, problem: Problem) -> dict[str, Any]:
-    """What must be given alike on every process, for all to go the same way."""
+    """Return what must be the same on every process."""
     names = ("max_iterations", "tolerance", "gradient_tolerance", "every")
     has = ("time_limit", "callback", "checkpoint")
     whole = not any_sharded(problem.objective)
@@ -103,20 +97,23 @@ def alike(options: Options, problem: Problem) -> dict[str, Any]:
 
 
 def shared_out(problem: Problem) -> Problem:
-    """The settings of a sweep, spread over all devices; the last one repeated as often as needed.
+    """Return the problem with its settings sharded over all devices of all processes.
 
-    The objective goes to every device.
+    The last setting is repeated as often as needed, and the objective goes to every device. A
+    solver on the host runs all settings on every process.
     """
     owner, devices = "sweep", jax.devices()
+    if problem.method.traits.runs_on_host:
+        return problem
     if any_sharded(problem.objective):
         wanted = "be False for an objective that is spread by rows"
         checks.fail(owner, "spread", wanted, "True")
-    assert problem.rows is not None
+    assert problem.n_settings is not None
     mesh = Mesh(np.array(devices), ("settings",))
-    more = -problem.rows % len(devices)
+    more = -problem.n_settings % len(devices)
 
     def placed(tree: Any, *axes: str) -> Any:
-        """By settings where an axis is named, else whole on every device."""
+        """Shard by settings where an axis is named, else replicate."""
         at = NamedSharding(mesh, PartitionSpec(*axes))
 
         def one(leaf: Any) -> Any:
@@ -138,8 +135,8 @@ def shared_out(problem: Problem) -> Problem:
         )
 
 
-def _rows(options: Options, method: Any, swept: bool) -> int | None:
-    """How many settings there are, the methods being what they should be."""
+def _number_of_settings(options: Options, method: Any, swept: bool) -> int | None:
+    """Return the number of settings, or raise where `method` is none."""
     if not swept:
         if not isinstance(method, Method):
             wanted = "be a method such as GradientDescent()"
@@ -153,13 +150,13 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
             wanted = "be settings of one and the same method"
             got = repr(one) if isinstance(one, type) else type(one).__name__
             checks.fail("sweep", "methods", wanted, got)
-        if one.is_open:
+        if getattr(one, "is_open", False):
             checks.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
     return rows_of(method)
 
 
 def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:
-    """x0 alone, or one x0 for each setting of a sweep."""
+    """Return the starts: x0 alone, or one x0 for each setting of a sweep."""
     own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
     if own is None or shape == own:
@@ -174,64 +171,58 @@ def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list
 
 
 def _vector(structure: Structure, x: Any, dtype: Any) -> Any:
-    """A start of our own, of the kind that was given."""
+    """Return a start as a vector, NumPy or JAX as it was given; a copy for NumPy."""
     vector = structure.ravel(x)
     if isinstance(vector, np.ndarray):
         return np.array(as_array(vector), dtype)
     return cast(vector, dtype)
 
 
-def _method(
-    method: Any, objective: Objective, structure: Structure, d: int, dtype: Any, rows: int | None
+def _prepared(
+    method: Any, objective: Objective, structure: Structure, d: int, dtype: Any, n: int | None
 ) -> tuple[Any, Tuning | None]:
-    """The method with numbers in all its fields, for points of d coordinates."""
-    if rows is None:
-        method, tuning = method.tuned(objective, d, dtype)
-        return method.laid_out(structure, d), tuning
+    """Return the method with numbers in all its fields, for points of d coordinates."""
     if not isinstance(method, list | tuple):
-        return method.laid_out(structure, d, rows), None
-    settings = [one.laid_out(structure, d) for one in method]
+        return method.prepare(objective, structure, d, dtype, n)
+    settings = [one.prepare(objective, structure, d, dtype).method for one in method]
 
     def stacked(*leaves: Any) -> Any:
-        return jnp.broadcast_to(jnp.stack(leaves), (rows, *jnp.shape(leaves[0])))
+        return jnp.broadcast_to(jnp.stack(leaves), (n, *jnp.shape(leaves[0])))
 
     return jax.tree.map(stacked, *settings), None
 
 
-def _say_cost(objective: Objective, cost: float) -> None:
-    """Warn before a direction that costs many gradients."""
-    local = isinstance(objective, Local)
-    cheaper = 'the curvature "hutchinson"' if local else "cfgd.Local(objective, ...)"
-    if cost >= COSTLY:
-        checks.warn(
-            "An exact direction moves one coordinate at a time and costs about "
-            f"{cost:.0f} gradients here; {cheaper} costs a few."
-        )
-
-
-def _loop(
+def _loop_settings(
     options: Options,
     objective: Objective,
     method: Any,
     structure: Structure,
     x0: Any,
-    rows: int | None,
-) -> Loop:
+    n: int | None,
+) -> LoopSettings:
     records = recorders(options.record, structure)
     numbers = 1
     if records:
-        one = method if rows is None else jax.tree.map(lambda a: a[0], method)
-        state = jax.eval_shape(lambda x: one.start(objective, x), x0)
-        numbers += check_records(options.owner, records, state)
-    block = BLOCK if objective.is_quadratic else 1
+        numbers += check_records(options.owner, records, _example_state(objective, method, x0))
+    block = BLOCK if objective.traits.is_quadratic and not method.traits.runs_on_host else 1
     if options.every > 1 or options.callback is not None:
         block = math.gcd(block, options.every)
-    capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // (numbers * (rows or 1))))
-    return made(
-        Loop,
-        records=records,
-        every=options.every,
-        capacity=capacity,
-        block=block,
-        batched=rows is not None,
-    )
+    capacity = max(1, min(MOST_ROWS, MOST_NUMBERS // (numbers * (n or 1))))
+    return LoopSettings(records, options.every, capacity, block, n is not None)
+
+
+def _example_state(objective: Objective, method: Any, x0: Any) -> State:
+    """Return a state by whose shapes the records are checked."""
+    if not method.traits.runs_on_host:
+        return jax.eval_shape(lambda x: method.init(objective, x), x0)
+    number = jax.ShapeDtypeStruct((), x0.dtype)
+    x = jax.ShapeDtypeStruct(x0.shape, x0.dtype)
+    k = jax.ShapeDtypeStruct((), np.int32)
+    return _unchecked_state(k, Evaluation(x, number, x), number)
+
+
+def _unchecked_state(k: Any, evaluation: Any, number: Any) -> State:
+    state = object.__new__(State)
+    for name, entry in {"k": k, "evaluation": evaluation, "eta": number, "gamma": number}.items():
+        object.__setattr__(state, name, entry)
+    return state

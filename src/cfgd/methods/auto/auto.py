@@ -118,9 +118,8 @@ class Auto(Method):
         oracle = objective if isinstance(objective, Oracle) else Oracle(objective, x0)
         return self.solver_for(oracle.objective).init(oracle, x0)
 
-    def step(self, objective: Any, state: Any, goal: Any = None) -> Any:
-        oracle = objective
-        return self.solver_for(oracle.objective).step(oracle, state, goal or Goal(0.0))
+    def step(self, objective: Any, state: Any, floor: Any = 0.0, tolerance: Any = 0.0) -> Any:
+        return self.solver_for(objective.objective).step(objective, state, Goal(tolerance, floor))
 
     def measure(self, objective: Any, state: Any) -> Any:
         return state.norm2

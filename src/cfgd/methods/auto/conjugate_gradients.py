@@ -24,7 +24,7 @@ from cfgd.status import Status
 # Iterations between two evaluations of a point that is otherwise updated by recurrence: rounding
 # adds up in between.
 REFRESH = 256
-# A run whose gradient meets the tolerance at a point that is no solution goes on to this part of it.
+# A run whose gradient meets the tolerance at a point that is no solution goes on to this part.
 FURTHER = 1e-2
 # Iterations without a smaller value or gradient after which rounding has the last word. Many: on
 # badly conditioned data gradients rise and fall in waves, the longer the later.
@@ -41,9 +41,9 @@ NEAREST = "; the system is singular and x the solution nearest to x0 in the norm
 class CGState(SolverState):
     """State between two iterations."""
 
-    direction: Vector = None  # type: ignore[assignment] # the last one
+    direction: Vector = None  # the last one
     product: Any = np.inf  # <g, D^-1 g> where it was made; infinite to start over
-    scaling: Vector = None  # type: ignore[assignment] # D of the start
+    scaling: Vector = None  # D of the start
     floor: Any = np.inf  # |g|^2 to go on to, after a point that was no solution
     least_norm2: Any = np.inf  # of computed gradients
     idle: int = 0  # iterations since value or gradient fell

@@ -84,12 +84,12 @@ class Assessment(NamedTuple):
 # ------------------------------------------------------------------ measuring
 
 
-def difference_noise(g: Vector) -> float:
+def difference_noise(g: Vector) -> Any:
     """Return the error of curvatures by differences, relative to the largest curvature."""
     return 8 * eps_of(g) ** (2 / 3 if is_small(g.size) else 1 / 2)
 
 
-def one_sided_noise(g: Vector) -> float:
+def one_sided_noise(g: Vector) -> Any:
     """Return that error for differences to one side, which see a changing curvature."""
     return 8 * eps_of(g) ** (1 / 3)
 
@@ -121,9 +121,7 @@ def probe_along_coordinates(
     return Probes(steps, changes)
 
 
-def probe_krylov(
-    oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector
-) -> Probes:
+def probe_krylov(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
     """Difference the gradient along Krylov directions of the Hessian from the gradient."""
     x = evaluation.x
     size = size_of_x(x, start, scaling)
@@ -256,9 +254,7 @@ def assess(
     size = size_of_x(x, start, scaling)
     far = abs(x) > FAR * (abs(start.x) + np.sqrt((start.x**2).mean()))
     far = far & (start.x != 0).any()
-    found = spectrum(
-        probes, g, scaling, size, difference_noise(g) if noise is None else noise, far
-    )
+    found = spectrum(probes, g, scaling, size, difference_noise(g) if noise is None else noise, far)
     down = found.downwards
     is_clear = -found.least > difference_noise(g) * inner(down, down) * scaling.max()
     leaves = bool(found.least < 0 and (is_stationary or (is_stuck and is_clear)))

@@ -246,7 +246,7 @@ class LBFGSState(SolverState):
     """State between two iterations."""
 
     memory: Memory = None  # type: ignore[assignment]
-    scaling: Vector = None  # type: ignore[assignment] # P, positive
+    scaling: Vector = None  # P, positive
     search: Search = None  # type: ignore[assignment]
     first_part: Any = 1.0  # part of a direction that is tried first
     needs_check: bool = False  # of the curvature, before the next step
@@ -365,10 +365,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     point = at._replace(value=found.value)
     norm2 = inner(at.gradient, at.gradient)
     start = state.start.with_scale_of(point)
-    if start.is_far_above(at.value):
-        status = Status.unbounded
-    else:
-        status = Status.running
+    status = Status.unbounded if start.is_far_above(at.value) else Status.running
     memory, pair = state.memory, Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory.add(pair)
     diagonal = oracle.diagonal(at)
@@ -422,7 +419,11 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     evaluation, start, g = state.evaluation, state.start, state.evaluation.gradient
     is_stationary = bool(state.norm2 <= goal.floor)
     judge = functools.partial(
-        assess, evaluation=evaluation, start=start, tolerance=goal.tolerance, is_stuck=state.is_stuck
+        assess,
+        evaluation=evaluation,
+        start=start,
+        tolerance=goal.tolerance,
+        is_stuck=state.is_stuck,
     )
     if not is_small(g.size):
         probes = probe_krylov(oracle, evaluation, start, state.scaling)

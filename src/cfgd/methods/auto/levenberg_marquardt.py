@@ -70,7 +70,7 @@ class LMState(SolverState):
     """State between two iterations; `gamma` is the damping of the last step."""
 
     damping: Any = FIRST_DAMPING  # of the next step
-    scaling: Vector = None  # type: ignore[assignment] # D
+    scaling: Vector = None  # D
     is_first: bool = True  # no step was made
 
 
@@ -177,9 +177,7 @@ def _system_by_products(
     forcing = min(FORCING, np.sqrt(reduction))
 
     def solve(damping: Any, scaling: Vector) -> Vector:
-        return solve_by_products(
-            oracle, curvature, evaluation.gradient, scaling, damping, forcing
-        )
+        return solve_by_products(oracle, curvature, evaluation.gradient, scaling, damping, forcing)
 
     return DampedSystem(
         D,
@@ -361,9 +359,7 @@ def final_check(
         return FinalStep(status, newton if improves else None)
     scaling = system.diagonal()
     probes = probe_hessian(oracle, evaluation, scaling)
-    found = assess(
-        probes, evaluation, state.start, scaling, goal.tolerance, is_stationary=True
-    )
+    found = assess(probes, evaluation, state.start, scaling, goal.tolerance, is_stationary=True)
     is_minimum = found.is_negligible and not found.leaves_saddle
     if not is_minimum:
         t = found.t

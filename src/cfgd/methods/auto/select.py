@@ -54,7 +54,11 @@ def choose(objective: Objective) -> Choice:
         return Choice("lbfgs", "value and gradient are all that is known")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")
-    if traits.structure == "general" and traits.size is not None and not _is_affordable(traits.size):
+    if (
+        traits.structure == "general"
+        and traits.size is not None
+        and not _is_affordable(traits.size)
+    ):
         return Choice("lbfgs", "the Hessian is too large to be factorised")
     return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
 

@@ -135,7 +135,7 @@ class ProjectedProblem:
         residuals = np.concatenate([misfit, root * output])
         value = inner(misfit, misfit) / 2
         solution = OutputSolution(features, reflections, tau, output, residuals, value)
-        return Evaluation(w, inner(residuals, residuals) / 2, None, solution)  # type: ignore[arg-type]
+        return Evaluation(w, inner(residuals, residuals) / 2, None, solution)
 
     def _rows(self, evaluation: Evaluation) -> JacobianRows:
         """Return Kaufman's Jacobian: the change of N with w, off the span of the features."""
@@ -223,9 +223,7 @@ def all_weights(state: ProjectedState) -> LMState:
     """Return the state with which steps on all weights go on."""
     names = [field.name for field in dataclasses.fields(LMState)]
     fields = {name: getattr(state, name) for name in names}
-    return LMState(
-        **fields | {"damping": FIRST_DAMPING, "scaling": 0 * state.evaluation.x}
-    )
+    return LMState(**fields | {"damping": FIRST_DAMPING, "scaling": 0 * state.evaluation.x})
 
 
 def penalty_worth_a_share(value: Scalar, output: Column) -> Any:
@@ -242,9 +240,7 @@ def hidden_step(oracle: Oracle, state: ProjectedState) -> LMState:
     curvature = problem.curvature(at)
     system = damped_system(oracle, curvature, at, state.scaling, state.norm2)
     start = state.start._replace(x=state.start.x[: at.x.size])
-    trial = accepted_step(
-        problem, dataclasses.replace(state, start=start), at, curvature, system
-    )
+    trial = accepted_step(problem, dataclasses.replace(state, start=start), at, curvature, system)
     after = at if trial is None else problem.evaluate(at.x - trial.step)
     slow = at.value - after.value <= SLOW * after.value
     slow_steps = state.slow_steps + 1 if slow and trial is not None else 0

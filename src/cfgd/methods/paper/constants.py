@@ -38,7 +38,9 @@ def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
     """Gamma and eta for `objective`, which must be quadratic."""
     with in_precision(dtype):
         objective = cast(objective, dtype)
-        D = np.asarray(hessian_diagonal(objective, objective.evaluate(jnp.zeros(d, dtype))), np.float64)
+        D = np.asarray(
+            hessian_diagonal(objective, objective.evaluate(jnp.zeros(d, dtype))), np.float64
+        )
         D = np.where(D > 0, D, 1.0)
         ends = extremes(objective, D, dtype)
     if ends.high <= 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -298,8 +297,9 @@ class Fractional(Method):
         stuck = moves & jnp.all(eta == 0) & along_gradient & (not waits)
         cost = 1.0 + self.direction_cost(objective, proposal.d.size) + chosen.cost
         code = status_code(indefinite=chosen.indefinite & moves, stalled=stuck)
-        cost = jnp.where(moves, cost, 0)
-        return new, Info(proposal.norm2, cost, proposal.reset & moves, code, moves)
+        return new, Info(
+            proposal.norm2, jnp.where(moves, cost, 0), proposal.reset & moves, code, moves
+        )
 
     def restart(self, state: FractionalState) -> FractionalState:
         x = state.evaluation.x

@@ -37,9 +37,9 @@ class Blocks(External):
     An evaluation takes one pass, in which the next block is read while the last one is computed
     with, in float64 and in at most `memory` bytes, however many rows there are (for a function, as
     much as three of its blocks). Where half of `memory` holds the Hessian, 64 bytes for each of its
-    numbers and at most 4,096 columns, times classes, it is formed in the same pass, and `Auto` takes
-    Levenberg-Marquardt steps: a handful of passes in all. Beyond, `Auto` takes L-BFGS: with 2,000
-    columns that took 70 to 570 passes; Levenberg-Marquardt steps by products, which
+    numbers and at most 4,096 columns, times classes, it is formed in the same pass, and `Auto`
+    takes Levenberg-Marquardt steps: a handful of passes in all. Beyond, `Auto` takes L-BFGS: with
+    2,000 columns that took 70 to 570 passes; Levenberg-Marquardt steps by products, which
     `Auto("levenberg_marquardt")` insists on, took 120 to 1,000, but fewer (48 against 126) where
     columns were of different scales: scale them. The first pass is that of the checks.
     `Solution.evaluations` counts passes.

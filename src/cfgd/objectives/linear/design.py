@@ -16,10 +16,10 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
-from cfgd._core.precision import own_promotion
-from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 from cfgd._core.linalg import array_namespace, is_numpy
 from cfgd._core.modules import FastModule
+from cfgd._core.precision import own_promotion
+from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 from cfgd.objectives.linear.samples import sum_of_parts
 
 # numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache

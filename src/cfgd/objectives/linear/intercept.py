@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vectors
 from cfgd._core.linalg import array_namespace
 from cfgd._core.modules import FastModule
+from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vectors
 from cfgd.objectives.linear.design import Derivatives
 
 

@@ -7,17 +7,16 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.linalg import array_namespace, logistic
+from cfgd._core.modules import FastModule
 from cfgd._core.precision import in_precision
 from cfgd._core.sharding import any_of, is_sharded
 from cfgd._core.types import Data, DType, Samples
-from cfgd._core.linalg import array_namespace, logistic
-from cfgd._core.modules import FastModule
 from cfgd.objectives.linear.samples import is_negative
 
 

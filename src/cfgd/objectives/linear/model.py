@@ -200,9 +200,7 @@ class LinearModel(Objective):
         product = self.X.times(self.coefficients(d))
         return PredictionLine(self, evaluation, d, slope_along(evaluation, d, slope), product)
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         if self.loss.is_quadratic:
             return linear_derivatives(evaluation, self.X.squares(self.sample_weight) + self.l2, t)
         shift = t - evaluation.x

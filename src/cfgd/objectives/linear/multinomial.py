@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.linalg import array_namespace, logistic
 from cfgd._core.sharding import is_sharded, largest
 from cfgd._core.types import Data, Matrix, Samples, Vectors
-from cfgd._core.linalg import array_namespace, logistic
 from cfgd.objectives.linear.losses import Loss
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core.types import Vector
 from cfgd._core.linalg import inner, is_numpy
+from cfgd._core.types import Vector
 from cfgd.objectives.linear.design import BLOCK_NUMBERS, LONG
 
 

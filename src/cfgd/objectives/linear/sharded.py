@@ -17,7 +17,7 @@ from cfgd._core.modules import FastModule
 from cfgd._core.precision import to_numpy
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.sharding import is_on_cpu, is_sharded
-from cfgd._core.types import Data, DType, Matrix, Scalar, Samples, Vector
+from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vector
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.one_pass import is_long, one_pass

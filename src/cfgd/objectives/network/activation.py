@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.precision import in_precision
 from cfgd._core.linalg import array_namespace, logistic
+from cfgd._core.precision import in_precision
 from cfgd._core.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)

@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.linalg import array_namespace, inner, is_numpy
 from cfgd._core.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.sharding import any_sharded, is_by_rows, is_sharded, keep_float64, shards
-from cfgd._core.types import Column, Computed, Data, Matrix, Rows, Samples, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Data, Matrix, Rows, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import BATCH_NUMBERS, DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -92,7 +92,12 @@ class ShallowNetwork(Objective):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return ((self.z.shape[1] + 1) * self.width,)
+        return (self.dimension,)
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return (self.z.shape[1] + 1) * self.width
 
     @property
     def hidden(self) -> int:
@@ -175,16 +180,14 @@ class ShallowNetwork(Objective):
     def from_features(self, x: Vector, features: Features) -> Evaluation:
         """Return the evaluation at x, whose features are known."""
         _, output = self.layers(x)
-        inside, phi, slope = features
+        _, phi, slope = features
         misfit = phi @ output - self.y
         back = misfit[:, None] * slope
         hidden = (self.z.T @ back * output).reshape(-1)
         gradient = array_namespace(x).concatenate([hidden, misfit @ phi])
         return Evaluation(x, inner(misfit, misfit) / 2, gradient, Activations(*features, misfit))
 
-    def coordinate_derivatives(
-        self, evaluation: Evaluation, t: Vectors
-    ) -> tuple[Vectors, Vectors]:
+    def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
         """Return f_j' and f_j'' by updating the misfit, in chunks of samples of bounded memory."""
         _, output = self.layers(evaluation.x)
         (m, q), n = self.z.shape, self.width
@@ -216,7 +219,9 @@ class ShallowNetwork(Objective):
         first, second = sum_of_parts(part, m, size, (z, inside, phi, misfit), self.shards)
         phi = evaluation.aux.phi
         squares = jnp.sum(phi * phi, 0)
-        out_slope = evaluation.gradient[self.hidden :] + squares * (t - evaluation.x)[:, self.hidden :]
+        out_slope = (
+            evaluation.gradient[self.hidden :] + squares * (t - evaluation.x)[:, self.hidden :]
+        )
         out_curvature = jnp.broadcast_to(squares, (len(t), n))
         return (
             jnp.concatenate([first.reshape(len(t), -1), out_slope], 1),
@@ -285,7 +290,10 @@ class ShallowNetwork(Objective):
         misfit_v = phi_v @ output + phi @ output_v
         bend = (misfit_v[:, None] * slope + misfit[:, None] * curvature * inside_v) * output
         hidden = self.z.T @ (bend + misfit[:, None] * slope * output_v)
-        return array_namespace(evaluation.x).concatenate([hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v])
+        return array_namespace(evaluation.x).concatenate(
+            [hidden.reshape(-1), misfit_v @ phi + misfit @ phi_v]
+        )
+
 
 def _with_one(z: Data) -> Data:
     kit = jnp if isinstance(z, jax.Array) else np
