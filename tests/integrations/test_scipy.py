@@ -131,10 +131,10 @@ def test_zero_dimensions_and_one():
 
 
 REFUSED = {
-    "bounds": ({"bounds": [(0, 1), (0, 1)]}, "`auto(bounds=...)` must be left out: cfgd minimises"),
+    "bounds": ({"bounds": [(0, 1), (0, 1)]}, "`auto(bounds=...)` must be omitted: cfgd minimises"),
     "constraints": (
         {"constraints": {"type": "eq", "fun": lambda x: x[0]}},
-        "`auto(constraints=...)` must be left out: cfgd minimises",
+        "`auto(constraints=...)` must be omitted: cfgd minimises",
     ),
     "maxiter": ({"options": {"maxiter": -1}}, "`auto(maxiter=...)` must be a positive number"),
     "hess": ({"hess": "4-point"}, "`auto(hess=...)` must be a function, a HessianUpdateStrategy"),

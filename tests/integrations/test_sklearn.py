@@ -175,7 +175,7 @@ def test_a_network_is_fitted_to_its_own_rows_alone(activation):
     ours = CaputoNetwork(activation=activation, gamma=1.0, alpha=0.7, **given).fit(z, y)
     core = cfgd.minimize(
         ours.network_,
-        ours._starts(ours.network_, 1)[0],
+        ours._initial_points(ours.network_, 1)[0],
         cfgd.AdaptiveTerminal(0.7, gamma=1.0),
         max_iterations=30,
         tolerance=1e-4,

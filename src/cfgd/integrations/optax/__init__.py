@@ -28,9 +28,9 @@ mean over the batches at which it was refreshed.
 Whether it helps, and which gamma and lag to take: docs/training.md, from `cfgd bench --training`.
 """
 
-from cfgd.integrations.extras import needed
+from cfgd._core.extras import needed
 
-needed("optax", "optax")
+needed("optax", "`cfgd.integrations.optax`", "optax")
 
 from cfgd.integrations.optax.aliases import (  # noqa: E402
     cfadam as cfadam,

@@ -34,9 +34,9 @@ A model that torch has compiled has no second derivatives, as torch says itself:
 or compile later. A step is never compiled.
 """
 
-from cfgd.integrations.extras import needed
+from cfgd._core.extras import needed
 
-needed("torch", "torch")
+needed("torch", "`cfgd.integrations.torch`", "torch")
 
 from cfgd.integrations.torch.adam import CFAdam as CFAdam, CFAdamW as CFAdamW  # noqa: E402
 from cfgd.integrations.torch.descent import CFGD as CFGD  # noqa: E402
