@@ -352,17 +352,17 @@ MESSAGES = {
     ),
     "params": (
         lambda: cfgd(0.1).update(X0, cfgd(0.1).init(X0)),
-        "`cfgd.update(params=...)` must be given: the memory is of parameters, got None.",
+        "`cfgd.update(params=...)` must be given: the direction needs earlier parameters, got None.",
     ),
     "value_fn": (
         lambda: updated(cfadamw(0.1)),
         "`cfadamw.update(value_fn=...)` must be a function of the parameters, the loss of the "
-        "batch; the curvature asks for it, got None.",
+        "batch; the curvature needs it, got None.",
     ),
     "loss_fn": (
         lambda: updated(cfadamw(0.1, curvature="gauss_newton"), model_fn=jnp.sin),
         "`cfadamw.update(loss_fn=...)` must be a function of the predictions, the loss of the "
-        "batch; the curvature asks for it, got None.",
+        "batch; the curvature needs it, got None.",
     ),
     "value": (
         lambda: updated(cfgd(0.1), value_fn=jnp.sin),
