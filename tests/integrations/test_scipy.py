@@ -102,27 +102,27 @@ def test_args_tol_and_maxiter():
 
 
 def test_both_forms_of_callback():
-    seen = []
+    calls = []
 
     def of_x(xk):
-        seen.append(xk)
+        calls.append(xk)
 
     def of_result(intermediate_result):
-        seen.append(intermediate_result)
-        if len(seen) == 4:
+        calls.append(intermediate_result)
+        if len(calls) == 4:
             raise StopIteration
 
     result = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=of_x)
-    assert len(seen) in (result.nit, result.nit - 1)
-    assert seen[0].shape == (2,)
-    seen.clear()
+    assert len(calls) in (result.nit, result.nit - 1)
+    assert calls[0].shape == (2,)
+    calls.clear()
     result = scipy.optimize.minimize(
         rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=of_result
     )
     assert result.nit == 4
     assert not result.success
     assert result.status == 99
-    assert seen[-1].fun == pytest.approx(rosen(seen[-1].x))
+    assert calls[-1].fun == pytest.approx(rosen(calls[-1].x))
 
 
 def test_scalar_start():
@@ -242,7 +242,7 @@ FORMS = {
     "a function": (residuals, jacobian),
     "sparse": (residuals, lambda p, t: scipy.sparse.csr_array(jacobian(p, t))),
     "2-point": (residuals, "2-point"),
-    "NumPy alone": (residuals, None),
+    "NumPy without jac": (residuals, None),
 }
 
 
@@ -312,11 +312,11 @@ def test_error_in_a_function_propagates_with_the_best_solution():
         calls.clear()
         with pytest.raises(ZeroDivisionError, match="mine"):
             least_squares(r, [1.0, 1.0], J)
-    seen = []
+    calls = []
 
     def bad(p):
-        seen.append(1)
-        if len(seen) > 2:
+        calls.append(1)
+        if len(calls) > 2:
             raise ZeroDivisionError("mine")
         return jacobian(p, T)
 
