@@ -90,10 +90,29 @@ def signature(found: Any) -> str:
     return str(inspect.Signature(given))
 
 
+def sections(lines: list[str]) -> Iterator[str]:
+    """Turn NumPy-style sections ("Parameters" over dashes) into bold headings over lists."""
+    in_section = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line and set(following) == {"-"} and len(following) >= len(line):
+            in_section = True
+            yield from (f"**{line}**", "")
+        elif in_section and line and set(line) == {"-"}:
+            continue
+        elif not line:
+            in_section = False
+            yield line
+        elif in_section and not line.startswith(" "):
+            names, _, kind = line.partition(" : ")
+            yield f"- `{names}` ({kind}):" if kind else f"- `{names}`:"
+        else:
+            yield line.removeprefix("  ") if in_section else line
+
+
 def markdown(docstring: str) -> Iterator[str]:
-    """The same, with the examples as blocks of code: to Markdown >>> would be a quotation."""
+    """Return the docstring with its examples as blocks of code: >>> would be a quotation."""
     inside = False
-    for line in docstring.splitlines():
+    for line in sections(docstring.splitlines()):
         starts = line.lstrip().startswith(">>>")
         if starts and not inside:
             yield "```pycon"

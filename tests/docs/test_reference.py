@@ -93,6 +93,20 @@ def test_examples_are_blocks_and_not_quotations():
     assert "\n".join(markdown(text)) == wanted
 
 
+def test_numpy_sections_are_lists():
+    from extensions.public import markdown
+
+    text = (
+        "One.\n\nParameters\n----------\na, b : float\n    Two.\n    More.\nc\n    Three.\n\n"
+        ">>> 1\n1"
+    )
+    wanted = (
+        "One.\n\n**Parameters**\n\n- `a, b` (float):\n  Two.\n  More.\n- `c`:\n  Three.\n\n"
+        "```pycon\n>>> 1\n1\n```"
+    )
+    assert "\n".join(markdown(text)) == wanted
+
+
 def test_every_status_is_on_the_page_of_messages():
     text = (DOCS / "messages.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (\w+)$", text, re.MULTILINE)

@@ -1,6 +1,6 @@
-"""Shardings: optax's tests of them on ours, and probes, which those do not ask for.
+"""Shardings of the state: optax's tests, and one with random probes, which optax's do not use.
 
-Run by test_optax_own.py in a process with eight devices.
+Run by test_optax_test_suite.py in a process with eight devices.
 """
 
 import unittest
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_tests import with_ours
+from optax_test_modules import with_optimizers
 
 from cfgd.integrations.optax import Hutchinson, cfadam
 
@@ -35,27 +35,27 @@ def trained(params):
     return params, state
 
 
-def shardings_stay(kind):
-    """Of either kind: what JAX decides, and what is written in the types."""
+def train_sharded(kind):
+    """Train with automatic or explicit sharding, and require that the shardings do not change."""
     mesh = jax.make_mesh((8,), ("x",), axis_types=(kind,))
     specs = {"a": jax.P("x"), "b": jax.P()}
     with jax.set_mesh(mesh):
-        places = {name: jax.NamedSharding(mesh, spec) for name, spec in specs.items()}
-        params, state = trained(jax.device_put(START, places))
+        shardings = {name: jax.NamedSharding(mesh, spec) for name, spec in specs.items()}
+        params, state = trained(jax.device_put(START, shardings))
         for tree in (params, *state[0].past, state[0].curvature, state[1].mu, state[1].nu):
-            for name, place in places.items():
-                assert tree[name].sharding.is_equivalent_to(place, 1), tree[name].sharding
+            for name, sharding in shardings.items():
+                assert tree[name].sharding.is_equivalent_to(sharding, 1), tree[name].sharding
     return jax.device_get(params)
 
 
 if __name__ == "__main__":
-    theirs = with_ours("sharding_test", "OPTIMIZERS", LIST)
-    suite = unittest.defaultTestLoader.loadTestsFromModule(theirs)
+    module = with_optimizers("sharding_test", "OPTIMIZERS", LIST)
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     assert suite.countTestCases() >= 6
     assert unittest.TextTestRunner().run(suite).wasSuccessful()
     assert len(jax.devices()) == 8
-    alone, _ = trained(jax.tree.map(jnp.asarray, START))
+    unsharded, _ = trained(jax.tree.map(jnp.asarray, START))
     for kind in (jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit):
-        params = shardings_stay(kind)
-        np.testing.assert_allclose(params["a"], alone["a"], rtol=1e-5)
-        np.testing.assert_allclose(params["b"], alone["b"], rtol=1e-5)
+        params = train_sharded(kind)
+        np.testing.assert_allclose(params["a"], unsharded["a"], rtol=1e-5)
+        np.testing.assert_allclose(params["b"], unsharded["b"], rtol=1e-5)

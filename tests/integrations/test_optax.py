@@ -1,4 +1,4 @@
-"""The direction in optax: against the core, transcriptions in NumPy and exact Hessians."""
+"""The optax transformations against the core, formulas in NumPy and exact Hessians."""
 
 import functools
 import importlib
@@ -24,7 +24,7 @@ from cfgd.integrations.optax import (
 )
 from problems import few, quick
 
-# neither diagonal nor symmetric about 0: a swapped sign or place does not survive it
+# neither diagonal nor symmetric about 0, so that a wrong sign or index changes the iterates
 A = np.array([[20.0, 3.0, -1.0], [3.0, 2.0, 0.5], [-1.0, 0.5, 7.0]])
 B = np.array([1.0, -4.0, 2.0])
 X0 = np.array([1.0, -10.0, 3.0])
@@ -41,8 +41,8 @@ def quadratic(x):
     return x @ A @ x / 2 + B @ x
 
 
-def walked(optimizer, f, x, steps, *, by="value_fn"):
-    """x_0, ..., x_steps; f may depend on k, as the loss of a batch does."""
+def iterates(optimizer, f, x, steps, *, by="value_fn"):
+    """Return x_0, ..., x_steps; with `by="batch"` f depends on k, as the loss of a batch does."""
 
     @jax.jit
     def step(x, state, k):
@@ -53,11 +53,11 @@ def walked(optimizer, f, x, steps, *, by="value_fn"):
         return optax.apply_updates(x, updates), state
 
     x = jax.tree.map(jnp.asarray, x)
-    state, seen = optimizer.init(x), [x]
+    state, points = optimizer.init(x), [x]
     for k in range(steps):
         x, state = step(x, state, k)
-        seen.append(x)
-    return seen
+        points.append(x)
+    return points
 
 
 CORE = {
@@ -80,7 +80,7 @@ def test_iterates_are_those_of_the_core(gamma, lag, curvature):
         tolerance=0.0,
         record={"x": lambda x: x},
     )
-    ours = walked(cfgd(0.05, gamma, lag, curvature=curvature), quadratic, X0, 40)
+    ours = iterates(cfgd(0.05, gamma, lag, curvature=curvature), quadratic, X0, 40)
     np.testing.assert_allclose(np.stack(ours), end.history["x"], rtol=1e-10, atol=1e-10)
     moved = np.diff(end.history["x"][:10], axis=0)
     assert (moved > 0).any()  # both signs of x - c
@@ -92,24 +92,24 @@ def rosenbrock(p):
 
 
 @pytest.mark.parametrize("lag", few([2, 1]))
-def test_the_local_model_of_the_core_on_a_pytree(lag):
+def test_iterates_on_a_pytree_are_those_of_the_local_model(lag):
     start = {"a": np.array(-1.2), "b": np.array([1.0])}
     method = core.AdaptiveTerminal(gamma=-0.3, lag=lag, step=core.FixedStep(5e-4))
     f = core.Local(core.Smooth(rosenbrock), "exact")
     end = core.minimize(f, start, method, max_iterations=30, tolerance=0.0)
-    ours = walked(cfgd(5e-4, -0.3, lag, curvature="exact"), rosenbrock, start, 30)
+    ours = iterates(cfgd(5e-4, -0.3, lag, curvature="exact"), rosenbrock, start, 30)
     np.testing.assert_allclose(ours[-1]["a"], end.x["a"], rtol=1e-10)
     np.testing.assert_allclose(ours[-1]["b"], end.x["b"], rtol=1e-10)
 
 
-def test_quadrature_is_the_formula_of_the_core():
+def test_quadrature_equals_the_core():
     start = {"a": np.array(-1.2), "b": np.array([1.0])}
     method = core.AdaptiveTerminal(0.3, gamma=-0.3, step=core.FixedStep(5e-4))
     end = core.minimize(core.Smooth(rosenbrock), start, method, max_iterations=30, tolerance=0.0)
     rule = Quadrature(alpha=0.3)
-    ours = walked(cfgd(5e-4, -0.3, curvature=rule), rosenbrock, start, 30)
+    ours = iterates(cfgd(5e-4, -0.3, curvature=rule), rosenbrock, start, 30)
     np.testing.assert_allclose(ours[-1]["a"], end.x["a"], rtol=1e-10)
-    local = walked(cfgd(5e-4, -0.3, curvature="exact"), rosenbrock, start, 30)
+    local = iterates(cfgd(5e-4, -0.3, curvature="exact"), rosenbrock, start, 30)
     assert abs(local[-1]["a"] - end.x["a"]) > 1e-8  # not a quadratic: the two differ
 
 
@@ -128,27 +128,27 @@ def adam_in_numpy(lag, gamma, eta=0.1, b1=0.8, b2=0.95, eps=1e-6, decay=0.0, ste
 @pytest.mark.parametrize("lag", few([3, 1]))
 def test_cfadam_is_adam_on_the_fractional_direction(lag):
     given = {"b1": 0.8, "b2": 0.95, "eps": 1e-6, "gamma": -0.6, "lag": lag, "curvature": "exact"}
-    ours = walked(cfadam(0.1, **given), quadratic, X0, 25)[-1]
+    ours = iterates(cfadam(0.1, **given), quadratic, X0, 25)[-1]
     np.testing.assert_allclose(ours, adam_in_numpy(lag, -0.6), rtol=1e-10)
-    ours = walked(cfadamw(0.1, **given, weight_decay=0.03), quadratic, X0, 25)[-1]
+    ours = iterates(cfadamw(0.1, **given, weight_decay=0.03), quadratic, X0, 25)[-1]
     np.testing.assert_allclose(ours, adam_in_numpy(lag, -0.6, decay=0.03), rtol=1e-10)
 
 
-def test_without_gamma_it_is_optax():
-    ours = walked(cfadam(0.1, gamma=0.0), quadratic, X0, 20)[-1]
-    theirs = walked(optax.with_extra_args_support(optax.adam(0.1)), quadratic, X0, 20)[-1]
+def test_cfadam_with_zero_gamma_is_optax_adam():
+    ours = iterates(cfadam(0.1, gamma=0.0), quadratic, X0, 20)[-1]
+    theirs = iterates(optax.with_extra_args_support(optax.adam(0.1)), quadratic, X0, 20)[-1]
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_number_for_the_curvature_is_heavy_ball():
-    ours = walked(cfgd(0.05, gamma=-0.9, curvature=1 / 0.05), quadratic, X0, 30)[-1]
+def test_constant_curvature_is_heavy_ball():
+    ours = iterates(cfgd(0.05, gamma=-0.9, curvature=1 / 0.05), quadratic, X0, 30)[-1]
     ball = optax.with_extra_args_support(optax.sgd(0.05, momentum=0.9))
-    np.testing.assert_allclose(ours, walked(ball, quadratic, X0, 30)[-1], rtol=1e-10)
+    np.testing.assert_allclose(ours, iterates(ball, quadratic, X0, 30)[-1], rtol=1e-10)
 
 
-def test_gamma_and_the_learning_rate_take_schedules():
+def test_schedules_of_gamma_and_learning_rate():
     gamma, eta = optax.linear_schedule(-0.8, 0.4, 10), optax.exponential_decay(0.05, 5, 0.7)
-    ours = walked(cfgd(eta, gamma, curvature="exact"), quadratic, X0, 15)[-1]
+    ours = iterates(cfgd(eta, gamma, curvature="exact"), quadratic, X0, 15)[-1]
     x, c = X0, X0
     for k in range(15):
         d = A @ x + B + float(gamma(k)) * np.diag(A) * (x - c)
@@ -174,7 +174,7 @@ def flat(tree):
 
 
 def diagonal_after(rule, steps=1, **functions):
-    """What the state keeps after some steps at the same parameters."""
+    """Return the diagonal in the state after some steps at the same parameters."""
     params = network()[0]
     transform = scale_by_caputo(curvature=rule)
     zeros, state = jax.tree.map(jnp.zeros_like, params), transform.init(params)
@@ -202,7 +202,7 @@ def losses():
     return value, lambda p: model(p, X), of_predictions, H, J.T @ L @ J
 
 
-def test_the_exact_diagonals():
+def test_exact_diagonals():
     value, predict, of_predictions, H, G = losses()
     np.testing.assert_allclose(diagonal_after(Exact(), value_fn=value), np.diag(H), rtol=1e-10)
     rule, functions = GaussNewton(probes=None), {"model_fn": predict, "loss_fn": of_predictions}
@@ -211,7 +211,7 @@ def test_the_exact_diagonals():
 
 
 def off_diagonal(M):
-    """The standard deviation of v * Mv for random signs v."""
+    """Return the standard deviation of v * Mv for random signs v."""
     return np.sqrt((M**2).sum(1) - np.diag(M) ** 2)
 
 
@@ -225,14 +225,14 @@ def test_probes_are_unbiased(which):
         mean = diagonal_after(rule, n // rule.probes, **functions)
         z = (mean - np.diag(M)) / (off_diagonal(M) / np.sqrt(n) + 1e-12)
         assert np.abs(z).max() < 4
-        assert np.abs(z).max() > 0.3  # it is a mean of draws, and not the exact one
+        assert np.abs(z).max() > 0.3  # a mean of random probes, not the exact diagonal
 
 
-def test_the_running_mean_and_how_often_it_is_refreshed():
-    """A loss whose Hessian is (k + 1) I: each measurement is k + 1 exactly."""
+def test_running_mean_is_updated_every_few_steps():
+    """The Hessian is (k + 1) I, so that each measurement is exactly k + 1."""
     transform = scale_by_caputo(curvature=Hutchinson(every=3, decay=0.5))
     x = jnp.arange(3.0)
-    state, seen = transform.init(x), []
+    state, means = transform.init(x), []
 
     @jax.jit
     def step(state, k):
@@ -240,16 +240,16 @@ def test_the_running_mean_and_how_often_it_is_refreshed():
 
     for k in range(13):
         state = step(state, k)
-        seen.append(float(state.curvature[0]))
-    mean, wanted = 0.0, []
+        means.append(float(state.curvature[0]))
+    mean, expected = 0.0, []
     for k in range(13):
         if k % 3 == 0:
             mean += max(1 / (k // 3 + 1), 0.5) * (k + 1 - mean)
-        wanted.append(mean)
-    np.testing.assert_allclose(seen, wanted, rtol=1e-14)
+        expected.append(mean)
+    np.testing.assert_allclose(means, expected, rtol=1e-14)
 
 
-def test_what_is_not_finite_stays_out_of_the_mean():
+def test_measurements_that_are_not_finite_are_left_out():
     transform = scale_by_caputo(curvature=Hutchinson(every=1))
     x = jnp.array([1.0, 2.0])
     _, state = transform.update(x, transform.init(x), x, value_fn=lambda x: x @ x)
@@ -257,15 +257,14 @@ def test_what_is_not_finite_stays_out_of_the_mean():
     np.testing.assert_array_equal(state.curvature, [2.0, 2.0])
 
 
-def test_gradient_and_curvature_are_of_one_batch():
-    """The terminal is a point that was visited, whatever the batches were in between."""
+def test_gradient_and_curvature_belong_to_the_current_batch():
     random = np.random.default_rng(1)
     Xs, ys = random.normal(size=(9, 5, 3)), random.normal(size=(9, 5))
 
     def loss(w, k):
         return jnp.sum((jnp.asarray(Xs)[k] @ w - jnp.asarray(ys)[k]) ** 2) / 2
 
-    ours = walked(cfgd(0.02, -0.7, 2, curvature="exact"), loss, X0, 9, by="batch")[-1]
+    ours = iterates(cfgd(0.02, -0.7, 2, curvature="exact"), loss, X0, 9, by="batch")[-1]
     w, past = X0, [X0, X0]
     for X, y in zip(Xs, ys, strict=True):
         d = X.T @ (X @ w - y) - 0.7 * (X**2).sum(0) * (w - past[0])
@@ -273,7 +272,7 @@ def test_gradient_and_curvature_are_of_one_batch():
     np.testing.assert_allclose(ours, w, rtol=1e-10)
 
 
-def test_complex_parameters_are_two_real_ones():
+def test_complex_parameters_count_as_pairs_of_real_ones():
     def f(z):
         return 3 * z[0].real ** 2 + z[0].imag ** 2 * z[0].real + 5 * jnp.abs(z[1]) ** 2 + z[1].imag
 
@@ -282,14 +281,14 @@ def test_complex_parameters_are_two_real_ones():
 
     @jax.jit
     def step(z, state):
-        grads = jax.grad(f)(z).conj()  # as optax wants it
+        grads = jax.grad(f)(z).conj()  # optax's convention
         updates, state = optimizer.update(grads, state, z, value_fn=f)
         return optax.apply_updates(z, updates), state
 
     for curvature in ("exact", 2.0):
         optimizer = cfgd(0.03, -0.5, curvature=curvature)
         z = jnp.array([1.0 - 2.0j, 0.5 + 1.0j])
-        u = walked(optimizer, of_pairs, np.concatenate([z.real, z.imag]), 12)[-1]
+        u = iterates(optimizer, of_pairs, np.concatenate([z.real, z.imag]), 12)[-1]
         state = optimizer.init(z)
         for _ in range(12):
             z, state = step(z, state)
@@ -314,7 +313,7 @@ def updated(optimizer, params=X0, **extra):
     optimizer.update(params, optimizer.init(params), params, **extra)
 
 
-MESSAGES = {
+INVALID = {
     "lag": (
         lambda: cfadam(0.1, lag=0),
         "`cfadam(lag=...)` must be an integer of at least 1, got 0.",
@@ -352,17 +351,18 @@ MESSAGES = {
     ),
     "params": (
         lambda: cfgd(0.1).update(X0, cfgd(0.1).init(X0)),
-        "`cfgd.update(params=...)` must be given: the memory is of parameters, got None.",
+        "`cfgd.update(params=...)` must be given: the direction needs earlier parameters, got "
+        "None.",
     ),
     "value_fn": (
         lambda: updated(cfadamw(0.1)),
         "`cfadamw.update(value_fn=...)` must be a function of the parameters, the loss of the "
-        "batch; the curvature asks for it, got None.",
+        "batch; the curvature needs it, got None.",
     ),
     "loss_fn": (
         lambda: updated(cfadamw(0.1, curvature="gauss_newton"), model_fn=jnp.sin),
         "`cfadamw.update(loss_fn=...)` must be a function of the predictions, the loss of the "
-        "batch; the curvature asks for it, got None.",
+        "batch; the curvature needs it, got None.",
     ),
     "value": (
         lambda: updated(cfgd(0.1), value_fn=jnp.sin),
@@ -377,14 +377,14 @@ MESSAGES = {
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("make", "message"), MESSAGES.values(), ids=MESSAGES)
-def test_messages(make, message):
+@pytest.mark.parametrize(("make", "message"), INVALID.values(), ids=INVALID)
+def test_invalid_arguments_raise(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}") as raised:
         make()
     assert raised.value.args == (message,)  # JAX may add notes
 
 
-def test_without_optax_there_is_one_sentence(monkeypatch):
+def test_missing_optax_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
     monkeypatch.delitem(sys.modules, "cfgd.integrations.optax")
     message = "`cfgd.integrations.optax` needs optax: pip install 'cfgd[optax]'."

@@ -1,4 +1,4 @@
-"""The transformations among optax's own: wrapped, masked, saved, donated, in every dtype."""
+"""The transformations with optax's wrappers, masks, saved states, donation and dtypes."""
 
 import json
 
@@ -30,7 +30,7 @@ def copied(tree):
 
 
 def trained(optimizer, steps=12, params=None, loss=loss, state=None, **extra):
-    """Parameters, state, and how often the step was traced."""
+    """Return parameters, state, and the number of times the step was traced."""
     if isinstance(optimizer, optax.GradientTransformation):
         optimizer = optax.with_extra_args_support(optimizer)
     traces = []
@@ -50,14 +50,14 @@ def trained(optimizer, steps=12, params=None, loss=loss, state=None, **extra):
     return params, state, len(traces)
 
 
-def equal(one, other, rtol=0.0):
+def assert_trees_equal(one, other, rtol=0.0):
     assert jax.tree.structure(one) == jax.tree.structure(other)
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
 
 
-EACH = {
+OPTIMIZERS = {
     "cfgd": lambda **given: cfgd(0.02, **given),
     "cfadam": lambda **given: cfadam(0.02, **given),
     "cfadamw": lambda **given: cfadamw(0.02, **given),
@@ -65,8 +65,8 @@ EACH = {
 CURVATURE = Hutchinson(every=4)
 
 
-@pytest.mark.parametrize("make", EACH.values(), ids=EACH)
-def test_one_trace_and_the_loss_falls(make):
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_training_traces_once_and_decreases_the_loss(make):
     params, _, traces = trained(make(curvature=CURVATURE), 60)
     assert traces == 1
     assert loss(params) < 0.5 * loss(PARAMS)
@@ -82,28 +82,30 @@ COPIES = {
 
 
 @pytest.mark.parametrize(("optimizer", "copies"), COPIES.values(), ids=COPIES)
-def test_memory_in_copies_of_the_parameters(optimizer, copies):
+def test_state_size_in_copies_of_the_parameters(optimizer, copies):
     state = optimizer.init({"w": jnp.zeros((100, 100))})
     assert sum(leaf.size for leaf in jax.tree.leaves(state)) // 100**2 == copies
 
 
-def test_in_a_chain():
+def test_chain():
     ours = optax.chain(
         optax.clip_by_global_norm(1e6),
         scale_by_caputo(-0.3, 2, curvature=CURVATURE),
         optax.scale_by_adam(),
         optax.scale_by_learning_rate(0.02),
     )
-    equal(trained(ours)[0], trained(cfadam(0.02, gamma=-0.3, lag=2, curvature=CURVATURE))[0], 1e-6)
+    assert_trees_equal(
+        trained(ours)[0], trained(cfadam(0.02, gamma=-0.3, lag=2, curvature=CURVATURE))[0], 1e-6
+    )
 
 
-def bias_held(p):
+def loss_with_constant_bias(p):
     return loss({"w": p["w"], "b": PARAMS["b"]})
 
 
 @pytest.mark.parametrize("curvature", few(["hutchinson", "given", "exact", "quadrature"], 2))
-def test_masked_is_a_loss_of_the_others(curvature):
-    """What is masked is not probed: the same signs, and the same diagonal, as without it."""
+def test_masked_parameters_are_constants_of_the_loss(curvature):
+    """They are not probed: signs and diagonal are those of a loss of the other parameters."""
     given = curvature == "given"
     rule = jax.tree.map(lambda p: 1 + jnp.abs(p), PARAMS) if given else curvature
     alone = {"w": rule["w"]} if given else rule
@@ -113,53 +115,57 @@ def test_masked_is_a_loss_of_the_others(curvature):
     )
     params, state, _ = trained(ours, 5, all_params=True)
     np.testing.assert_array_equal(params["b"], PARAMS["b"])
-    wanted, _, _ = trained(cfgd(0.02, curvature=alone), 5, {"w": PARAMS["w"]}, bias_held)
+    wanted, _, _ = trained(
+        cfgd(0.02, curvature=alone), 5, {"w": PARAMS["w"]}, loss_with_constant_bias
+    )
     np.testing.assert_allclose(params["w"], wanted["w"], rtol=1e-5)
     caputo = state[0].inner_state[0]
     assert len(jax.tree.leaves(caputo.past)) == 1
 
 
-def test_masked_says_what_it_needs():
+def test_masked_requires_all_params():
     with pytest.raises(ValueError, match=r"`cfgd.update\(all_params=...\)` must be given, all"):
         trained(optax.masked(cfgd(0.02), {"w": True, "b": False}), 1)
 
 
-def test_two_groups():
+def test_multi_transform():
     labels = {"w": "fractional", "b": "plain"}
     groups = {"fractional": cfadam(0.02, curvature=CURVATURE), "plain": optax.adam(0.02)}
     params, _, traces = trained(optax.multi_transform(groups, labels), all_params=True)
     assert traces == 1
     same = {"fractional": cfadam(0.02, gamma=0.0, curvature=CURVATURE), "plain": optax.adam(0.02)}
     without, _, _ = trained(optax.multi_transform(same, labels), all_params=True)
-    equal(without, trained(optax.adam(0.02))[0], 1e-6)
+    assert_trees_equal(without, trained(optax.adam(0.02))[0], 1e-6)
     assert np.abs(params["w"] - without["w"]).max() > 1e-4
 
 
-def test_injected_numbers_change_without_a_trace():
+def test_inject_hyperparams_does_not_retrace():
     injected = optax.inject_hyperparams(cfadam, static_args="lag")
     optimizer = injected(0.02, gamma=optax.linear_schedule(-0.5, 0.0, 6), lag=2)
     params, state, traces = trained(optimizer)
     schedule = cfadam(0.02, gamma=optax.linear_schedule(-0.5, 0.0, 6), lag=2)
-    equal(params, trained(schedule)[0], 1e-5)
+    assert_trees_equal(params, trained(schedule)[0], 1e-5)
     assert traces == 1
     unchanged, _, _ = trained(optimizer, state=state)
     state.hyperparams["b1"] = jnp.float32(0.5)
     changed, _, _ = trained(optimizer, state=state)
     assert np.abs(changed["w"] - unchanged["w"]).max() > 0
-    # lag, at its default, is no number that varies
-    equal(trained(optax.inject_hyperparams(cfadam)(0.02))[0], trained(cfadam(0.02))[0], 1e-5)
+    # lag at its default is not injected
+    assert_trees_equal(
+        trained(optax.inject_hyperparams(cfadam)(0.02))[0], trained(cfadam(0.02))[0], 1e-5
+    )
 
 
-def test_gradients_of_several_batches():
-    """Between two steps nothing is remembered: c is the parameters before the last step."""
+def test_multi_steps():
+    """Accumulated batches do not change the terminal."""
     several = optax.MultiSteps(cfgd(0.02, lag=2, curvature="exact"), 3)
     params, state, traces = trained(several, 15)
     assert traces == 1
     assert int(state.inner_opt_state[0].count) == 5
-    equal(params, trained(cfgd(0.02, lag=2, curvature="exact"), 5)[0], 1e-5)
+    assert_trees_equal(params, trained(cfgd(0.02, lag=2, curvature="exact"), 5)[0], 1e-5)
 
 
-def test_gradients_that_are_not_finite_are_as_if_they_had_not_been():
+def test_apply_if_finite_skips_a_step():
     optimizer = optax.apply_if_finite(cfadam(0.02, lag=2, curvature=CURVATURE), 5)
 
     @jax.jit
@@ -173,8 +179,8 @@ def test_gradients_that_are_not_finite_are_as_if_they_had_not_been():
     for factor in (1.0, np.nan, 1.0, np.inf, 1.0, 1.0, 1.0):
         params, state = step(params, state, factor)
     plain, inner, _ = trained(cfadam(0.02, lag=2, curvature=CURVATURE), 5)
-    equal(params, plain, 1e-6)
-    equal(state.inner_state, inner, 1e-6)
+    assert_trees_equal(params, plain, 1e-6)
+    assert_trees_equal(state.inner_state, inner, 1e-6)
 
 
 def saved_by_flax(state, like, path):
@@ -195,16 +201,18 @@ def saved_as_json(state, like, path):
 
 
 @pytest.mark.parametrize("through", few([saved_by_flax, saved_as_json, saved_by_equinox], 2))
-def test_a_saved_state_goes_on_bit_for_bit(through, tmp_path):
+def test_saved_state_resumes_bit_for_bit(through, tmp_path):
     optimizer = cfadam(0.02, lag=3, curvature=CURVATURE)
-    params, state, _ = trained(optimizer, 6)  # in the middle of a period of the curvature
+    params, state, _ = trained(optimizer, 6)  # between two measurements
     fresh = optimizer.init(copied(PARAMS))
     read = copied(through((params, state), (copied(PARAMS), fresh), tmp_path / "state"))
-    equal(read[1], state)
-    equal(trained(optimizer, 7, read[0], state=read[1])[:2], trained(optimizer, 13)[:2])
+    assert_trees_equal(read[1], state)
+    assert_trees_equal(
+        trained(optimizer, 7, read[0], state=read[1])[:2], trained(optimizer, 13)[:2]
+    )
 
 
-def test_whoever_donates_parameters_and_state():
+def test_donated_parameters_and_state():
     optimizer = cfadam(0.02, lag=2, curvature=CURVATURE)
 
     def step(params, state):
@@ -216,13 +224,13 @@ def test_whoever_donates_parameters_and_state():
     both = jax.jit(step, donate_argnums=(0, 1))
     for _ in range(4):
         params, state = both(params, state)
-    equal(params, trained(optimizer, 4)[0])
-    _, state = step(params, state)  # not compiled: parameters and state still share no buffer
+    assert_trees_equal(params, trained(optimizer, 4)[0])
+    _, state = step(params, state)  # without jit, parameters and state share no buffer either
     both(params, state)
 
 
 @pytest.mark.parametrize("dtype", few(["bfloat16", "float64", "float16", "float32"], 2))
-def test_dtypes_stay(dtype):
+def test_dtypes_do_not_change(dtype):
     with jax.enable_x64(dtype == "float64"):
         params = jax.tree.map(lambda p: jnp.asarray(p, dtype), {**PARAMS, "s": np.float32(0.5)})
         mixed = {**params, "n": jnp.ones(2, jnp.float32)}
@@ -239,12 +247,12 @@ def test_dtypes_stay(dtype):
             assert not any(leaf.weak_type for leaf in jax.tree.leaves(one))
 
 
-def test_the_dtype_of_adams_mean():
+def test_mu_dtype():
     state = cfadam(0.1, mu_dtype=jnp.bfloat16).init(copied(PARAMS))
     assert optax.tree.get(state, "mu")["w"].dtype == jnp.bfloat16
 
 
-def test_what_is_like_the_parameters_in_the_state():
+def test_map_params_of_the_state():
     optimizer = cfadam(0.02, lag=2)
     state = optimizer.init(copied(PARAMS))
     doubled = optax.tree.map_params(optimizer, lambda leaf: 2 * leaf, state)
@@ -253,7 +261,7 @@ def test_what_is_like_the_parameters_in_the_state():
 
 
 class Layers(eqx.Module):
-    """A model with a function and a count in it, which have no gradient."""
+    """A model with a function and an integer, which have no gradient."""
 
     first: eqx.nn.Linear
     last: eqx.nn.Linear
@@ -270,7 +278,7 @@ class Layers(eqx.Module):
 
 
 @pytest.mark.parametrize("curvature", few(["hutchinson", "exact", "quadrature"]))
-def test_an_equinox_model(curvature):
+def test_equinox_model(curvature):
     model, y = Layers(jax.random.key(0)), DATA[:, 0] * DATA[:, 1]
 
     def value(model):
@@ -296,7 +304,7 @@ def test_an_equinox_model(curvature):
     assert model.calls == 3
 
 
-def test_auto_on_a_flax_model():
+def test_auto_on_flax_model():
     import flax.linen as nn
 
     model, x = nn.Dense(1), jnp.asarray(DATA)

@@ -1,4 +1,4 @@
-"""cfgd inside `scipy.optimize.minimize`: SciPy's own problems, its forms and its fields."""
+"""cfgd inside `scipy.optimize.minimize`: SciPy's problems, arguments and result fields."""
 
 import re
 import warnings
@@ -23,7 +23,7 @@ class MaximumEntropy:
     solution = np.array([0.0, -0.524869316, 0.487525860])
 
     def func(self, x):
-        with np.errstate(divide="ignore"):  # f is constant along x_0, and may be looked at far off
+        with np.errstate(divide="ignore"):  # f is constant along x_0: trial points may be far
             return np.log(np.sum(np.exp(self.F @ x))) - self.K @ x
 
     def grad(self, x):
@@ -42,35 +42,35 @@ METHODS = {
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS.values(), ids=METHODS)
-def test_scipys_simple_problem(method, options):
-    found = scipy.optimize.minimize(
+def test_scipys_maximum_entropy_problem(method, options):
+    result = scipy.optimize.minimize(
         ENTROPY.func, np.zeros(3), jac=ENTROPY.grad, method=method, options=options
     )
-    assert ENTROPY.func(found.x) == pytest.approx(ENTROPY.func(ENTROPY.solution), abs=1e-6)
-    np.testing.assert_allclose(found.jac, ENTROPY.grad(found.x), atol=1e-12)
-    assert isinstance(found, OptimizeResult)
-    assert {"x", "fun", "jac", "nfev", "njev", "nit", "status", "success", "message"} <= set(found)
+    assert ENTROPY.func(result.x) == pytest.approx(ENTROPY.func(ENTROPY.solution), abs=1e-6)
+    np.testing.assert_allclose(result.jac, ENTROPY.grad(result.x), atol=1e-12)
+    assert isinstance(result, OptimizeResult)
+    assert {"x", "fun", "jac", "nfev", "njev", "nit", "status", "success", "message"} <= set(result)
 
 
-def test_the_forms_of_a_gradient_agree():
+def test_forms_of_jac_agree():
     def both(x):
         return rosen(x), rosen_der(x)
 
     x0 = [-1.2, 1.0, 0.5]
-    calls = [
+    results = [
         scipy.optimize.minimize(rosen, x0, jac=rosen_der, method=auto),
         scipy.optimize.minimize(both, x0, jac=True, method=auto),
         scipy.optimize.minimize(rosen, x0, method=auto),
         scipy.optimize.minimize(rosen, x0, jac="2-point", method=auto),
     ]
-    for found in calls:
-        np.testing.assert_allclose(found.x, np.ones(3), atol=1e-4)
-        assert found.success
-    assert calls[0].nit == calls[1].nit
-    assert calls[2].nfev > calls[0].nfev
+    for result in results:
+        np.testing.assert_allclose(result.x, np.ones(3), atol=1e-4)
+        assert result.success
+    assert results[0].nit == results[1].nit
+    assert results[2].nfev > results[0].nfev
 
 
-def test_it_is_the_core():
+def test_result_equals_that_of_cfgd_minimize():
     ours = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto)
     core = cfgd.minimize(cfgd.External(rosen, rosen_der), [-1.2, 1.0])
     assert np.array_equal(ours.x, core.x)
@@ -79,7 +79,7 @@ def test_it_is_the_core():
     assert ours.message == core.message
 
 
-def test_arguments_tolerance_and_iterations():
+def test_args_tol_and_maxiter():
     def shifted(x, a, b):
         return rosen(x - a) + b
 
@@ -87,9 +87,9 @@ def test_arguments_tolerance_and_iterations():
         return rosen_der(x - a)
 
     a = np.array([0.5, -1.0])
-    found = scipy.optimize.minimize(shifted, [0.0, 0.0], args=(a, 2.0), jac=slope, method=auto)
-    np.testing.assert_allclose(found.x, 1 + a, atol=1e-6)
-    assert found.fun == pytest.approx(2.0)
+    result = scipy.optimize.minimize(shifted, [0.0, 0.0], args=(a, 2.0), jac=slope, method=auto)
+    np.testing.assert_allclose(result.x, 1 + a, atol=1e-6)
+    assert result.fun == pytest.approx(2.0)
     loose = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto, tol=1e-2)
     tight = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto, tol=1e-10)
     assert loose.nfev < tight.nfev
@@ -101,40 +101,40 @@ def test_arguments_tolerance_and_iterations():
     assert few.status != 0
 
 
-def test_callbacks_in_both_forms():
-    seen = []
+def test_both_forms_of_callback():
+    calls = []
 
     def of_x(xk):
-        seen.append(xk)
+        calls.append(xk)
 
     def of_result(intermediate_result):
-        seen.append(intermediate_result)
-        if len(seen) == 4:
+        calls.append(intermediate_result)
+        if len(calls) == 4:
             raise StopIteration
 
-    found = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=of_x)
-    assert len(seen) in (found.nit, found.nit - 1)
-    assert seen[0].shape == (2,)
-    seen.clear()
-    found = scipy.optimize.minimize(
+    result = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=of_x)
+    assert len(calls) in (result.nit, result.nit - 1)
+    assert calls[0].shape == (2,)
+    calls.clear()
+    result = scipy.optimize.minimize(
         rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=of_result
     )
-    assert found.nit == 4
-    assert not found.success
-    assert found.status == 99
-    assert seen[-1].fun == pytest.approx(rosen(seen[-1].x))
+    assert result.nit == 4
+    assert not result.success
+    assert result.status == 99
+    assert calls[-1].fun == pytest.approx(rosen(calls[-1].x))
 
 
-def test_zero_dimensions_and_one():
-    found = scipy.optimize.minimize(lambda x: (x[0] - 3) ** 2, 0.0, method=auto)
-    np.testing.assert_allclose(found.x, [3.0], atol=1e-4)
+def test_scalar_start():
+    result = scipy.optimize.minimize(lambda x: (x[0] - 3) ** 2, 0.0, method=auto)
+    np.testing.assert_allclose(result.x, [3.0], atol=1e-4)
 
 
-REFUSED = {
-    "bounds": ({"bounds": [(0, 1), (0, 1)]}, "`auto(bounds=...)` must be left out: cfgd minimises"),
+INVALID = {
+    "bounds": ({"bounds": [(0, 1), (0, 1)]}, "`auto(bounds=...)` must be omitted: cfgd minimises"),
     "constraints": (
         {"constraints": {"type": "eq", "fun": lambda x: x[0]}},
-        "`auto(constraints=...)` must be left out: cfgd minimises",
+        "`auto(constraints=...)` must be omitted: cfgd minimises",
     ),
     "maxiter": ({"options": {"maxiter": -1}}, "`auto(maxiter=...)` must be a positive number"),
     "hess": ({"hess": "4-point"}, "`auto(hess=...)` must be a function, a HessianUpdateStrategy"),
@@ -145,26 +145,25 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(given, message):
+@pytest.mark.parametrize(("given", "message"), INVALID.values(), ids=INVALID)
+def test_invalid_arguments_raise(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         scipy.optimize.minimize(rosen, [0.0, 0.0], jac=rosen_der, method=auto, **given)
 
 
-def test_a_hessian_saves_iterations():
+def test_hess_saves_iterations():
     given = {"jac": rosen_der, "method": auto}
     without = scipy.optimize.minimize(rosen, [-1.2, 1.0], **given)
-    found = scipy.optimize.minimize(rosen, [-1.2, 1.0], hess=rosen_hess, **given)
-    assert found.success
-    np.testing.assert_allclose(found.x, 1, atol=1e-8)
-    assert found.nit <= 0.6 * without.nit
-    assert found.nfev < without.nfev
-    assert found.nhev <= found.nit + 1
+    result = scipy.optimize.minimize(rosen, [-1.2, 1.0], hess=rosen_hess, **given)
+    assert result.success
+    np.testing.assert_allclose(result.x, 1, atol=1e-8)
+    assert result.nit <= 0.6 * without.nit
+    assert result.nfev < without.nfev
+    assert result.nhev <= result.nit + 1
     assert without.nhev == 0
 
 
-def test_products_are_the_curvatures_of_the_papers_methods():
-    """The diagonal of `hess`, of `hessp` and of differences lead the same way."""
+def test_adaptive_terminal_with_hess_hessp_and_differences_agrees():
     a = np.array([0.5, -1.0])
 
     def shifted(x, a):
@@ -191,37 +190,37 @@ def test_products_are_the_curvatures_of_the_papers_methods():
     assert ends["hess"].njev < 0.3 * ends["nothing"].njev
 
 
-def test_products_are_not_used_by_auto_and_said_so():
+def test_auto_warns_that_hessp_is_unused():
     given = {"jac": rosen_der, "hessp": rosen_hess_prod, "method": auto}
-    with pytest.warns(RuntimeWarning, match=r"auto does not use Hessian-vector product") as said:
+    with pytest.warns(RuntimeWarning, match=r"auto does not use Hessian-vector product") as caught:
         scipy.optimize.minimize(rosen, [0.0, 0.0], **given)
-    assert said[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # SciPy ignores products beside a Hessian, too
+        warnings.simplefilter("error")  # SciPy ignores hessp too if hess is given
         scipy.optimize.minimize(rosen, [0.0, 0.0], hess=rosen_hess, **given)
 
 
-def test_a_start_that_is_not_finite_ends_at_once():
+def test_start_that_is_not_finite():
     for fun, x0 in ((lambda x: np.nan, [1.0]), (rosen, [np.nan, 1.0])):
-        found = scipy.optimize.minimize(fun, x0, method=auto)
-        assert found.success is False
-        assert np.isnan(found.fun)
-        assert "not finite: start elsewhere" in found.message
+        result = scipy.optimize.minimize(fun, x0, method=auto)
+        assert result.success is False
+        assert np.isnan(result.fun)
+        assert "not finite: start elsewhere" in result.message
 
 
-def test_a_callback_s_answer_does_not_end_a_run():
-    found = scipy.optimize.minimize(
+def test_return_value_of_callback_does_not_stop_the_run():
+    result = scipy.optimize.minimize(
         rosen, [-1.2, 1.0], jac=rosen_der, method=auto, callback=lambda xk: True
     )
-    assert found.success
+    assert result.success
 
 
-def test_a_value_that_is_no_number():
+def test_fun_that_returns_a_vector_raises():
     with pytest.raises(ValueError, match=r"auto\(fun=...\)` must return a scalar, got shape \(2,"):
         scipy.optimize.minimize(lambda x: x, [1.0, 1.0], method=auto)
 
 
-def test_stages_are_asked_for():
+def test_adaptive_order_requires_stages():
     with pytest.raises(ValueError, match=r"options\['stages'\]=...\)` must be given"):
         scipy.optimize.minimize(rosen, [0.0, 0.0], jac=rosen_der, method=adaptive_order)
 
@@ -243,7 +242,7 @@ FORMS = {
     "a function": (residuals, jacobian),
     "sparse": (residuals, lambda p, t: scipy.sparse.csr_array(jacobian(p, t))),
     "2-point": (residuals, "2-point"),
-    "NumPy alone": (residuals, None),
+    "NumPy without jac": (residuals, None),
 }
 
 
@@ -256,7 +255,7 @@ QUICK = [name for name in SQUARES if name.startswith("linear") or name.endswith(
 
 
 @pytest.mark.parametrize(("loss", "fun", "jac"), quick(SQUARES, [*QUICK, "cauchy-JAX"]))
-def test_least_squares_is_scipys(loss, fun, jac):
+def test_least_squares_equals_scipys(loss, fun, jac):
     ours = least_squares(fun, [1.0, 1.0], jac, loss=loss, f_scale=0.1, args=(T,))
     theirs = scipy.optimize.least_squares(
         residuals, [1.0, 1.0], loss=loss, f_scale=0.1, xtol=1e-12, args=(T,)
@@ -272,8 +271,7 @@ def test_least_squares_is_scipys(loss, fun, jac):
     assert set(theirs) <= set(ours)
 
 
-def test_least_squares_of_numpy_takes_the_steps_of_jax():
-    """Iterate by iterate, but for rounding: it is the same method on the same formulas."""
+def test_least_squares_has_the_same_iterates_for_numpy_and_jax():
     for n in (1, 2, 3):
         by_jax, by_numpy = (
             least_squares(fun, [1.0, 1.0], jac, args=(T,), max_nfev=n).x
@@ -282,7 +280,7 @@ def test_least_squares_of_numpy_takes_the_steps_of_jax():
         np.testing.assert_allclose(by_numpy, by_jax, rtol=1e-9)
 
 
-def test_least_squares_calls_no_more_than_it_needs():
+def test_least_squares_counts_and_bounds_its_calls():
     calls = {"r": 0, "J": 0}
 
     def r(p):
@@ -293,15 +291,15 @@ def test_least_squares_calls_no_more_than_it_needs():
         calls["J"] += 1
         return jacobian(p, T)
 
-    found = least_squares(r, [1.0, 1.0], J)
-    assert calls == {"r": found.nfev, "J": found.njev}
-    # one for each iteration and the start; four for the curvature at the end, and one there
-    assert found.njev <= found.nit + 1 + 4 + 1
+    result = least_squares(r, [1.0, 1.0], J)
+    assert calls == {"r": result.nfev, "J": result.njev}
+    # one for each iteration and the start; four for the curvature check at the end; one at the end
+    assert result.njev <= result.nit + 1 + 4 + 1
     few = least_squares(r, [1.0, 1.0], J, max_nfev=2)
     assert (few.status, few.success, few.nit) == (0, False, 2)
 
 
-def test_least_squares_lets_errors_up_with_the_best_point():
+def test_error_in_a_function_propagates_with_the_best_solution():
     calls = []
 
     def r(p):
@@ -314,11 +312,11 @@ def test_least_squares_lets_errors_up_with_the_best_point():
         calls.clear()
         with pytest.raises(ZeroDivisionError, match="mine"):
             least_squares(r, [1.0, 1.0], J)
-    seen = []
+    calls = []
 
     def bad(p):
-        seen.append(1)
-        if len(seen) > 2:
+        calls.append(1)
+        if len(calls) > 2:
             raise ZeroDivisionError("mine")
         return jacobian(p, T)
 
@@ -327,7 +325,7 @@ def test_least_squares_lets_errors_up_with_the_best_point():
     assert error.value.solution.value <= np.sum(residuals([1.0, 1.0], T) ** 2) / 2
 
 
-BAD_RESIDUALS = {
+INVALID_RESIDUALS = {
     "loss": ({"loss": "arctan"}, "must be one of linear, soft_l1, huber, cauchy"),
     "jac": ({"jac": "4-point"}, "must be None, a function or '2-point', got '4-point'"),
     "columns": ({"jac": lambda p: np.ones((1, 2))}, "return a matrix with 1 columns, got shape"),
@@ -335,7 +333,7 @@ BAD_RESIDUALS = {
 }
 
 
-@pytest.mark.parametrize(("given", "message"), BAD_RESIDUALS.values(), ids=BAD_RESIDUALS)
-def test_bad_residuals(given, message):
+@pytest.mark.parametrize(("given", "message"), INVALID_RESIDUALS.values(), ids=INVALID_RESIDUALS)
+def test_least_squares_invalid_arguments_raise(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         least_squares(lambda p: p, [1.0], **given)

@@ -1,4 +1,4 @@
-"""The PyTorch optimizers: the formula, the core's iterates, and what surrounds a step."""
+"""The PyTorch optimizers: the formula, the core's iterates, groups, state and AMP."""
 
 import copy
 import functools
@@ -6,7 +6,6 @@ import io
 import math
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +30,8 @@ def quadratic(x):
     return x @ A_ @ x / 2 + b @ x
 
 
-def walk(optimizer, x, steps, loss_of=quadratic):
-    """The iterates, the start included."""
+def iterates(optimizer, x, steps, loss_of=quadratic):
+    """Return the iterates, including the start."""
     points = [x.detach().clone()]
     for _ in range(steps):
         optimizer.zero_grad()
@@ -48,8 +47,8 @@ def parameter(x0=X0, dtype=torch.float64):
     return torch.nn.Parameter(torch.tensor(x0, dtype=dtype))
 
 
-def transcribed(kind, x0, steps, lr, gamma, lag, *, D, gradient, decay=0.0, coupled=True):
-    """The formulas in NumPy, with all iterates at hand instead of a ring."""
+def reference_iterates(kind, x0, steps, lr, gamma, lag, *, D, gradient, decay=0.0, coupled=True):
+    """Return the iterates of the formulas in NumPy, with all points in a list."""
     points, m, v = [np.array(x0, float)], 0.0, 0.0
     for k in range(steps):
         x, c = points[k], points[max(k - lag, 0)]
@@ -76,14 +75,14 @@ FOREACH = pytest.mark.parametrize("foreach", [True, False], ids=["foreach", "sin
 @pytest.mark.parametrize("gamma", [-0.4, 0.3])
 @pytest.mark.parametrize("lag", [1, 3])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_the_formula_in_numpy(name, lag, gamma, foreach):
+def test_iterates_equal_the_formula_in_numpy(name, lag, gamma, foreach):
     x, decay = parameter(), 0.2
     options = {"gamma": gamma, "lag": lag, "weight_decay": decay, "foreach": foreach}
     options |= {"curvature": "exact", "every": 1}
-    ours = walk(OPTIMIZERS[name]([x], lr=0.02, **options), x, 40)
+    ours = iterates(OPTIMIZERS[name]([x], lr=0.02, **options), x, 40)
     kind, coupled = ("gd" if name == "CFGD" else "adam"), name != "CFAdamW"
     D = {"D": lambda x: np.diag(A), "gradient": gradient, "decay": decay, "coupled": coupled}
-    theirs = transcribed(kind, X0, 40, 0.02, gamma, lag, **D)
+    theirs = reference_iterates(kind, X0, 40, 0.02, gamma, lag, **D)
     moved = np.sign(ours[1:] - ours[:-1])
     assert (moved > 0).any() and (moved < 0).any()  # both signs of x - c  # noqa: PT018
     np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
@@ -100,18 +99,17 @@ def quartic_gradient(x):
     return g
 
 
-def test_the_curvature_is_that_of_the_point():
-    """Of a function whose curvature is not constant."""
+def test_curvature_that_is_not_constant():
     D = {"D": lambda x: 0.3 * np.arange(1.0, 7.0) * x**2 + np.diag(A), "gradient": quartic_gradient}
     x = parameter(X0 / 2)
     optimizer = CFGD([x], lr=0.02, gamma=-0.5, curvature="exact", every=1, lag=2)
-    ours = walk(optimizer, x, 30, quartic)
-    theirs = transcribed("gd", X0 / 2, 30, 0.02, -0.5, 2, **D)
+    ours = iterates(optimizer, x, 30, quartic)
+    theirs = reference_iterates("gd", X0 / 2, 30, 0.02, -0.5, 2, **D)
     np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
 
 
 @functools.cache
-def cores(gamma, lag, eta, steps):
+def core_iterates(gamma, lag, eta, steps):
     method = cfgd.AdaptiveTerminal(gamma=gamma, lag=lag, step=cfgd.FixedStep(eta))
     ends = cfgd.minimize(
         cfgd.Quadratic(A, B),
@@ -127,30 +125,30 @@ def cores(gamma, lag, eta, steps):
 @FOREACH
 @pytest.mark.parametrize(("gamma", "lag"), [(-0.5, 1), (0.4, 1), (-0.3, 3)])
 def test_iterates_are_those_of_the_core(gamma, lag, foreach):
-    theirs = cores(gamma, lag, 0.03, 200)
+    theirs = core_iterates(gamma, lag, 0.03, 200)
     for given in ("exact", [torch.tensor(np.diag(A).copy())]):
         x = parameter()
         options = {"gamma": gamma, "lag": lag, "curvature": given, "every": 7, "foreach": foreach}
-        ours = walk(CFGD([x], lr=0.03, **options), x, 200)
+        ours = iterates(CFGD([x], lr=0.03, **options), x, 200)
         assert len(theirs) == 201
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
 
 
-def test_drift_in_single_precision():
-    """Against the core in double precision: 200 steps stay within 2e-7 of the largest entry."""
-    theirs = cores(-0.5, 1, 0.03, 200)
+def test_single_precision_stays_close_to_the_core():
+    """200 steps stay within 2e-7 of the largest entry of the core in double precision."""
+    theirs = core_iterates(-0.5, 1, 0.03, 200)
     x = parameter(dtype=torch.float32)
     options = {"gamma": -0.5, "curvature": "exact", "every": 50}
-    ours = walk(CFGD([x], lr=0.03, **options), x, 200)
+    ours = iterates(CFGD([x], lr=0.03, **options), x, 200)
     assert ours.dtype == np.float32
     assert np.abs(ours - theirs).max() < 2e-7 * np.abs(theirs).max()
 
 
-def test_alpha_and_beta_are_gamma():
+def test_alpha_and_beta_determine_gamma():
     x, y = parameter(), parameter()
     gamma = 0.1 - (1 - 0.3) / (2 - 0.3)
-    one = walk(CFGD([x], lr=0.02, alpha=0.3, beta=0.1, curvature="exact", every=1), x, 20)
-    other = walk(CFGD([y], lr=0.02, gamma=gamma, curvature="exact", every=1), y, 20)
+    one = iterates(CFGD([x], lr=0.02, alpha=0.3, beta=0.1, curvature="exact", every=1), x, 20)
+    other = iterates(CFGD([y], lr=0.02, gamma=gamma, curvature="exact", every=1), y, 20)
     np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
@@ -159,34 +157,33 @@ def test_alpha_and_beta_are_gamma():
     ("ours", "theirs", "decay"),
     [(CFGD, "SGD", 0.1), (CFAdam, "Adam", 0.1), (CFAdamW, "AdamW", 0.1), (CFAdam, "Adam", 0.0)],
 )
-def test_without_memory_it_is_torchs_own(ours, theirs, decay, foreach):
-    """gamma = 0; CFGD bit for bit, Adam's corrections are made in another order."""
+def test_zero_gamma_equals_torchs_optimizer(ours, theirs, decay, foreach):
+    """CFGD bit for bit; CFAdam applies the bias corrections in another order."""
     x, y = parameter(), parameter()
     options = {"lr": 0.03, "weight_decay": decay, "foreach": foreach}
     theirs = getattr(torch.optim, theirs)([y], **options)
     theirs.observe = lambda loss: None
-    points = walk(ours([x], gamma=0.0, curvature=1.0, **options), x, 50)
+    points = iterates(ours([x], gamma=0.0, curvature=1.0, **options), x, 50)
     close = 0 if ours is CFGD else 1e-13
-    np.testing.assert_allclose(points, walk(theirs, y, 50), rtol=close, atol=close)
+    np.testing.assert_allclose(points, iterates(theirs, y, 50), rtol=close, atol=close)
 
 
 @FOREACH
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_maximize_is_minimising_the_negative(name, foreach):
+def test_maximize_equals_minimising_the_negative(name, foreach):
     x, y = parameter(), parameter()
     options = {"lr": 0.02, "weight_decay": 0.1, "gamma": -0.4, "foreach": foreach, "every": 2}
     up = OPTIMIZERS[name]([x], maximize=True, **options)
     down = OPTIMIZERS[name]([y], **options)
-    one = walk(up, x, 20, lambda x: -quartic(x))
-    np.testing.assert_allclose(one, walk(down, y, 20, quartic), rtol=1e-12)
+    one = iterates(up, x, 20, lambda x: -quartic(x))
+    np.testing.assert_allclose(one, iterates(down, y, 20, quartic), rtol=1e-12)
 
 
-def test_weight_decay_is_a_part_of_the_loss():
-    """CFGD's decay is what the loss with decay/2 |x|^2 gives, in g and in D."""
+def test_weight_decay_equals_a_penalty_in_the_loss():
     x, y = parameter(), parameter()
     options = {"lr": 0.02, "gamma": -0.4, "curvature": "exact", "every": 1}
-    one = walk(CFGD([x], weight_decay=0.7, **options), x, 30)
-    other = walk(CFGD([y], **options), y, 30, lambda x: quadratic(x) + 0.35 * x @ x)
+    one = iterates(CFGD([x], weight_decay=0.7, **options), x, 30)
+    other = iterates(CFGD([y], **options), y, 30, lambda x: quadratic(x) + 0.35 * x @ x)
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
@@ -221,8 +218,8 @@ def numbers(model):
 
 @FOREACH
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_run_resumes_bit_for_bit(name, foreach):
-    """Through a file that is read with weights_only, in the middle between two measurements."""
+def test_saved_run_resumes_bit_for_bit(name, foreach):
+    """Through a file that is read with weights_only, between two measurements."""
 
     def made():
         model = network()
@@ -232,25 +229,25 @@ def test_a_run_resumes_bit_for_bit(name, foreach):
     data = list(batches(20))
     model, optimizer, scheduler = made()
     train(model, optimizer, data[:10], scheduler)
-    kept = io.BytesIO()
+    file = io.BytesIO()
     parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
-    torch.save({key: part.state_dict() for key, part in parts.items()}, kept)
+    torch.save({key: part.state_dict() for key, part in parts.items()}, file)
     train(model, optimizer, data[10:], scheduler)
 
-    torch.manual_seed(99)  # no random number of torch's own is used
+    torch.manual_seed(99)  # torch's global generator must not be used
     again = dict(zip(parts, made(), strict=True))
-    kept.seek(0)
-    for key, state in torch.load(kept, weights_only=True).items():
+    file.seek(0)
+    for key, state in torch.load(file, weights_only=True).items():
         again[key].load_state_dict(state)
     train(again["model"], again["optimizer"], data[10:], again["scheduler"])
     assert torch.equal(numbers(again["model"]), numbers(model))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_closure(name):
+def test_closure(name):
     x, y = parameter(), parameter()
     options = {"lr": 0.02, "gamma": -0.4, "every": 3}
-    plain = walk(OPTIMIZERS[name]([x], **options), x, 10)
+    plain = iterates(OPTIMIZERS[name]([x], **options), x, 10)
     optimizer = OPTIMIZERS[name]([y], **options)
 
     def closure():
@@ -265,31 +262,31 @@ def test_a_closure(name):
     assert losses[0] == quadratic(parameter()).item()
 
 
-def test_groups_have_their_own_options():
-    x, y, alone = parameter(), parameter(), parameter()
+def test_options_of_groups():
+    x, y = parameter(), parameter()
     groups = [{"params": [x], "lag": 2, "beta": 0.1}, {"params": [y], "gamma": -0.6}]
     optimizer = CFGD(groups, lr=0.02, gamma=0.3, curvature="exact", every=1)
     assert [group["gamma"] for group in optimizer.param_groups] == [None, -0.6]
-    walk(optimizer, x, 10, lambda x: quadratic(x) + quadratic(y))
+    iterates(optimizer, x, 10, lambda x: quadratic(x) + quadratic(y))
     assert len(optimizer.state[x]["past"]) == 2
     options = {"lr": 0.02, "curvature": "exact", "every": 1}
     for of, more in ((x, {"lag": 2, "beta": 0.1}), (y, {"gamma": -0.6})):
-        alone = parameter()
-        theirs = walk(CFGD([alone], **options, **more), alone, 10)
+        single = parameter()
+        theirs = iterates(CFGD([single], **options, **more), single, 10)
         np.testing.assert_allclose(of.detach().numpy(), theirs[-1], rtol=1e-12)
 
 
-def test_a_group_that_is_added_later():
+def test_group_that_is_added_later():
     x, y = parameter(), parameter()
     optimizer = CFGD([x], lr=0.02, gamma=-0.4)
-    walk(optimizer, x, 5)
+    iterates(optimizer, x, 5)
     optimizer.add_param_group({"params": [y], "lr": 0.01})
-    walk(optimizer, x, 5, lambda x: quadratic(x) + quadratic(y))
+    iterates(optimizer, x, 5, lambda x: quadratic(x) + quadratic(y))
     assert optimizer.state[y]["step"] == 5
     assert optimizer.state[x]["step"] == 10
 
 
-def test_a_group_that_is_refused_is_not_added():
+def test_invalid_group_is_not_added():
     optimizer = CFGD([parameter()])
     with pytest.raises(ValueError, match="lag"):
         optimizer.add_param_group({"params": [parameter()], "lag": 0})
@@ -297,8 +294,8 @@ def test_a_group_that_is_refused_is_not_added():
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_scaled_loss(name):
-    """GradScaler divides the gradients again, and does not step where they overflow."""
+def test_grad_scaler(name):
+    """The scaler unscales the gradients, and skips the step if they overflow."""
     model, plain = network(), network()
     optimizer = OPTIMIZERS[name](model.parameters(), lr=0.05, every=2)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
@@ -320,7 +317,7 @@ def test_a_scaled_loss(name):
     torch.testing.assert_close(numbers(model), numbers(plain))
 
 
-def test_a_clipped_gradient_is_the_gradient_of_the_formula():
+def test_clipped_gradient_enters_the_formula():
     x = parameter()
     optimizer = CFGD([x], lr=0.1, gamma=-0.4, curvature=2.0)
     points = [X0]
@@ -338,23 +335,22 @@ def test_a_clipped_gradient_is_the_gradient_of_the_formula():
 
 @pytest.mark.parametrize(("name", "copies"), [("CFGD", 1), ("CFAdam", 3), ("CFAdamW", 3)])
 @pytest.mark.parametrize("lag", [1, 4])
-def test_the_state_in_copies_of_the_parameters(name, copies, lag):
+def test_state_size_in_copies_of_the_parameters(name, copies, lag):
     model = network()
     optimizer = OPTIMIZERS[name](model.parameters(), lag=lag)
     train(model, optimizer, batches(12))
 
-    def held(value):
+    def size(value):
         if isinstance(value, torch.Tensor):
             return value.numel()
-        return sum(map(held, value)) if isinstance(value, list) else 0
+        return sum(map(size, value)) if isinstance(value, list) else 0
 
-    kept = sum(held(v) for state in optimizer.state.values() for v in state.values())
-    assert kept == (lag + copies) * numbers(model).numel()
+    total = sum(size(v) for state in optimizer.state.values() for v in state.values())
+    assert total == (lag + copies) * numbers(model).numel()
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_both_paths_are_equal(name):
-    """Bit for bit, on a network, with decay, several lags and measured curvature."""
+def test_foreach_equals_the_loop_bit_for_bit(name):
     ends = []
     for foreach in (True, False, None):
         model = network()
@@ -366,7 +362,7 @@ def test_both_paths_are_equal(name):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_deep_copy_goes_its_own_way(name):
+def test_deep_copy_is_independent(name):
     model = network()
     optimizer = OPTIMIZERS[name](model.parameters(), lr=0.05, every=2)
     train(model, optimizer, batches(5))
@@ -378,8 +374,7 @@ def test_a_deep_copy_goes_its_own_way(name):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_compiled_step_is_right(name):
-    """Tried with torch.compile: a step is left uncompiled, and is the same."""
+def test_torch_compile_does_not_change_a_step(name):
     ends = []
     for compiled in (False, True):
         model = network()
@@ -407,38 +402,3 @@ def test_jax_is_not_imported():
         env={"PYTHONPATH": source, "PATH": "", "OMP_NUM_THREADS": "1"},
     )
     assert done.stdout.strip() == ""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("batch", [64, 128])
-def test_the_time_of_a_training_step(batch):
-    """CFAdam, measuring every ten steps, against torch's Adam: a million parameters, foreach."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    draw = torch.Generator().manual_seed(0)
-    z, y = torch.randn(2, batch, 256, generator=draw)
-
-    def made(cls, **options):
-        sizes = (256, 768), (768, 768), (768, 256)
-        first, *rest = [torch.nn.Linear(*size) for size in sizes]
-        model = torch.nn.Sequential(first, *[m for one in rest for m in (torch.nn.Tanh(), one)])
-        return model, cls(model.parameters(), lr=1e-4, foreach=True, **options)
-
-    def seconds(model, optimizer):
-        begin = time.process_time()
-        for _ in range(10):
-            optimizer.zero_grad()
-            loss = ((model(z) - y) ** 2).mean()
-            if isinstance(optimizer, CFAdam):
-                optimizer.observe(loss)
-            loss.backward()
-            optimizer.step()
-        return time.process_time() - begin
-
-    pairs = made(CFAdam, every=10), made(torch.optim.Adam)
-    times = np.array([[seconds(*pair) for pair in pairs] for _ in range(20)])[2:]
-    torch.set_num_threads(threads)
-    ours, theirs = np.median(times, 0)
-    print(f"batch {batch}: {ours / theirs:.2f}")
-    assert ours / theirs < 1.6

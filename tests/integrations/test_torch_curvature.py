@@ -17,7 +17,7 @@ X0 = torch.tensor(random.normal(size=5))
 
 
 def model_of(x):
-    """Two parameters of different shapes that meet each other."""
+    """Return a loss in which two parameters of different shapes interact."""
     return torch.tanh(x[0] @ x[1]).square().sum() + (x[0] ** 3).sum()
 
 
@@ -37,7 +37,7 @@ def test_exact_is_the_diagonal_of_torchs_hessian():
 
 
 def test_a_probe_is_v_times_hv():
-    """With v found again from the result: on a quadratic v * Av determines its signs."""
+    """On a quadratic the result is v * Av for one of all sign vectors v."""
     x = X0.clone().requires_grad_()
     slopes = gradients(x @ A @ x / 2, [x])
     (D,) = hutchinson(slopes, [x], 1, "some seed")
@@ -47,17 +47,17 @@ def test_a_probe_is_v_times_hv():
 
 
 def test_probes_are_unbiased():
-    """The mean of all that is drawn tends to the diagonal, as their deviation says."""
+    """The mean deviates from the diagonal by at most four standard errors."""
     x, n = X0.clone().requires_grad_(), 1000
     slopes = gradients(x @ A @ x / 2, [x])
     (D,) = hutchinson(slopes, [x], n, "0")
     off = (A - torch.diag(A.diagonal())).square().sum(1).sqrt()  # deviation of one probe
     assert ((D - A.diagonal()).abs() < 4 * off / n**0.5).all()
-    assert ((D - A.diagonal()).abs() > 1e-9).any()  # and there is some
+    assert ((D - A.diagonal()).abs() > 1e-9).any()  # the mean is not the exact diagonal
 
 
-def test_signs_are_signs():
-    """As many of each, and those of different measurements, places and seeds apart."""
+def test_random_signs_are_balanced_and_independent():
+    """Also between measurements, groups and seeds."""
     x = torch.ones(10_001, requires_grad=True)
     slopes = [x * x.detach().sum() + x.sum()]  # whose H is ones + n I: Hv = n v + sum(v)
     drawn = [hutchinson(slopes, [x], 1, seed)[0] for seed in ("0 0 0", "0 0 1", "0 1 0", "1 0 0")]
@@ -72,41 +72,41 @@ def quadratic(x):
     return x @ A @ x / 2
 
 
-def observed(optimizer, x, steps, loss_of=quadratic):
-    """The mean after each observation."""
-    seen = []
+def running_means(optimizer, x, steps, loss_of=quadratic):
+    """Return the running mean after each observation."""
+    means = []
     for _ in range(steps):
         optimizer.zero_grad()
         loss = loss_of(x)
         optimizer.observe(loss)
-        seen.append(optimizer.state[x]["curvature"].clone())
+        means.append(optimizer.state[x]["curvature"].clone())
         loss.backward()
         optimizer.step()
-    return seen
+    return means
 
 
-def test_measured_every_so_many_steps():
+def test_curvature_is_measured_every_few_steps():
     x = X0.clone().requires_grad_()
-    seen = observed(CFGD([x], lr=1e-3, every=4), x, 12)
-    new = [k for k in range(1, 12) if not torch.equal(seen[k], seen[k - 1])]
+    means = running_means(CFGD([x], lr=1e-3, every=4), x, 12)
+    new = [k for k in range(1, 12) if not torch.equal(means[k], means[k - 1])]
     assert new == [4, 8]
 
 
-def test_the_running_mean():
-    """1/n until that is less than 1 - keep: weights that sum to one at all times."""
+def test_running_mean():
+    """The weight is 1/n until that is less than 1 - keep."""
     x = X0.clone().requires_grad_()
-    seen = observed(CFGD([x], lr=0.0, every=1, keep=0.75, seed=7), x, 9)
+    means = running_means(CFGD([x], lr=0.0, every=1, keep=0.75, seed=7), x, 9)
     slopes = gradients(quadratic(x), [x])
     mean = torch.zeros(5, dtype=torch.float64)
     for k in range(9):
         (one,) = hutchinson(slopes, [x], 1, f"7 0 {k}")
         w = max(1 / (k + 1), 0.25)
         mean = (1 - w) * mean + w * one
-        torch.testing.assert_close(seen[k], mean)
+        torch.testing.assert_close(means[k], mean)
 
 
 def test_accumulated_losses_add_up():
-    """Two halves of a batch, each observed, have the curvature of the whole."""
+    """Two halves of a batch, each observed, have the curvature of the batch."""
     ends = []
     for halves in (1, 2):
         x = X0.clone().requires_grad_()
@@ -122,7 +122,7 @@ def test_accumulated_losses_add_up():
     torch.testing.assert_close(ends[0], ends[1])
 
 
-def test_a_step_that_was_left_out_does_not_count_twice():
+def test_zero_grad_without_a_step_starts_a_new_measurement():
     x = X0.clone().requires_grad_()
     optimizer = CFGD([x], curvature="exact")
     for _ in range(2):
@@ -131,19 +131,19 @@ def test_a_step_that_was_left_out_does_not_count_twice():
     torch.testing.assert_close(optimizer.state[x]["curvature"], A.diagonal())
 
 
-def test_what_is_not_finite_is_left_out():
+def test_measurements_that_are_not_finite_are_left_out():
     x = X0.clone().requires_grad_()
     optimizer = CFGD([x], lr=0.0, every=1, curvature="exact")
-    observed(optimizer, x, 1)
-    (seen,) = observed(optimizer, x, 1, lambda x: quadratic(x) * torch.inf)
-    torch.testing.assert_close(seen, A.diagonal())
+    running_means(optimizer, x, 1)
+    (mean,) = running_means(optimizer, x, 1, lambda x: quadratic(x) * torch.inf)
+    torch.testing.assert_close(mean, A.diagonal())
     large = torch.full((3,), 3e38, requires_grad=True)  # whose sum overflows, and no entry does
     optimizer = CFGD([large], curvature="exact")
     optimizer.observe((large.detach() * large**2).sum() / 2)
     assert (optimizer.state[large]["curvature"] == 3e38).all()
 
 
-def test_measuring_leaves_gradients_graph_and_random_numbers_alone():
+def test_measuring_has_no_side_effects():
     x = X0.clone().requires_grad_()
     optimizer = CFAdam([x])
     loss, before = quadratic(x), torch.random.get_rng_state()
@@ -155,18 +155,16 @@ def test_measuring_leaves_gradients_graph_and_random_numbers_alone():
     assert optimizer.state[x]["curvature"].requires_grad is False
 
 
-def test_gradient_and_product_are_of_the_same_batch():
-    """A batch that is a multiple of the other has a multiple of its curvature."""
+def test_curvature_scales_with_the_loss_of_the_batch():
     x = X0.clone().requires_grad_()
     optimizer = CFGD([x], lr=0.0, every=1, keep=0.0, curvature="exact")
     for scale in (1.0, 3.0):
-        observed(optimizer, x, 1, lambda x, scale=scale: scale * quadratic(x))
+        running_means(optimizer, x, 1, lambda x, scale=scale: scale * quadratic(x))
         torch.testing.assert_close(optimizer.state[x]["curvature"], scale * A.diagonal())
         torch.testing.assert_close(x.grad, scale * (A @ x).detach())
 
 
-def test_several_groups_share_their_probes():
-    """One product for all of them: its signs are those of all parameters."""
+def test_groups_share_their_probes():
     x, y = X0.clone().requires_grad_(), X0.clone().requires_grad_()
     z = torch.cat([x, y])
     H = torch.block_diag(A, A) + 1.0
@@ -177,7 +175,7 @@ def test_several_groups_share_their_probes():
     torch.testing.assert_close(D, torch.cat(both))
 
 
-def test_parameters_without_a_part_in_the_loss():
+def test_parameters_that_the_loss_does_not_use():
     x, y, frozen = (X0.clone().requires_grad_() for _ in range(3))
     frozen.requires_grad_(False)
     optimizer = CFGD([x, y, frozen], lr=0.1, every=1)
@@ -193,7 +191,7 @@ def test_parameters_without_a_part_in_the_loss():
 
 
 @pytest.mark.parametrize("cls", [CFGD, CFAdam, CFAdamW])
-def test_a_number_is_a_tensor_of_it(cls):
+def test_given_number_equals_a_constant_tensor(cls):
     ends = []
     for given in (2.0, [torch.full((5,), 2.0)], 2):
         x = X0.clone().requires_grad_()
@@ -207,7 +205,7 @@ def test_a_number_is_a_tensor_of_it(cls):
     assert torch.equal(ends[0], ends[2])
 
 
-def test_a_run_without_curvature_is_no_silent_gradient_descent():
+def test_step_without_a_measurement_raises():
     x = X0.clone().requires_grad_()
     optimizer = CFGD([x], every=2)
     message = (
@@ -220,7 +218,7 @@ def test_a_run_without_curvature_is_no_silent_gradient_descent():
     optimizer.observe(quadratic(x))
     optimizer.step()
     optimizer.step()
-    with pytest.raises(RuntimeError, match="must follow"):  # forgotten later on
+    with pytest.raises(RuntimeError, match="must follow"):  # a later measurement is missing
         optimizer.step()
 
 
@@ -232,7 +230,7 @@ KINDS = (
     "be 'hutchinson', 'exact', a finite number or a list with a tensor for each parameter, "
     "of its shape"
 )
-REFUSED = {
+INVALID = {
     "lr": ({"lr": -1.0}, "`CFAdam(lr=...)` must be at least 0, got -1.0."),
     "alpha": ({"alpha": 1.0}, "`CFAdam(alpha=...)` must lie in (0, 1), got 1.0."),
     "both": (
@@ -260,12 +258,12 @@ REFUSED = {
     ),
     "capturable": (
         {"capturable": True},
-        "`CFAdam(capturable=...)` must be False, because the terminal's place is counted on the "
-        "host, got True.",
+        "`CFAdam(capturable=...)` must be False, because the index of the terminal is counted on "
+        "the host, got True.",
     ),
     "differentiable": (
         {"differentiable": True},
-        "`CFAdam(differentiable=...)` must be False, because a step is made in place, got True.",
+        "`CFAdam(differentiable=...)` must be False, because steps are in place, got True.",
     ),
     "foreach": ({"foreach": 2}, "`CFAdam(foreach=...)` must be True, False or None, got 2."),
     "maximize": ({"maximize": 1}, "`CFAdam(maximize=...)` must be True or False, got 1."),
@@ -273,14 +271,14 @@ REFUSED = {
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("case", REFUSED)
-def test_options_that_are_refused(case):
-    options, message = REFUSED[case]
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_options_raise(case):
+    options, message = INVALID[case]
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         CFAdam([leaf(2)], **options)
 
 
-def test_complex_parameters_are_refused():
+def test_complex_parameters_raise():
     message = "`CFGD(params=...)` must be tensors of real floating-point numbers, got torch.complex"
     with pytest.raises(ValueError, match=re.escape(message)):
         CFGD([leaf(2, dtype=torch.complex64)])
@@ -294,7 +292,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("case", LOSSES)
-def test_what_cannot_be_observed(case):
+def test_invalid_loss_raises(case):
     loss, got = LOSSES[case]
     message = (
         "`CFGD.observe(loss=...)` must be a tensor of one number with a graph, before its "
@@ -304,7 +302,7 @@ def test_what_cannot_be_observed(case):
         CFGD([leaf(2)]).observe(loss)
 
 
-def test_one_of_several_processes_is_refused(monkeypatch):
+def test_observe_in_one_of_several_processes_raises(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     x = leaf(2)
@@ -316,7 +314,7 @@ def test_one_of_several_processes_is_refused(monkeypatch):
         CFGD([x]).observe((x**2).sum())
 
 
-def test_exact_for_a_large_model_is_refused():
+def test_exact_for_a_large_model_raises():
     x = leaf(150, 150)
     message = (
         "`CFGD(curvature=...)` must be 'hutchinson' for more than 20000 numbers, got 'exact' for "
@@ -327,7 +325,7 @@ def test_exact_for_a_large_model_is_refused():
 
 
 @pytest.mark.parametrize("cls", [CFGD, CFAdam, CFAdamW])
-def test_sparse_gradients_are_refused(cls):
+def test_sparse_gradients_raise(cls):
     table = torch.nn.Embedding(4, 2, sparse=True)
     table(torch.tensor([1])).sum().backward()
     message = f"`{cls.__name__}` must be given dense gradients, got a sparse one."

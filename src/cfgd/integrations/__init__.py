@@ -1,1 +1,1 @@
-"""cfgd where users already are: each folder or file is imported only when it is used."""
+"""cfgd inside SciPy, scikit-learn, optax and PyTorch; each subpackage is imported only on use."""

@@ -1,7 +1,8 @@
-"""The fractional direction as transformations of optax: what composes with Adam composes with it.
+"""The fractional direction as gradient transformations of optax.
 
-`scale_by_caputo` puts g + gamma D (x - c), c = x_{k - lag}, in place of the gradient g. `cfgd` is
-descent along it, `cfadam` Adam, `cfadamw` Adam with decoupled weight decay.
+`scale_by_caputo` replaces the gradient g by g + gamma D (x - c) with c = x_{k - lag}, and composes
+with other transformations. `cfgd` is gradient descent along this direction, `cfadam` Adam, and
+`cfadamw` Adam with decoupled weight decay.
 
 >>> import jax, jax.numpy as jnp, optax
 >>> from cfgd.integrations.optax import cfadam
@@ -19,18 +20,18 @@ descent along it, `cfadam` Adam, `cfadamw` Adam with decoupled weight decay.
 >>> print(params["a"].round(3), params["b"].round(3))
 [3. 3.] -1.0
 
-With minibatches `value_fn` is the loss of the batch that the gradient is of, so that g and the
-curvature are of one function. The terminal does not know of batches: the memory is of parameters
-and not of gradients, so x - c is exact, whatever was drawn in between, and d is the fractional
-direction of the present batch's loss between two points that the run has visited. D alone is a
-mean over the batches at which it was refreshed.
+With minibatches `value_fn` is the loss of the batch that the gradient belongs to, so that g and the
+curvature are those of one function. The state stores earlier parameters, not earlier gradients, so
+x - c does not depend on the batches in between: d is the fractional direction of the current
+batch's loss between two iterates. Only D is a mean over the batches at which it was measured.
 
-Whether it helps, and which gamma and lag to take: docs/training.md, from `cfgd bench --training`.
+docs/training.md reports whether the direction helps and how to choose gamma and lag, as measured by
+`cfgd bench --training`.
 """
 
-from cfgd.integrations.extras import needed
+from cfgd._core.extras import needed
 
-needed("optax", "optax")
+needed("optax", "`cfgd.integrations.optax`", "optax")
 
 from cfgd.integrations.optax.aliases import (  # noqa: E402
     cfadam as cfadam,

@@ -1,4 +1,4 @@
-"""Optimizers on the fractional direction, with the arguments of optax's own."""
+"""Optimizers along the fractional direction, with the arguments of optax's aliases."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def cfgd(
     *,
     curvature: Any = "hutchinson",
 ) -> optax.GradientTransformationExtraArgs:
-    """x_{k+1} = x_k - eta_k d_k with d_k of `scale_by_caputo`: `cfgd.AdaptiveTerminal`, on batches.
+    """Gradient descent along the fractional direction: x_{k+1} = x_k - eta_k d_k.
 
+    d_k is that of `scale_by_caputo`, whose arguments are documented there. With the full batch this
+    is `cfgd.AdaptiveTerminal` on the local model.
     The state holds lag + 1 copies of the parameters.
 
     >>> import jax, jax.numpy as jnp, optax
@@ -51,15 +53,16 @@ def cfadam(
     mu_dtype: Any = None,
     nesterov: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    """CfAdam: Adam whose gradient is the fractional direction d of `scale_by_caputo`.
+    """Adam with the fractional direction d of `scale_by_caputo` in place of the gradient.
 
-    m = b1 m + (1 - b1) d and v = b2 v + (1 - b2) d^2, corrected for their start; x moves by
-    -eta m / (sqrt v + eps). The state holds lag + 3 copies of the parameters. The arguments that
-    `scale_by_caputo` does not have are those of `optax.adam`; gamma = 0 is `optax.adam`.
+    m = b1 m + (1 - b1) d and v = b2 v + (1 - b2) d^2, both bias-corrected; x moves by
+    -eta m / (sqrt v + eps). The state holds lag + 3 copies of the parameters. `gamma`, `lag` and
+    `curvature` are those of `scale_by_caputo`, the other arguments those of `optax.adam`; with
+    gamma = 0 it is `optax.adam`.
 
-    Which `gamma` and `lag`: docs/training.md has a rule from `cfgd bench --training`. On its five
-    networks no pair beat Adam at equal cost; a |gamma| times lag of 1/4, the default, is as good
-    step by step, and from 1 on the loss grows with it.
+    docs/training.md has a rule for `gamma` and `lag` from `cfgd bench --training`. On its five
+    networks no pair beat Adam at equal cost. With |gamma| lag = 1/4, the default, the loss is as
+    good per step as Adam's; from |gamma| lag = 1 on it increases with this product.
 
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import Hutchinson, cfadam
@@ -90,9 +93,10 @@ def cfadamw(
     mu_dtype: Any = None,
     nesterov: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    """`cfadam` with decoupled weight decay: eta weight_decay x is subtracted too, outside of d.
+    """`cfadam` with decoupled weight decay: eta weight_decay x is subtracted as well, outside d.
 
-    `mask` says which parameters decay, as in `optax.adamw`. lag + 3 copies of the parameters.
+    `mask` selects the parameters that decay, as in `optax.adamw`. The state holds lag + 3 copies of
+    the parameters.
 
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import cfadamw

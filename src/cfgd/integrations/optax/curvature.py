@@ -1,4 +1,9 @@
-"""The diagonal D of the curvature, or what stands in its place: how it is found, and how often."""
+"""Rules for the direction of `scale_by_caputo`: where the diagonal D of the curvature comes from.
+
+`local_model` repeats for pytrees what `methods.paper.direction.direction` computes for vectors on a
+`cfgd.Local`; `Quadrature` calls the core's `fractional_gradient`. The tests compare the iterates
+with those of `cfgd.AdaptiveTerminal`.
+"""
 
 from __future__ import annotations
 
@@ -11,44 +16,49 @@ import jax.numpy as jnp
 
 from cfgd._core import checks
 from cfgd.integrations.optax import diagonal
-from cfgd.integrations.optax.batch import Batch, is_held, is_none
+from cfgd.integrations.optax.batch import Batch, is_masked, is_none
 from cfgd.integrations.optax.diagonal import times
 from cfgd.methods.paper.direction import fractional_gradient
 from cfgd.methods.paper.order import beta_of
 
 
 class Curvature(abc.ABC):
-    """`init` makes what is kept from step to step, `next` renews it, `direction` uses it.
+    """A rule: `init` makes its state, `update` renews the state, `direction` uses it.
 
-    A rule is not a number: `optax.inject_hyperparams` leaves its fields alone.
+    A rule is no pytree, so that `optax.inject_hyperparams` does not trace its fields.
     """
 
     def init(self, params: Any) -> Any:
-        """Nothing is kept."""
+        """Return the initial state; () for a rule without one."""
         return ()
 
-    def next(self, kept: Any, k: Any, batch: Batch) -> Any:
-        return kept
+    def update(self, state: Any, k: Any, batch: Batch) -> Any:
+        """Return the state for step k."""
+        return state
 
     @abc.abstractmethod
-    def direction(self, gamma: Any, g: Any, c: Any, kept: Any, batch: Batch) -> Any: ...
+    def direction(self, gamma: Any, g: Any, c: Any, state: Any, batch: Batch) -> Any:
+        """Return d for the gradient g and the terminal c."""
 
 
 def local_model(gamma: Any, g: Any, x: Any, c: Any, D: Any) -> Any:
-    """d = g + gamma D (x - c), leaf by leaf and in the dtype of g."""
+    """Return d = g + gamma D (x - c), leaf by leaf and in the dtype of g.
 
-    def one(g: Any, x: Any, c: Any, D: Any) -> Any:
+    On vectors the core computes this with `direction` of `methods.paper.direction` on a `Local`.
+    """
+
+    def of_leaf(g: Any, x: Any, c: Any, D: Any) -> Any:
         return None if g is None else (g + gamma * times(D, x - c)).astype(g.dtype)
 
-    return jax.tree.map(one, g, x, c, D, is_leaf=is_none)
+    return jax.tree.map(of_leaf, g, x, c, D, is_leaf=is_none)
 
 
 @dataclasses.dataclass(frozen=True)
 class Given(Curvature):
-    """D as it is given: a number, or numbers in the structure of the parameters.
+    """A given D: a number, or a pytree of numbers in the structure of the parameters.
 
-    Nothing is asked of `update`. With a number D and the step eta the direction is heavy ball, with
-    the momentum -eta gamma D.
+    `update` needs no function. With a number D and the step eta, `cfgd` is the heavy-ball method
+    with the momentum -eta gamma D.
 
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import Given, scale_by_caputo
@@ -60,21 +70,24 @@ class Given(Curvature):
 
     diagonal: Any
 
-    def direction(self, gamma: Any, g: Any, c: Any, kept: Any, batch: Batch) -> Any:
-        return local_model(gamma, g, batch.params, c, self._like(batch.owner, batch.params))
+    def direction(self, gamma: Any, g: Any, c: Any, state: Any, batch: Batch) -> Any:
+        return local_model(
+            gamma, g, batch.params, c, self._diagonal_like(batch.owner, batch.params)
+        )
 
-    def _like(self, owner: str, params: Any) -> Any:
+    def _diagonal_like(self, owner: str, params: Any) -> Any:
+        """Return D in the structure of the parameters; masked ones stay masked."""
         D = self.diagonal
         if jax.tree_util.all_leaves([D]) and jnp.ndim(D) == 0:
             return jax.tree.map(lambda x: D, params)
 
-        def one(x: Any, D: Any) -> Any:
-            if not is_held(x) and jnp.shape(D) != jnp.shape(x):
+        def of_leaf(x: Any, D: Any) -> Any:
+            if not is_masked(x) and jnp.shape(D) != jnp.shape(x):
                 raise ValueError
-            return x if is_held(x) else D
+            return x if is_masked(x) else D
 
         try:
-            return jax.tree.map(one, params, D, is_leaf=is_held)
+            return jax.tree.map(of_leaf, params, D, is_leaf=is_masked)
         except (ValueError, TypeError) as error:
             wanted = "be a number or have the structure and the shapes of the parameters"
             checks.fail(owner, "curvature", wanted, jax.tree.map(jnp.shape, D), error)
@@ -82,16 +95,16 @@ class Given(Curvature):
 
 @dataclasses.dataclass(frozen=True)
 class Measured(Curvature):
-    """D is measured at every `every`-th step and kept as a running mean in between.
+    """Base of the rules that measure D at every `every`-th step; the state is a running mean.
 
-    A measurement is the mean of v * Bv over `probes` vectors v of random signs, unbiased for the
-    diagonal of a matrix B; None takes every coordinate in their place, which is exact and a product
-    for each parameter. Which signs are drawn follows from `seed` and from how many measurements
-    there were, so that nothing of it has to be saved.
+    A measurement is the mean of v * Bv over `probes` vectors v of random signs, which is unbiased
+    for the diagonal of a matrix B. With `probes=None` it is exact, from one product for each
+    parameter. The signs depend on `seed` and on the number of measurements so far, so that a
+    resumed run draws the same ones.
 
-    The n-th measurement has the weight max(1/n, 1 - decay) in the mean: all the same at first, so
-    that the mean is unbiased from the beginning, and later those before it are forgotten. `decay=0`
-    keeps the last one alone. What is not finite is left out.
+    The n-th measurement has the weight max(1/n, 1 - decay) in the mean: equal weights at first,
+    which keeps the mean unbiased, and an exponential mean later. `decay=0` uses the last
+    measurement only. Entries that are not finite are left out.
     """
 
     every: int = 10
@@ -110,45 +123,53 @@ class Measured(Curvature):
 
     @abc.abstractmethod
     def product(self, batch: Batch) -> diagonal.Product:
-        """v -> Bv at the parameters of the batch."""
+        """Return v -> Bv at the parameters of the batch."""
 
     def init(self, params: Any) -> Any:
         return jax.tree.map(jnp.zeros_like, params)
 
-    def next(self, kept: Any, k: Any, batch: Batch) -> Any:
-        def renewed(kept: Any) -> Any:
+    def update(self, state: Any, k: Any, batch: Batch) -> Any:
+        def measure(mean: Any) -> Any:
             n = k // self.every + 1
             weight = jnp.maximum(1 / n, 1 - self.decay)
 
-            def one(new: Any, mean: Any) -> Any:
-                if is_held(new):
+            def of_leaf(new: Any, mean: Any) -> Any:
+                if is_masked(new):
                     return mean
                 moved = mean + weight.astype(new.real.dtype) * (new - mean)
                 return jnp.where(jnp.isfinite(moved), moved, mean).astype(mean.dtype)
 
-            return jax.tree.map(one, self._measured(n, batch), kept, is_leaf=is_held)
+            return jax.tree.map(of_leaf, self._measured(n, batch), mean, is_leaf=is_masked)
 
         if self.every == 1:
-            return renewed(kept)
-        return jax.lax.cond(k % self.every == 0, renewed, lambda kept: kept, kept)
+            return measure(state)
+        return jax.lax.cond(k % self.every == 0, measure, lambda mean: mean, state)
 
     def _measured(self, n: Any, batch: Batch) -> Any:
         product = self.product(batch)
         if self.probes is None:
-            return diagonal.by_coordinates(product, batch.x)
+            return diagonal.by_coordinates(product, batch.trainable)
         key = jax.random.fold_in(jax.random.key(self.seed), n)
-        return diagonal.probed(product, batch.x, key, self.probes)
+        return diagonal.probed(product, batch.trainable, key, self.probes)
 
-    def direction(self, gamma: Any, g: Any, c: Any, kept: Any, batch: Batch) -> Any:
-        return local_model(gamma, g, batch.params, c, kept)
+    def direction(self, gamma: Any, g: Any, c: Any, state: Any, batch: Batch) -> Any:
+        return local_model(gamma, g, batch.params, c, state)
 
 
 @dataclasses.dataclass(frozen=True)
 class Hutchinson(Measured):
     """D = E[v * Hv] for the Hessian H of `value_fn`, the loss of the batch.
 
-    A measurement every `every`-th step, of `probes` vectors v of random signs that follow from
-    `seed`; D is their running mean, in which what is older counts for less by `decay`.
+    Parameters
+    ----------
+    every : int
+        Number of steps between two measurements.
+    decay : float
+        Decay of the running mean of the measurements, in [0, 1]; 0 uses the last one only.
+    probes : int or None
+        Number of random vectors v in a measurement; None takes all coordinates, which is exact.
+    seed : int
+        Seed of the random signs.
 
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Hutchinson, scale_by_caputo
@@ -160,15 +181,15 @@ class Hutchinson(Measured):
     """
 
     def product(self, batch: Batch) -> diagonal.Product:
-        return diagonal.hessian(batch.value, batch.x)
+        return diagonal.hessian(batch.value, batch.trainable)
 
 
 @dataclasses.dataclass(frozen=True)
 class GaussNewton(Measured):
-    """The same for Gauss-Newton's matrix J' L'' J of a loss L of a model with the Jacobian J.
+    """`Hutchinson` for the Gauss-Newton matrix J' L'' J of a loss L and a model's Jacobian J.
 
-    `update` is given `model_fn`, the predictions of the batch as a function of the parameters, and
-    `loss_fn`, the loss as a function of the predictions; the fields are those of `Hutchinson`.
+    `update` needs `model_fn`, the predictions of the batch as a function of the parameters, and
+    `loss_fn`, the loss as a function of the predictions. The parameters are those of `Hutchinson`.
 
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import GaussNewton, scale_by_caputo
@@ -181,12 +202,12 @@ class GaussNewton(Measured):
     """
 
     def product(self, batch: Batch) -> diagonal.Product:
-        return diagonal.gauss_newton(batch.model, batch.loss, batch.x)
+        return diagonal.gauss_newton(batch.model, batch.loss, batch.trainable)
 
 
 @dataclasses.dataclass(frozen=True)
 class Exact(Hutchinson):
-    """The diagonal of the Hessian itself, at every step and without a mean: for small models.
+    """The exact diagonal of the Hessian at every step, without a mean: for small models.
 
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Exact, scale_by_caputo
@@ -205,12 +226,12 @@ class Exact(Hutchinson):
 
 @dataclasses.dataclass(frozen=True)
 class Quadrature(Curvature):
-    """No local model: the formula itself, with the loss moved along each parameter.
+    """The fractional gradient by quadrature, without a local model: for small models.
 
-    d_j = E[f_j'(T_j)] + beta (x_j - c_j) E[f_j''(T_j)] by `nodes` points, beta = gamma +
-    (1 - alpha)/(2 - alpha), as `cfgd.fractional_gradient` has it: about nodes * d gradients, so for
-    small models. `update` is given `value_fn`; the gradient that it is given says which parameters
-    move, and is not used otherwise.
+    d_j = E[f_j'(T_j)] + beta (x_j - c_j) E[f_j''(T_j)] with `nodes` quadrature points and beta =
+    gamma + (1 - alpha)/(2 - alpha), by `cfgd.fractional_gradient`. It costs about nodes * d
+    gradients for d parameters. `update` needs `value_fn`; its gradient only tells which parameters
+    move.
 
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Quadrature, scale_by_caputo
@@ -228,12 +249,12 @@ class Quadrature(Curvature):
         checks.order("Quadrature", "alpha", self.alpha)
         checks.integer("Quadrature", "nodes", self.nodes)
 
-    def direction(self, gamma: Any, g: Any, c: Any, kept: Any, batch: Batch) -> Any:
-        x = batch.x
+    def direction(self, gamma: Any, g: Any, c: Any, state: Any, batch: Batch) -> Any:
+        x = batch.trainable
         if any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(x)):
             wanted = "be real for the curvature quadrature"
             checks.fail(f"{batch.owner}.update", "params", wanted, "complex numbers")
-        c = jax.tree.map(lambda x, c: x if is_held(x) else c, x, c, is_leaf=is_held)
+        c = jax.tree.map(lambda x, c: x if is_masked(x) else c, x, c, is_leaf=is_masked)
         beta = beta_of(self.alpha, gamma)
         d = fractional_gradient(batch.value, x, c, self.alpha, beta, self.nodes)
         return jax.tree.map(
@@ -250,7 +271,7 @@ NAMED = {
 
 
 def curvature_of(owner: str, given: Any) -> Curvature:
-    """The rule of that name, a rule, or what is given for D."""
+    """Return the rule of a given name, a given rule, or `Given` for a given D."""
     if isinstance(given, Curvature):
         return given
     if isinstance(given, str) and given in NAMED:

@@ -1,4 +1,4 @@
-"""`scale_by_caputo`: the fractional direction in place of the gradient."""
+"""`scale_by_caputo`: replace the gradient by the fractional direction."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from cfgd._core import checks
 from cfgd.integrations.optax.batch import Batch
 from cfgd.integrations.optax.curvature import curvature_of
 
-# what `cfgd.integrations.scipy` takes too
+# the default of `cfgd.integrations.scipy` and `cfgd.integrations.torch` too
 GAMMA = -0.25
-# NumPy's, because optax.inject_hyperparams takes an integer of Python's for a number that varies
+# The default lag; a NumPy integer, because optax.inject_hyperparams turns Python's into traced
+# values.
 ONE = np.int64(1)
 
 
 class CaputoState(NamedTuple):
-    """k, the points (x_{k - lag}, ..., x_{k - 1}), and the diagonal D: lag + 1 copies at most.
+    """The state of `scale_by_caputo`: at most lag + 1 copies of the parameters.
+
+    `count` is k, `past` are the points (x_{k - lag}, ..., x_{k - 1}), and `curvature` is the
+    diagonal D, or () where D is given.
 
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import scale_by_caputo
@@ -38,19 +42,26 @@ class CaputoState(NamedTuple):
 def scale_by_caputo(
     gamma: Any = GAMMA, lag: int | np.integer = ONE, *, curvature: Any = "hutchinson"
 ) -> optax.GradientTransformationExtraArgs:
-    r"""The gradient g becomes the fractional direction of the local model with c = x_{k - lag}.
+    r"""Replace the gradient g by the fractional direction of the local model with c = x_{k - lag}.
 
     $$ d = g + \gamma D (x - c), \qquad \gamma = \beta - (1 - \alpha)/(2 - \alpha) $$
 
-    `gamma` is a number or a schedule. The diagonal D is "hutchinson" (random signs, every tenth
-    step), "gauss_newton", "exact" or "quadrature" (the formula without a local model), a rule with
-    its numbers such as `Hutchinson(every=5)`, or given: a number, or a pytree like the parameters.
-
-    `update` needs the parameters, and but for a given D the loss of the same batch: `value_fn`, or
+    `update` needs the parameters and, unless D is given, the loss of the same batch: `value_fn`, or
     `model_fn` and `loss_fn` for "gauss_newton". Where optax masks some parameters (`masked`,
-    `multi_transform`) it also needs `all_params`, because the loss is a function of them all.
-    Before there are `lag` earlier points they are x_0, and the first step is a gradient step. The
-    state holds lag + 1 copies of the parameters, with a given D lag.
+    `multi_transform`) it also needs `all_params`, because the loss is a function of all of them.
+    In the first `lag` steps c = x_0, so that the first step is a gradient step. The state holds
+    lag + 1 copies of the parameters, or lag copies if D is given.
+
+    Parameters
+    ----------
+    gamma : float or schedule
+        beta - (1 - alpha)/(2 - alpha).
+    lag : int
+        Number of steps that the terminal c lies back.
+    curvature : str, rule, number or pytree
+        The diagonal D: "hutchinson" (random signs, every tenth step), "gauss_newton", "exact" or
+        "quadrature" (the formula without a local model); a rule such as `Hutchinson(every=5)`; or
+        D itself, a number or a pytree like the parameters.
 
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import scale_by_caputo
@@ -67,13 +78,13 @@ def scale_by_caputo(
 def caputo(
     owner: str, gamma: Any, lag: Any, curvature: Any
 ) -> optax.GradientTransformationExtraArgs:
-    """`scale_by_caputo` under the name that an error says."""
+    """Return `scale_by_caputo`, with `owner` as its name in error messages."""
     if checks.traced(lag):
         wanted = f'be known: inject_hyperparams({owner}, static_args="lag")'
         checks.fail(owner, "lag", wanted, "a traced value")
     lag = checks.integer(owner, "lag", lag)
     if not callable(gamma):
-        gamma = _number(owner, gamma)
+        gamma = _scalar_gamma(owner, gamma)
     rule = curvature_of(owner, curvature)
 
     def init(params: Any) -> CaputoState:
@@ -92,31 +103,31 @@ def caputo(
         **extra: Any,
     ) -> tuple[Any, CaputoState]:
         if params is None:
-            wanted = "be given: the memory is of parameters"
+            wanted = "be given: the direction needs earlier parameters"
             checks.fail(f"{owner}.update", "params", wanted, "None")
         functions = {"value_fn": value_fn, "model_fn": model_fn, "loss_fn": loss_fn}
         batch = Batch.of(owner, updates, params, all_params, **functions)
-        k, (c, *between) = state.count, state.past
-        kept = rule.next(state.curvature, k, batch)
-        now = gamma(k) if callable(gamma) else gamma
-        d = rule.direction(now, updates, c, kept, batch)
-        past = (*between, jax.tree.map(_copy, params))
-        return d, CaputoState(optax.safe_increment(k), past, kept)
+        k, (terminal, *later) = state.count, state.past
+        rule_state = rule.update(state.curvature, k, batch)
+        gamma_k = gamma(k) if callable(gamma) else gamma
+        d = rule.direction(gamma_k, updates, terminal, rule_state, batch)
+        past = (*later, jax.tree.map(_copy, params))
+        return d, CaputoState(optax.safe_increment(k), past, rule_state)
 
     return optax.GradientTransformationExtraArgs(init, update)
 
 
-def _number(owner: str, gamma: Any) -> Any:
+def _scalar_gamma(owner: str, gamma: Any) -> Any:
     value = checks.array(owner, "gamma", gamma, "be a number")
     if value.shape != ():
         checks.fail(owner, "gamma", "be a number or a schedule", f"shape {value.shape}")
-    # a number of Python's takes the dtype of what it meets
+    # a Python number does not change the dtype of what it multiplies
     return value if isinstance(value, jax.Array) else float(value)
 
 
 def _copy(leaf: Any) -> Any:
-    """In a buffer of its own: whoever donates parameters and state would donate a shared one twice.
+    """Return a copy in its own buffer: with a shared one, donating parameters and state would fail.
 
-    Inside of jit it costs nothing. Shapes alone stay shapes.
+    Inside jit the copy costs nothing. A `ShapeDtypeStruct` has no buffer and is returned as it is.
     """
     return leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jnp.copy(leaf)

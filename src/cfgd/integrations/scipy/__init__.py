@@ -1,10 +1,10 @@
-"""cfgd as a method of `scipy.optimize.minimize`, and a `least_squares` in SciPy's manner.
+"""Methods for `scipy.optimize.minimize`, and a `least_squares` with SciPy's interface.
 
 >>> import scipy.optimize
 >>> from cfgd.integrations.scipy import auto
 >>> from scipy.optimize import rosen, rosen_der
->>> found = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto)
->>> print(found.x.round(6), found.success)
+>>> result = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto)
+>>> print(result.x.round(6), result.success)
 [1. 1.] True
 """
 

@@ -1,4 +1,4 @@
-"""The user's functions, counted, and asked once where they are asked again."""
+"""The user's functions with SciPy's counters `nfev`, `njev` and `nhev`."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import approx_fprime
 
 from cfgd._core import checks
 from cfgd.objectives.external import Remembered
 
 
-class Functions:
-    """f, its gradient and its Hessian as SciPy is given them.
+class CountedFunction:
+    """f, its gradient and its Hessian, as `scipy.optimize.minimize` receives them.
 
-    A gradient that is not given is one of central differences, a Hessian of which products are
-    given has one of them for each column.
+    Without `jac` the gradient consists of central differences; with `hessp` alone the Hessian is
+    assembled from one product per column. The last value and the last gradient are cached.
     """
 
     def __init__(
         self,
         owner: str,
         fun: Callable[..., Any],
-        jac: Any,
-        hess: Any,
-        hessp: Any,
+        jac: Callable[..., Any] | None,
+        hess: Callable[..., Any] | None,
+        hessp: Callable[..., Any] | None,
         args: tuple[Any, ...],
     ) -> None:
         self.owner, self.args = owner, args
         self.fun, self.jac, self.hess, self.hessp = fun, jac, hess, hessp
         self.nfev = self.njev = self.nhev = 0
         self.value, self.gradient = Remembered(self._value), Remembered(self._gradient)
-        self.least: Any = np.inf
-        self.best: Any = None  # where that is, and the gradient there
+        self.best_value: Any = np.inf
+        self.best_x: np.ndarray | None = None
+        self.best_gradient: np.ndarray | None = None
 
     def _value(self, x: np.ndarray) -> np.ndarray:
         self.nfev += 1
@@ -42,31 +44,70 @@ class Functions:
         return value.reshape(())
 
     def _gradient(self, x: np.ndarray) -> np.ndarray:
-        at = np.array(x)  # the user may write into his
-        value, gradient = self.value(at), self._slope(x)
-        if value <= self.least:
-            self.least, self.best = value, (at, gradient)
+        x_copy = np.array(x)  # the user's `jac` may write into its argument
+        value, gradient = self.value(x_copy), self._user_gradient(x)
+        if value <= self.best_value:
+            self.best_value, self.best_x, self.best_gradient = value, x_copy, gradient
         return gradient
 
-    def gradient_at(self, x: np.ndarray) -> np.ndarray:
-        """Where a run has ended, which is where the value was least."""
-        if self.best is not None and np.array_equal(x, self.best[0]):
-            return np.array(self.best[1])
+    def gradient_of_result(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient at the result, which is cached if x is the best point so far."""
+        if self.best_x is not None and np.array_equal(x, self.best_x):
+            return np.array(self.best_gradient)
         return self.gradient(x)
 
-    def _slope(self, x: np.ndarray) -> np.ndarray:
+    def _user_gradient(self, x: np.ndarray) -> np.ndarray:
         self.njev += 1
         if self.jac is not None:
             return np.asarray(self.jac(x, *self.args), float).reshape(-1)
-        # central ones: Rosenbrock's valley is too narrow for forward ones to end in
+        # Central differences: the error of forward ones stops a run in Rosenbrock's valley. Their
+        # best relative step is the cube root of the rounding (Nocedal and Wright, section 8.1).
         steps = np.diag(np.finfo(float).eps ** (1 / 3) * np.maximum(1, abs(x)))
-        pairs = [(self._value(x + h), self._value(x - h)) for h in steps]
-        return np.array([float(ahead - behind) for ahead, behind in pairs]) / (2 * steps.diagonal())
+        differences = [float(self._value(x + h) - self._value(x - h)) for h in steps]
+        return np.array(differences) / (2 * steps.diagonal())
 
     def hessian(self, x: np.ndarray) -> Any:
+        """Return the Hessian, dense or sparse, as the user's `hess` or `hessp` has it."""
         if self.hess is not None:
             self.nhev += 1
             return self.hess(x, *self.args)
+        assert self.hessp is not None
         self.nhev += x.size
         columns = [self.hessp(np.array(x), e, *self.args) for e in np.eye(x.size)]
         return np.stack([np.asarray(column, float).reshape(-1) for column in columns], 1)
+
+
+class CountedResiduals:
+    """The residuals and their Jacobian, as `least_squares` receives them.
+
+    Without `jac` the Jacobian consists of forward differences, whose calls of `fun` are not in
+    `nfev`, as in SciPy. The last residuals are cached.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], jac: Callable[..., Any] | None, args: tuple[Any, ...]
+    ) -> None:
+        self.fun, self.jac, self.args = fun, jac, args
+        self.nfev = self.njev = 0
+        self.residuals = Remembered(self._residuals)
+
+    def _residuals(self, x: np.ndarray) -> np.ndarray:
+        self.nfev += 1
+        return self._uncounted(x)
+
+    def _uncounted(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.fun(x, *self.args), float).reshape(-1)
+
+    def jacobian(self, x: np.ndarray) -> Any:
+        """Return the Jacobian, dense or sparse."""
+        self.njev += 1
+        if self.jac is not None:
+            return self.jac(x, *self.args)
+        residuals = self.residuals(x)
+        # the best relative step of forward differences (Nocedal and Wright, section 8.1)
+        step = np.sqrt(np.finfo(float).eps) * np.where(x == 0, 1, abs(x))
+
+        def fun(z: np.ndarray) -> np.ndarray:
+            return residuals if np.array_equal(z, x) else self._uncounted(np.array(z))
+
+        return np.asarray(approx_fprime(x, fun, step)).reshape(residuals.size, x.size)

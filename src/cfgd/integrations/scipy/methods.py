@@ -1,4 +1,4 @@
-"""The methods of cfgd in the place of SciPy's."""
+"""cfgd's methods as callables for the argument `method` of `scipy.optimize.minimize`."""
 
 from __future__ import annotations
 
@@ -11,29 +11,54 @@ import numpy as np
 from scipy.optimize import HessianUpdateStrategy, OptimizeResult
 
 from cfgd._core import checks
-from cfgd.integrations.scipy.functions import Functions
+from cfgd.integrations.scipy.functions import CountedFunction
 from cfgd.methods import AdaptiveOrder, AdaptiveTerminal, Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import External, Local
 from cfgd.solve import Solution, minimize
 from cfgd.status import Status
 
-# where the gradient is one of differences, it is known no further: SciPy's own default
-BY_DIFFERENCES = 1e-5
-# what SciPy says where a callback raises StopIteration
-STOPPED, SAID = 99, "`callback` raised `StopIteration`."
-# what it has names for, and cfgd does where it is given nothing
+# SciPy's default for BFGS: a gradient of differences is not accurate enough for a smaller one.
+GTOL_OF_DIFFERENCES = 1e-5
+# SciPy's status and message where a callback raises StopIteration.
+CALLBACK_STATUS, CALLBACK_MESSAGE = 99, "`callback` raised `StopIteration`."
+# SciPy's names of finite differences for `hess`.
 DIFFERENCES = ("2-point", "3-point", "cs")
+DEFAULT_MAXITER = 10_000
+
+# returns the objective and the method, and removes from the options those that it uses
+Builder = Callable[[CountedFunction, dict[str, Any]], tuple[External | Local, Method]]
 
 
-def auto(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
-    """`scipy.optimize.minimize(..., method=auto)`: cfgd's `Auto`.
+def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
+    """Minimise with cfgd's `Auto`: `scipy.optimize.minimize(..., method=auto)`.
 
-    Options: `maxiter`, `tol` (relative, of the gradient), `gtol` (absolute), `time_limit`, `disp`.
-    With `hess` it takes Tikhonov steps on the Hessian, in up to 1,250 dimensions: on most standard
-    problems half of the iterations or fewer; where the Hessian is singular at the minimum and f
-    zero there, as for Powell's function, it runs on to `maxiter`. `hessp` is not used, and a
-    warning says so: a Hessian made of products took more calls in all on those problems.
+    With `hess`, `Auto` takes Levenberg-Marquardt steps with the Hessian, in up to 1,250 dimensions:
+    on most standard problems this takes half of the iterations or fewer. If the Hessian is singular
+    at the minimum and f is zero there, as for Powell's function, the run continues to `maxiter`.
+
+    Parameters
+    ----------
+    fun, x0, args, jac, hess, callback
+        As in `scipy.optimize.minimize`. Without `jac` the gradient consists of central differences.
+    hessp
+        Not used, and a warning says so: a Hessian that is assembled from products took more calls
+        in total on the same problems.
+    maxiter : int
+        Maximum number of iterations (default 10,000).
+    tol : float
+        Relative tolerance of the gradient (default 1e-8).
+    gtol : float
+        Absolute tolerance of the gradient (default: none, 1e-5 without `jac`).
+    time_limit : float
+        Maximum time in seconds (default: none).
+    disp : bool
+        Whether to print progress.
+
+    Returns
+    -------
+    OptimizeResult
+        With the fields of SciPy's own methods.
 
     >>> from scipy.optimize import minimize, rosen, rosen_der
     >>> from cfgd.integrations.scipy import auto
@@ -41,166 +66,199 @@ def auto(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
     [1. 1.]
     """
 
-    def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
+    def build(f: CountedFunction, options: dict[str, Any]) -> tuple[External | Local, Method]:
         if f.hess is None and f.hessp is not None:
-            _unused("auto", "Hessian-vector product information (hessp)")
+            _warn_unused("auto", "Hessian-vector product information (hessp)")
         return External(f.value, f.gradient, None if f.hess is None else f.hessian), Auto()
 
-    return _solved("auto", fun, x0, made, **given)
+    return _minimize("auto", fun, x0, build, **options)
 
 
-def adaptive_terminal(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
-    """`scipy.optimize.minimize(..., method=adaptive_terminal)`: the paper's method.
+def adaptive_terminal(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
+    """Minimise with `AdaptiveTerminal`: `scipy.optimize.minimize(..., method=adaptive_terminal)`.
 
-    Options: `alpha`, `gamma`, `lag`, and those of `auto`. On the local model, whose curvatures are
-    those of `hess`, or of a product `hessp` for each coordinate, or else differences of gradients:
-    three for each coordinate in every iteration.
+    The method works on the local quadratic model. Its curvatures are the diagonal of `hess`, or one
+    product `hessp` per coordinate, or else differences of gradients: three gradients per coordinate
+    in every iteration.
+
+    Parameters
+    ----------
+    fun, x0, args, jac, hess, hessp, callback, maxiter, tol, gtol, time_limit, disp
+        As in `auto`.
+    alpha, gamma : float
+        Order and gamma of the paper's method (default 0.5 and -0.25).
+    lag : int
+        Number of iterations that the terminal lies back (default 1).
+
+    Returns
+    -------
+    OptimizeResult
+        With the fields of SciPy's own methods.
 
     >>> import numpy as np
     >>> from scipy.optimize import minimize
     >>> from cfgd.integrations.scipy import adaptive_terminal
     >>> f, g = lambda x: 10 * x[0] ** 2 + x[1] ** 2, lambda x: x * [20.0, 2.0]
-    >>> found = minimize(f, [1.0, -10.0], jac=g, method=adaptive_terminal, options={"gamma": -0.25})
-    >>> print(found.success, np.abs(found.x).max() < 1e-6)
+    >>> options = {"gamma": -0.25}
+    >>> result = minimize(f, [1.0, -10.0], jac=g, method=adaptive_terminal, options=options)
+    >>> print(result.success, np.abs(result.x).max() < 1e-6)
     True True
     """
 
-    def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
+    def build(f: CountedFunction, options: dict[str, Any]) -> tuple[External | Local, Method]:
         alpha, gamma = options.pop("alpha", 0.5), options.pop("gamma", -0.25)
-        return _local(f), AdaptiveTerminal(alpha, gamma=gamma, lag=options.pop("lag", 1))
+        return _local_model(f), AdaptiveTerminal(alpha, gamma=gamma, lag=options.pop("lag", 1))
 
-    return _solved("adaptive_terminal", fun, x0, made, **given)
+    return _minimize("adaptive_terminal", fun, x0, build, **options)
 
 
-def adaptive_order(fun: Callable[..., Any], x0: Any, **given: Any) -> OptimizeResult:
-    """`scipy.optimize.minimize(..., method=adaptive_order)`: the paper's stages.
+def adaptive_order(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
+    """Minimise with `AdaptiveOrder`: `scipy.optimize.minimize(..., method=adaptive_order)`.
 
-    Options: `stages`, a list of `cfgd.Stage`, `terminal` (default x0), and those of `auto`;
-    curvatures as of `adaptive_terminal`.
+    The method works on the local quadratic model, whose curvatures are those of
+    `adaptive_terminal`.
+
+    Parameters
+    ----------
+    fun, x0, args, jac, hess, hessp, callback, maxiter, tol, gtol, time_limit, disp
+        As in `auto`.
+    stages : list of cfgd.Stage
+        The stages of the paper's method; required.
+    terminal : array
+        The fixed terminal (default `x0`).
+
+    Returns
+    -------
+    OptimizeResult
+        With the fields of SciPy's own methods.
 
     >>> import cfgd, numpy as np
     >>> from scipy.optimize import minimize
     >>> from cfgd.integrations.scipy import adaptive_order
     >>> f, g = lambda x: 10 * x[0] ** 2 + x[1] ** 2, lambda x: x * [20.0, 2.0]
-    >>> stages = {"stages": [cfgd.Stage(10, gamma=1.0), cfgd.Stage(100, gamma=0.0)]}
-    >>> found = minimize(f, [1.0, -10.0], jac=g, method=adaptive_order, options=stages)
-    >>> print(found.success, np.abs(found.x).max() < 1e-6)
+    >>> options = {"stages": [cfgd.Stage(10, gamma=1.0), cfgd.Stage(100, gamma=0.0)]}
+    >>> result = minimize(f, [1.0, -10.0], jac=g, method=adaptive_order, options=options)
+    >>> print(result.success, np.abs(result.x).max() < 1e-6)
     True True
     """
 
-    def made(f: Functions, options: dict[str, Any]) -> tuple[Any, Method]:
+    def build(f: CountedFunction, options: dict[str, Any]) -> tuple[External | Local, Method]:
         if "stages" not in options:
             wanted = "be given, a list of cfgd.Stage"
             checks.fail("adaptive_order", "options['stages']", wanted, "nothing")
         terminal = options.pop("terminal", np.asarray(x0, float))
-        return _local(f), AdaptiveOrder(options.pop("stages"), terminal)
+        return _local_model(f), AdaptiveOrder(options.pop("stages"), terminal)
 
-    return _solved("adaptive_order", fun, x0, made, **given)
-
-
-def _local(f: Functions) -> Local:
-    known = f.hess is not None or f.hessp is not None
-    return Local(External(f.value, f.gradient, f.hessian if known else None), "exact")
+    return _minimize("adaptive_order", fun, x0, build, **options)
 
 
-def _solved(
+def _local_model(f: CountedFunction) -> Local:
+    has_hessian = f.hess is not None or f.hessp is not None
+    return Local(External(f.value, f.gradient, f.hessian if has_hessian else None), "exact")
+
+
+def _minimize(
     owner: str,
     fun: Callable[..., Any],
     x0: Any,
-    made: Callable[[Functions, dict[str, Any]], tuple[Any, Method]],
+    build: Builder,
     *,
     args: tuple[Any, ...] = (),
-    jac: Any = None,
+    jac: Callable[..., Any] | None = None,
     hess: Any = None,
-    hessp: Any = None,
+    hessp: Callable[..., Any] | None = None,
     bounds: Any = None,
     constraints: Any = (),
-    callback: Any = None,
+    callback: Callable[..., Any] | None = None,
     tol: float | None = None,
     gtol: float | None = None,
     maxiter: float | None = None,
     time_limit: float | None = None,
-    disp: bool = False,
+    disp: bool | int = False,
     **options: Any,
 ) -> OptimizeResult:
+    """Run `cfgd.minimize` with SciPy's arguments and return SciPy's result."""
     if bounds is not None or (constraints is not None and constraints not in ((), [])):
         field = "bounds" if bounds is not None else "constraints"
-        checks.fail(owner, field, "be left out: cfgd minimises without them", "some")
+        wanted = "be omitted: cfgd minimises without bounds and constraints"
+        checks.fail(owner, field, wanted, "some")
     x0 = np.atleast_1d(np.asarray(x0, float))
-    functions = Functions(owner, fun, jac, _hessian(owner, hess), hessp, args)
-    objective, method = made(functions, options)
+    f = CountedFunction(owner, fun, jac, _hessian_function(owner, hess), hessp, args)
+    objective, method = build(f, options)
     if options:
         known = "maxiter, tol, gtol, time_limit, disp and the method's own"
         checks.fail(owner, "options", f"be {known}", ", ".join(map(repr, options)))
     if jac is None and gtol is None:
-        gtol = BY_DIFFERENCES
-    last = _last(owner, maxiter)
-    start = _of(functions, x0, 0)
-    if not (np.isfinite(start.fun) and np.all(np.isfinite(start.jac))):
-        said = "The value or the gradient at `x0` is not finite: start elsewhere."
-        start.update(status=Status.nonfinite.code, success=False, message=said)
-        return start
-    ends = minimize(
+        gtol = GTOL_OF_DIFFERENCES
+    max_iterations = _max_iterations(owner, maxiter)
+    result = _result(f, x0, 0)
+    if not (np.isfinite(result.fun) and np.all(np.isfinite(result.jac))):
+        message = "The value or the gradient at `x0` is not finite: start elsewhere."
+        result.update(status=Status.nonfinite.code, success=False, message=message)
+        return result
+    solution = minimize(
         objective,
         x0,
         method,
-        max_iterations=last,
+        max_iterations=max_iterations,
         tolerance=1e-8 if tol is None else tol,
         gradient_tolerance=gtol,
         time_limit=time_limit,
-        callback=None if callback is None else _callback(callback),
+        callback=None if callback is None else _solution_callback(callback),
         progress=bool(disp),
     )
-    found = _of(functions, np.asarray(ends.x), int(ends.iterations), ends.value)
-    found.update(success=bool(ends.success), message=ends.message)
-    found.status = 0 if ends.success else ends.status.code
-    if ends.status is Status.callback:
-        found.update(status=STOPPED, message=SAID)
-    return found
+    result = _result(f, np.asarray(solution.x), int(solution.iterations), solution.value)
+    result.update(success=bool(solution.success), message=solution.message)
+    result.status = 0 if solution.success else solution.status.code
+    if solution.status is Status.callback:
+        result.update(status=CALLBACK_STATUS, message=CALLBACK_MESSAGE)
+    return result
 
 
-def _hessian(owner: str, hess: Any) -> Any:
-    """A function, or None where differences or cfgd's own updates are all there is."""
+def _hessian_function(owner: str, hess: Any) -> Callable[..., Any] | None:
+    """Return `hess` if it is a function, and None for differences or quasi-Newton updates."""
     if hess is None or (isinstance(hess, str) and hess in DIFFERENCES):
         return None
     if isinstance(hess, HessianUpdateStrategy):
-        _unused(owner, "the updates of a HessianUpdateStrategy (hess)")
+        _warn_unused(owner, "the updates of a HessianUpdateStrategy (hess)")
         return None
     wanted = f"be a function, a HessianUpdateStrategy or one of {', '.join(DIFFERENCES)}"
     checks.function(owner, "hess", hess, wanted)
     return hess
 
 
-def _unused(owner: str, what: str) -> None:
-    """As SciPy says it."""
+def _warn_unused(owner: str, what: str) -> None:
+    """Warn of an argument without effect, in SciPy's words."""
     checks.warn(f"Method {owner} does not use {what}.", RuntimeWarning)
 
 
-def _last(owner: str, maxiter: float | None) -> int:
-    """The last iteration; SciPy takes any number for it."""
+def _max_iterations(owner: str, maxiter: float | None) -> int:
+    """Return `maxiter` as an integer; SciPy allows any real number."""
     if maxiter is None:
-        return 10_000
+        return DEFAULT_MAXITER
     if not maxiter > 0:
         checks.fail(owner, "maxiter", "be a positive number", maxiter)
     return min(math.ceil(min(maxiter, checks.MOST)), checks.MOST)
 
 
-def _of(f: Functions, x: np.ndarray, nit: int, value: float | None = None) -> OptimizeResult:
-    """What is known at a point."""
+def _result(
+    f: CountedFunction, x: np.ndarray, nit: int, value: float | None = None
+) -> OptimizeResult:
+    """Return value, gradient and counts at x; status and message are the caller's to add."""
     fun = float(f.value(x)) if value is None else value
-    jac = f.gradient_at(x)
+    jac = f.gradient_of_result(x)
     return OptimizeResult(x=x, fun=fun, jac=jac, nit=nit, nfev=f.nfev, njev=f.njev, nhev=f.nhev)
 
 
-def _callback(callback: Callable[..., Any]) -> Callable[[Solution], None]:
-    """In both of SciPy's forms: `callback(xk)` and `callback(intermediate_result=...)`."""
-    keyword = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+def _solution_callback(callback: Callable[..., Any]) -> Callable[[Solution], None]:
+    """Wrap SciPy's `callback(xk)` or `callback(intermediate_result=...)`."""
+    takes_result = set(inspect.signature(callback).parameters) == {"intermediate_result"}
 
-    def called(so_far: Solution) -> None:
-        x = np.copy(so_far.x)
-        if keyword:
-            callback(intermediate_result=OptimizeResult(x=x, fun=so_far.value))
+    def wrapped(solution: Solution) -> None:
+        x = np.copy(solution.x)
+        if takes_result:
+            callback(intermediate_result=OptimizeResult(x=x, fun=solution.value))
         else:
             callback(x)
 
-    return called
+    return wrapped

@@ -1,4 +1,4 @@
-"""scikit-learn estimators whose fits are cfgd's: change one import.
+"""scikit-learn estimators that are fitted by cfgd's methods.
 
 >>> from sklearn.datasets import load_iris
 >>> from cfgd.integrations.sklearn import CaputoClassifier
@@ -7,9 +7,9 @@
 0.97
 """
 
-from cfgd.integrations.extras import needed
+from cfgd._core.extras import needed
 
-needed("sklearn", "sklearn")
+needed("sklearn", "`cfgd.integrations.sklearn`", "sklearn")
 
 from cfgd.integrations.sklearn.classifier import CaputoClassifier as CaputoClassifier  # noqa: E402
 from cfgd.integrations.sklearn.network import CaputoNetwork as CaputoNetwork  # noqa: E402

@@ -1,4 +1,4 @@
-"""Logistic regression of two classes and of more."""
+"""Logistic regression with two or more classes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cfgd.integrations.sklearn.fitting import is_auto, method_of, padded, solved
+from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
 
 
-class CaputoClassifier(ClassifierMixin, BaseEstimator):
-    """Logistic regression, multinomial for more than two classes, by a method of cfgd.
+class CaputoClassifier(ClassifierMixin, LinearEstimator):
+    """Logistic regression, multinomial for more than two classes.
 
-    The same as `LogisticRegression(C=1 / l2)`; settings of the method as in `CaputoRegressor`.
+    It is the same model as `LogisticRegression(C=1 / l2)`.
+
+    Parameters
+    ----------
+    l2 : float or array
+        Penalty l2 |w|^2 / 2 of the coefficients, not of the intercept.
+    class_weight : dict, "balanced" or None
+        Weights of the classes, as in `LogisticRegression`.
+    fit_intercept, method, alpha, gamma, lag, max_iter, tol, warm_start, verbose
+        As in `CaputoRegressor`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+        As in `LogisticRegression`.
+    n_iter_, loss_curve_, status_
+        Iterations, the values of the objective, and the name of the final status.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoClassifier
@@ -34,7 +51,7 @@ class CaputoClassifier(ClassifierMixin, BaseEstimator):
         l2: Any = 1.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        method: Any = "auto",
+        method: str | Method = "auto",
         alpha: float = 0.5,
         gamma: float = -0.25,
         lag: int = 1,
@@ -43,81 +60,80 @@ class CaputoClassifier(ClassifierMixin, BaseEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
+        super().__init__(
+            l2=l2,
+            fit_intercept=fit_intercept,
+            warm_start=warm_start,
+            method=method,
+            alpha=alpha,
+            gamma=gamma,
+            lag=lag,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
         self.class_weight = class_weight
-        self.method = method
-        self.alpha = alpha
-        self.gamma = gamma
-        self.lag = lag
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoClassifier:
-        owner = type(self).__name__
-        method = method_of(owner, self.method, self.alpha, self.gamma, self.lag)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        """Fit the model to samples X, labels y and optional weights."""
+        method = self._make_method()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"`{owner}.fit(y=...)` must name at least two classes, got one class: "
-                f"{self.classes_[0]}."
+                f"`{type(self).__name__}.fit(y=...)` must name at least two classes, got one "
+                f"class: {self.classes_[0]}."
             )
         if self.class_weight is not None:
             by_class = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
             )
             weight = weight * by_class[labels]
+        dtype, d = X.dtype, X.shape[1]
+        if not is_auto(method):
+            X, labels, weight = pad_samples(X, labels, weight)
         loss = "logistic" if len(self.classes_) == 2 else "multinomial"
-        rows = padded(X, labels, weight, not is_auto(method))
-        f = LinearModel(*rows[:2], loss, self.l2, rows[2], intercept=self.fit_intercept)
-        start = self._start(f.shape).astype(X.dtype)
-        ends = solved(owner, f, start, method, self.max_iter, self.tol, self.verbose)
-        self._take(ends.x.reshape(f.shape[0], -1).T, X.shape[1])
-        self.n_iter_ = max(1, int(ends.iterations))
-        self.loss_curve_ = ends.history["value"]
-        self.status_ = ends.status.name
+        f = LinearModel(X, labels, loss, self.l2, weight, intercept=self.fit_intercept)
+        solution = self._minimize(f, self._initial_point(f.shape).astype(dtype), method)
+        self._set_coefficients(solution.x.reshape(f.shape[0], -1).T, d)
+        self._record_fit(solution)
         return self
 
-    def _start(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Zeros, or where the last fit ended."""
+    def _initial_point(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return zeros, or with `warm_start` the coefficients of the last fit."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return np.zeros(shape)
         parts = [self.coef_, self.intercept_[:, None]] if self.fit_intercept else [self.coef_]
         last = np.concatenate(parts, 1).T
         return last.reshape(shape) if last.size == np.prod(shape) else np.zeros(shape)
 
-    def _take(self, rows: np.ndarray, d: int) -> None:
+    def _set_coefficients(self, rows: np.ndarray, d: int) -> None:
+        """Set the attributes from one row of coefficients and intercept per class."""
         self.coef_ = np.ascontiguousarray(rows[:, :d])
         self.intercept_ = rows[:, d].copy() if self.fit_intercept else np.zeros(len(rows))
-        if len(rows) > 1:  # what is common to all classes changes nothing
+        if len(rows) > 1:  # probabilities do not depend on the mean over the classes
             self.intercept_ -= self.intercept_.mean()
 
     def decision_function(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = X @ self.coef_.T + self.intercept_
+        """Return the scores: one per sample for two classes, else one per sample and class."""
+        scores = self._validate_new(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each sample."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, one row per sample."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         return softmax(scores, axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

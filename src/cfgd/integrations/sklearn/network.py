@@ -1,4 +1,4 @@
-"""The paper's network as a regressor."""
+"""The paper's two-layer network as a regressor."""
 
 from __future__ import annotations
 
@@ -6,21 +6,43 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.fitting import is_auto, method_of, minimised, rows_to_add, told
+from cfgd.integrations.sklearn.base import DTYPES, MethodEstimator, is_auto, pad_rows
+from cfgd.methods.base import Method
 from cfgd.objectives import ShallowNetwork
 
 
-class CaputoNetwork(RegressorMixin, BaseEstimator):
+class CaputoNetwork(RegressorMixin, MethodEstimator):
     """The two-layer network of the paper (section 4.3), of standardised inputs and targets.
 
-    `width` units with an `activation`; hidden weights start with the deviation `scale[0]`, output
-    weights with `scale[1]`. A fit ends where residuals are `tol` of the targets' deviation. Of
-    several `restarts` the best is kept. `method` as in `CaputoRegressor`.
+    Parameters
+    ----------
+    width : int
+        Number of hidden units.
+    activation : str or callable
+        As in `cfgd.ShallowNetwork`.
+    scale : (float, float) or float
+        Standard deviations of the initial hidden and output weights.
+    restarts : int
+        Number of random initial points; the best fit counts.
+    method, alpha, gamma, lag, max_iter, verbose
+        As in `CaputoRegressor`.
+    tol : float
+        A fit ends when the root mean square of the residuals is `tol` times the standard deviation
+        of the targets, or at this relative tolerance of the gradient.
+    random_state : int, RandomState or None
+        Seed of the initial weights.
+
+    Attributes
+    ----------
+    network_, weights_
+        The objective `cfgd.ShallowNetwork` and its fitted weights.
+    n_iter_, loss_curve_, status_
+        Iterations, the values of the objective, and the name of the final status.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoNetwork
@@ -37,7 +59,7 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
         activation: Any = "tanh",
         scale: Any = (2.0, 0.2),
         restarts: int = 1,
-        method: Any = "auto",
+        method: str | Method = "auto",
         alpha: float = 0.7,
         gamma: float = 20.0,
         lag: int = 1,
@@ -46,69 +68,71 @@ class CaputoNetwork(RegressorMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            method=method,
+            alpha=alpha,
+            gamma=gamma,
+            lag=lag,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
         self.width = width
         self.activation = activation
         self.scale = scale
         self.restarts = restarts
-        self.method = method
-        self.alpha = alpha
-        self.gamma = gamma
-        self.lag = lag
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> CaputoNetwork:
-        owner = type(self).__name__
-        restarts = checks.integer(owner, "restarts", self.restarts)
-        method = method_of(owner, self.method, self.alpha, self.gamma, self.lag)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        """Fit the network to samples X and targets y."""
+        restarts = checks.integer(type(self).__name__, "restarts", self.restarts)
+        method = self._make_method()
+        X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=True)
         y = y.astype(X.dtype)
-        self.mean_, self.deviation_ = X.mean(0), _size(X.std(0))
-        self.target_mean_, self.target_deviation_ = y.mean(), _size(y.std())[()]
+        self.mean_, self.deviation_ = X.mean(0), _nonzero(X.std(0))
+        self.target_mean_, self.target_deviation_ = y.mean(), _nonzero(y.std())[()]
         targets = (y - self.target_mean_) / self.target_deviation_
-        f = ShallowNetwork(self._inputs(X), targets, self.width, self.activation)
-        starts = self._starts(f, restarts).astype(X.dtype)
-        options = self.max_iter, self.tol, self.verbose, self.tol**2 * len(y) / 2
-        rows = f if is_auto(method) else _padded(f)
-        many = [minimised(rows, start, method, *options) for start in starts]
-        ends = told(owner, min(many, key=lambda one: one.value))
-        self.network_, self.weights_ = f, ends.x
-        self.n_iter_ = max(1, int(ends.iterations))
-        self.loss_curve_ = ends.history["value"]
-        self.status_ = ends.status.name
+        network = ShallowNetwork(self._standardize(X), targets, self.width, self.activation)
+        objective = network if is_auto(method) else _pad_network(network)
+        target_value = self.tol**2 * len(y) / 2
+        solutions = [
+            self._minimize(objective, x0, method, target_value)
+            for x0 in self._initial_points(network, restarts).astype(X.dtype)
+        ]
+        best = min(solutions, key=lambda solution: solution.value)
+        self.network_, self.weights_ = network, best.x
+        self._record_fit(best)
         return self
 
-    def _starts(self, f: ShallowNetwork, restarts: int) -> np.ndarray:
+    def _initial_points(self, network: ShallowNetwork, restarts: int) -> np.ndarray:
+        """Return one row of random weights per restart."""
         hidden, output = np.broadcast_to(self.scale, (2,))
-        deviation = np.where(np.arange(f.dimension) < f.hidden, hidden, output)
-        draw = check_random_state(self.random_state).normal(size=(restarts, f.dimension))
-        return deviation * draw
+        deviation = np.where(np.arange(network.dimension) < network.hidden, hidden, output)
+        shape = restarts, network.dimension
+        return deviation * check_random_state(self.random_state).normal(size=shape)
 
-    def _inputs(self, X: np.ndarray) -> np.ndarray:
+    def _standardize(self, X: np.ndarray) -> np.ndarray:
         return (X - self.mean_) / self.deviation_
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        inside = self.network_.predict(self.weights_, self._inputs(X))
-        return np.asarray(inside) * self.target_deviation_ + self.target_mean_
+        """Return the predicted targets of the samples."""
+        X = self._validate_new(X)
+        outputs = self.network_.predict(self.weights_, self._standardize(X))
+        return np.asarray(outputs) * self.target_deviation_ + self.target_mean_
 
 
-def _padded(f: ShallowNetwork) -> ShallowNetwork:
-    """With rows that change nothing, so that folds of nearly the same size share a program.
+def _pad_network(network: ShallowNetwork) -> ShallowNetwork:
+    """Return the network with padded samples where they do not change the objective.
 
-    Inputs of zero, that of the bias too, and a target of zero: nothing comes out of units whose
-    activation is zero at zero, as tanh and sin are.
+    Their inputs, that of the bias too, and their targets are zero: the residuals are zero for an
+    activation that is zero at zero, such as tanh and sin.
     """
-    if float(f.activation(np.zeros(1))[0][0]) != 0:
-        return f
-    more = rows_to_add(len(f.y))
-    z, y = np.pad(f.z, ((0, more), (0, 0))), np.pad(f.y, (0, more))
-    return eqx.tree_at(lambda f: (f.z, f.y), f, (z, y))
+    if float(network.activation(np.zeros(1))[0][0]) != 0:
+        return network
+    padded = pad_rows(network.z), pad_rows(network.y)
+    return eqx.tree_at(lambda network: (network.z, network.y), network, padded)
 
 
-def _size(deviation: Any) -> Any:
-    """What is constant is not divided."""
+def _nonzero(deviation: Any) -> Any:
+    """Replace zeros, the deviations of constant columns, by one."""
     return np.where(deviation > 0, deviation, 1).astype(np.asarray(deviation).dtype)

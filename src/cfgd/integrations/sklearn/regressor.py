@@ -1,31 +1,64 @@
-"""Linear regression with any of cfgd's losses."""
+"""Linear regression with several losses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.fitting import is_auto, method_of, padded, solved
+from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.huber_scale import HuberScale
 
 LOSSES = ("squared", "huber", "poisson", "gamma")
-MEANS = {"poisson": np.exp, "gamma": np.exp}
+# means of the losses with a logarithmic link
+INVERSE_LINKS = {"poisson": np.exp, "gamma": np.exp}
 
 
-class CaputoRegressor(RegressorMixin, BaseEstimator):
-    """sum_i s_i loss(x_i w + b, y_i) + l2 |w|^2 / 2, minimised by a method of cfgd.
+class CaputoRegressor(RegressorMixin, LinearEstimator):
+    """Linear model that minimises sum_i s_i loss(x_i w + b, y_i) + l2 |w|^2 / 2.
 
-    `loss` is "squared", "huber" (with `epsilon`, and a scale that is estimated as `HuberRegressor`
-    does), "poisson" or "gamma" (means exp(xw + b)). `method` is "auto", "adaptive_terminal" (with
-    `alpha`, `gamma` and `lag`), "gradient_descent" or any method of cfgd. The same as
-    `LinearRegression` (l2=0), `Ridge(alpha=l2)`, `HuberRegressor(alpha=l2 / 2)`,
-    `PoissonRegressor(alpha=l2 / n)` and `GammaRegressor(alpha=l2 / n)` for n samples.
+    For n samples it is the same model as `LinearRegression` (l2=0), `Ridge(alpha=l2)`,
+    `HuberRegressor(alpha=l2 / 2)`, `PoissonRegressor(alpha=l2 / n)` and
+    `GammaRegressor(alpha=l2 / n)`.
+
+    Parameters
+    ----------
+    loss : {"squared", "huber", "poisson", "gamma"}
+        "huber" also estimates a scale, as `HuberRegressor` does. "poisson" and "gamma" have the
+        mean exp(xw + b).
+    l2 : float or array
+        Penalty of the coefficients, not of the intercept.
+    epsilon : float
+        Number of scales beyond which the Huber loss is linear.
+    fit_intercept : bool
+        Whether to fit b.
+    method : {"auto", "adaptive_terminal", "gradient_descent"} or a method of cfgd
+        The method that minimises the loss.
+    alpha, gamma, lag
+        Settings of "adaptive_terminal", as in `cfgd.AdaptiveTerminal`.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Relative tolerance of the gradient.
+    warm_start : bool
+        Whether to start at the coefficients of the last fit instead of zero.
+    verbose : int
+        Whether to print progress.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        w and b.
+    scale_ : float
+        The scale of the residuals, for "huber".
+    n_iter_, loss_curve_, status_
+        Iterations, the values of the objective, and the name of the final status.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoRegressor
@@ -42,7 +75,7 @@ class CaputoRegressor(RegressorMixin, BaseEstimator):
         l2: Any = 0.0,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
-        method: Any = "auto",
+        method: str | Method = "auto",
         alpha: float = 0.5,
         gamma: float = -0.25,
         lag: int = 1,
@@ -51,67 +84,60 @@ class CaputoRegressor(RegressorMixin, BaseEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            l2=l2,
+            fit_intercept=fit_intercept,
+            warm_start=warm_start,
+            method=method,
+            alpha=alpha,
+            gamma=gamma,
+            lag=lag,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
         self.loss = loss
-        self.l2 = l2
         self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.alpha = alpha
-        self.gamma = gamma
-        self.lag = lag
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoRegressor:
-        owner = type(self).__name__
+        """Fit the model to samples X, targets y and optional weights s."""
         if self.loss not in LOSSES:
-            checks.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(self.loss))
-        method = method_of(owner, self.method, self.alpha, self.gamma, self.lag)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
-        )
+            wanted = f"be one of {', '.join(LOSSES)}"
+            checks.fail(type(self).__name__, "loss", wanted, repr(self.loss))
+        method = self._make_method()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         y = y.astype(X.dtype, copy=False)
-        compiles = not is_auto(method) or self.loss == "huber"
-        f = self._objective(*padded(X, y, weight, compiles))
-        ends = solved(owner, f, self._start(X), method, self.max_iter, self.tol, self.verbose)
-        self._take(ends.x, X.shape[1])
-        self.n_iter_ = max(1, int(ends.iterations))
-        self.loss_curve_ = ends.history["value"]
-        self.status_ = ends.status.name
+        x0, d = self._initial_point(X), X.shape[1]
+        if not is_auto(method) or self.loss == "huber":
+            X, y, weight = pad_samples(X, y, weight)
+        solution = self._minimize(self._make_objective(X, y, weight), x0, method)
+        self._set_coefficients(solution.x, d)
+        self._record_fit(solution)
         return self
 
-    def _objective(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Objective:
+    def _make_objective(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Objective:
         if self.loss == "huber":
             return HuberScale(X, y, self.epsilon, self.l2, weight, intercept=self.fit_intercept)
         return LinearModel(X, y, self.loss, self.l2, weight, intercept=self.fit_intercept)
 
-    def _start(self, X: Any) -> np.ndarray:
-        """Zeros, or where the last fit ended."""
-        d = X.shape[1]
-        last = [np.zeros(d), np.zeros(int(self.fit_intercept)), np.zeros(int(self.loss == "huber"))]
+    def _initial_point(self, X: Any) -> np.ndarray:
+        """Return zeros, or with `warm_start` the coefficients of the last fit."""
+        d, has_scale = X.shape[1], self.loss == "huber"
+        coef, intercept, log_scale = np.zeros(d), np.zeros(1), np.zeros(1)
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (d,):
-            last[0] = self.coef_
-            last[1] = np.atleast_1d(self.intercept_)[: int(self.fit_intercept)]
-            if self.loss == "huber":
-                last[2] = np.log([getattr(self, "scale_", 1.0)])
-        return np.concatenate(last).astype(X.dtype)
+            coef, intercept = self.coef_, np.atleast_1d(self.intercept_)
+            log_scale = np.log([getattr(self, "scale_", 1.0)])
+        parts = coef, intercept[: int(self.fit_intercept)], log_scale[: int(has_scale)]
+        return np.concatenate(parts).astype(X.dtype)
 
-    def _take(self, x: np.ndarray, d: int) -> None:
+    def _set_coefficients(self, x: np.ndarray, d: int) -> None:
         self.coef_ = x[:d]
         self.intercept_ = float(x[d]) if self.fit_intercept else 0.0
         if self.loss == "huber":
             self.scale_ = float(np.exp(x[-1]))
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = X @ self.coef_ + self.intercept_
-        return MEANS[self.loss](scores) if self.loss in MEANS else scores
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        """Return the predicted means of the samples."""
+        linear = self._validate_new(X) @ self.coef_ + self.intercept_
+        return INVERSE_LINKS[self.loss](linear) if self.loss in INVERSE_LINKS else linear

@@ -1,26 +1,46 @@
-"""Tikhonov regression by the non-adaptive method: where its iterations lead is the solution."""
+"""Ridge regression in the metric of the paper, as the limit point of the non-adaptive method."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.fitting import solved
+from cfgd.integrations.sklearn.base import DTYPES, CaputoEstimator
 from cfgd.methods import NonAdaptive
 from cfgd.objectives import Quadratic
 from cfgd.solve import sweep
 
 
-class CaputoRidge(RegressorMixin, BaseEstimator):
-    """argmin |Xw + b - y|^2 / 2 + gamma/2 |w|_D^2, D being the diagonal of X'X, X centred.
+class CaputoRidge(RegressorMixin, CaputoEstimator):
+    """argmin |Xw + b - y|^2 / 2 + gamma/2 |w|_D^2, where D is the diagonal of X'X for centred X.
 
-    This is what the non-adaptive method with terminal 0 and a gamma > 0 converges to (Theorem 3 of
-    the paper). Its penalty follows the scale of every feature, as ridge regression of standardised
-    ones does: with n samples it is `Ridge(alpha=n * gamma)` after `StandardScaler`.
+    The non-adaptive method with terminal 0 and gamma > 0 converges to this point (Theorem 3 of the
+    paper). The penalty follows the scale of every feature: for n samples the model is
+    `Ridge(alpha=n * gamma)` after `StandardScaler`.
+
+    Parameters
+    ----------
+    gamma : float
+        The penalty, at least 0.
+    fit_intercept : bool
+        Whether to fit b.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Relative tolerance of the gradient.
+    verbose : int
+        Whether to print progress.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        w and b.
+    n_iter_, loss_curve_, status_
+        Iterations, the values of the objective, and the name of the final status.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoRidge
@@ -49,52 +69,64 @@ class CaputoRidge(RegressorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoRidge:
-        owner = type(self).__name__
-        gamma = self._gammas(self.gamma)
+        """Fit the model to samples X, targets y and optional weights."""
+        gamma = self._check_gamma(self.gamma)
         if gamma.ndim != 0:
-            checks.fail(owner, "gamma", "be one number", f"shape {gamma.shape}")
-        f, scale, means = self._posed(X, y, sample_weight)
-        start = np.zeros(len(scale), scale.dtype)
-        method = NonAdaptive(0 * scale, gamma=gamma)
-        ends = solved(owner, f, start, method, self.max_iter, self.tol, self.verbose)
-        self.coef_ = ends.x / scale
-        self.intercept_ = float(means[1] - means[0] @ self.coef_)
-        self.n_iter_ = max(1, int(ends.iterations))
-        self.loss_curve_ = ends.history["value"]
-        self.status_ = ends.status.name
+            checks.fail(type(self).__name__, "gamma", "be one number", f"shape {gamma.shape}")
+        problem = self._normal_equations(X, y, sample_weight)
+        zeros = np.zeros_like(problem.scale)
+        solution = self._minimize(problem.objective, zeros, NonAdaptive(zeros, gamma=gamma))
+        self.coef_ = solution.x / problem.scale
+        self.intercept_ = float(problem.y_mean - problem.X_mean @ self.coef_)
+        self._record_fit(solution)
         return self
 
     def path(self, X: Any, y: Any, gammas: Any, sample_weight: Any = None) -> np.ndarray:
-        """The coefficients for many gammas, a row for each: one sweep."""
-        gammas = np.atleast_1d(self._gammas(gammas))
-        f, scale, _ = self._posed(X, y, sample_weight)
-        method = NonAdaptive(0 * scale, gamma=gammas)
-        start = np.zeros(len(scale), scale.dtype)
-        ends = sweep(f, start, method, max_iterations=self.max_iter, tolerance=self.tol)
-        return ends.x / scale
+        """Return the coefficients for many gammas, one row for each, from one `cfgd.sweep`."""
+        gammas = np.atleast_1d(self._check_gamma(gammas))
+        problem = self._normal_equations(X, y, sample_weight)
+        zeros = np.zeros_like(problem.scale)
+        solutions = sweep(
+            problem.objective,
+            zeros,
+            NonAdaptive(zeros, gamma=gammas),
+            max_iterations=self.max_iter,
+            tolerance=self.tol,
+        )
+        return solutions.x / problem.scale
 
-    def _gammas(self, gamma: Any) -> np.ndarray:
+    def _check_gamma(self, gamma: Any) -> np.ndarray:
         wanted = "be a number of at least 0"
         owner = type(self).__name__
         return np.asarray(checks.number(owner, "gamma", gamma, wanted, lambda v: v >= 0))
 
-    def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[Quadratic, Any, Any]:
-        """The normal equations in coordinates in which D is one, their scale, and the means."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+    def _normal_equations(self, X: Any, y: Any, sample_weight: Any) -> NormalEquations:
+        """Return the centred normal equations in coordinates in which D is the identity."""
+        X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         total = weight.sum()
-        means = np.zeros(X.shape[1], X.dtype), X.dtype.type(0)
+        X_mean, y_mean = np.zeros(X.shape[1], X.dtype), X.dtype.type(0)
         if self.fit_intercept:
-            means = weight @ X / total, weight @ y / total
-        rows, y = X - means[0], y.astype(X.dtype) - means[1]
+            X_mean, y_mean = weight @ X / total, weight @ y / total
+        X, y = X - X_mean, y.astype(X.dtype) - y_mean
         if sample_weight is not None:
-            rows, y = rows * np.sqrt(weight)[:, None], y * np.sqrt(weight)
-        A = rows.T @ rows / total  # what is scaled is this, not its many rows
-        size = np.sqrt(A.diagonal())
-        scale = np.where(size > 0, size, 1)
-        return Quadratic(A / scale / scale[:, None], -(y @ rows) / total / scale), scale, means
+            X, y = X * np.sqrt(weight)[:, None], y * np.sqrt(weight)
+        A, b = X.T @ X / total, -(y @ X) / total
+        deviation = np.sqrt(A.diagonal())
+        scale = np.where(deviation > 0, deviation, 1)
+        return NormalEquations(
+            Quadratic(A / scale / scale[:, None], b / scale), scale, X_mean, y_mean
+        )
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return X @ self.coef_ + self.intercept_
+        """Return the predicted targets of the samples."""
+        return self._validate_new(X) @ self.coef_ + self.intercept_
+
+
+class NormalEquations(NamedTuple):
+    """The objective in scaled coordinates, `scale * w`, and the means that were subtracted."""
+
+    objective: Quadratic
+    scale: np.ndarray
+    X_mean: np.ndarray
+    y_mean: Any

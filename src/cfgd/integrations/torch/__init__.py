@@ -7,39 +7,42 @@ with the gradient g, the diagonal D of the Hessian and a terminal c that lies `l
 has one more line, which measures the curvature every `every` steps and does nothing in between:
 
     optimizer.zero_grad()
-    loss = loss_of(model(batch))
-    optimizer.observe(loss)      # D of this very batch and graph
+    loss = loss_fn(model(batch))
+    optimizer.observe(loss)      # D of this batch, from the same graph
     loss.backward()
     optimizer.step()
 
-A closure for `step(closure)` has the same line in the same place. With a GradScaler the loss is
-observed as it is, before `scaler.scale(loss).backward()`; a clipped gradient is the g of the
-formula, and D is as measured. Where `curvature` is given there is nothing to observe.
+A closure for `step(closure)` has the same line at the same position. With a GradScaler, observe the
+unscaled loss before `scaler.scale(loss).backward()`. A clipped gradient is the g of the formula,
+and D is not clipped. If `curvature` is given, `observe` is not needed.
 
-*Minibatches.* g and Hv are of the same batch, because both are of the same loss. The terminal is a
-point: the memory is of parameters, not of gradients. d is the direction of this batch's local
-model, whose memory starts where the parameters stood `lag` steps ago, whatever batch was looked at
-then; no gradient of an earlier batch is in it (Adam's means of d apart). Between measurements D is
-that of earlier batches: a running mean, as one probe of one batch is noisy. Losses of several
-batches before one step, each observed, have their curvatures added up as their gradients are.
+*Minibatches.* g and Hv belong to the same loss, and so to the same batch. The terminal is a point:
+the state stores earlier parameters, not earlier gradients. d is the direction of the current
+batch's local model, with the parameters of `lag` steps ago as the terminal; it contains no gradient
+of an earlier batch (apart from Adam's means of d). Between measurements D belongs to earlier
+batches: it is a running mean, because one probe of one batch is noisy. If several losses are
+observed before one step, their curvatures add up, as their gradients do.
 
-*A negative gamma*, as the default, goes on in the direction of the last steps, the more so the
-larger the curvature: momentum lr |gamma| D, which on a separable quadratic must stay below 1.
+*A negative gamma*, as the default, continues in the direction of the last steps, and more so for a
+larger curvature: the momentum is lr |gamma| D, which must stay below 1 on a separable quadratic.
 
-*All of the data at once*: `minimize(model, loss, data)` hands a model to the core's `Auto`, which
-is the one thing here that imports JAX.
+*Full batch.* `minimize(model, loss, data)` fits a model with the core's `Auto`. It is the only
+function of this package that imports JAX.
 
-JAX is not imported otherwise. With several processes give `curvature`: each would measure its own.
-A model that torch has compiled has no second derivatives, as torch says itself: give `curvature`,
-or compile later. A step is never compiled.
+With several processes give `curvature`, because each process would measure its own. A model that
+was compiled by torch has no second derivatives: give `curvature`, or compile after training. The
+optimizer's step is never compiled.
 """
 
-from cfgd.integrations.extras import needed
+from cfgd._core.extras import needed
 
-needed("torch", "torch")
+needed("torch", "`cfgd.integrations.torch`", "torch")
 
-from cfgd.integrations.torch.adam import CFAdam as CFAdam, CFAdamW as CFAdamW  # noqa: E402
-from cfgd.integrations.torch.descent import CFGD as CFGD  # noqa: E402
 from cfgd.integrations.torch.full_batch import minimize as minimize  # noqa: E402
+from cfgd.integrations.torch.optimizers import (  # noqa: E402
+    CFGD as CFGD,
+    CFAdam as CFAdam,
+    CFAdamW as CFAdamW,
+)
 
 __all__ = ["CFGD", "CFAdam", "CFAdamW", "minimize"]

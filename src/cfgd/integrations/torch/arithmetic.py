@@ -1,7 +1,7 @@
-"""The same arithmetic on lists of tensors twice: vectorised, and one tensor after the other.
+"""In-place arithmetic on lists of tensors: vectorised (`foreach`), and as a loop over tensors.
 
-A formula that is written with one of the two holds for the other, so that the paths of an optimizer
-cannot part. A scalar is one number for all tensors; `scalars` are one for each.
+Both classes have the same functions, so that an optimizer is written once for both. `scalar` is one
+number for all tensors; `scalars` are one number for each. The core has no counterpart.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Tensors = list[Any]
 
 
 class Foreach:
-    """torch's vectorised functions: few kernels for many tensors."""
+    """torch's vectorised functions, which launch few kernels for many tensors."""
 
     @staticmethod
     def sub_(a: Tensors, b: Tensors) -> None:
@@ -30,7 +30,7 @@ class Foreach:
         torch._foreach_neg_(a)
 
     @staticmethod
-    def scale_(a: Tensors, scalar: float) -> None:
+    def mul_(a: Tensors, scalar: float) -> None:
         torch._foreach_mul_(a, scalar)
 
     @staticmethod
@@ -54,8 +54,8 @@ class Foreach:
         torch._foreach_addcmul_(a, b, c, scalar)
 
     @staticmethod
-    def root_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
-        """a = sqrt(b) + scalars."""
+    def sqrt_add_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
+        """Set a to sqrt(b) + scalars."""
         torch._foreach_copy_(a, b)
         torch._foreach_sqrt_(a)
         torch._foreach_add_(a, list(scalars))
@@ -65,8 +65,8 @@ class Foreach:
         torch._foreach_addcdiv_(a, b, c, list(scalars))
 
 
-class Each:
-    """One tensor after the other."""
+class ForLoop:
+    """A loop over the tensors."""
 
     @staticmethod
     def sub_(a: Tensors, b: Tensors) -> None:
@@ -84,7 +84,7 @@ class Each:
             p.neg_()
 
     @staticmethod
-    def scale_(a: Tensors, scalar: float) -> None:
+    def mul_(a: Tensors, scalar: float) -> None:
         for p in a:
             p.mul_(scalar)
 
@@ -112,8 +112,8 @@ class Each:
             p.addcmul_(q, r, value=scalar)
 
     @staticmethod
-    def root_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
-        """a = sqrt(b) + scalars."""
+    def sqrt_add_(a: Tensors, b: Tensors, scalars: Sequence[float]) -> None:
+        """Set a to sqrt(b) + scalars."""
         for p, q, s in zip(a, b, scalars, strict=True):
             torch.sqrt(q, out=p).add_(s)
 
@@ -123,4 +123,4 @@ class Each:
             p.addcdiv_(q, r, value=s)
 
 
-Arithmetic = type[Foreach] | type[Each]
+Arithmetic = type[Foreach] | type[ForLoop]

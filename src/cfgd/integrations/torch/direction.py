@@ -1,45 +1,51 @@
-"""The one formula, on the local model of the loss: d = g + gamma D (x - c)."""
+"""The fractional direction of the local model, d = g + gamma D (x - c), without JAX.
+
+The formulas repeat the core's: `gamma_of` is `gamma` of `methods.paper.direction.memory_of`, and
+`direction` is `methods.paper.direction.direction` on a `cfgd.Local`. The tests compare the iterates
+with those of `cfgd.AdaptiveTerminal`.
+"""
 
 from __future__ import annotations
 
 from cfgd.integrations.torch.arithmetic import Arithmetic, Tensors
 
 
-def order(alpha: float, beta: float) -> float:
-    """gamma = beta - (1 - alpha) / (2 - alpha): all that a local model sees of order and smoothing.
+def gamma_of(alpha: float, beta: float) -> float:
+    """Return gamma = beta - (1 - alpha) / (2 - alpha).
 
-    >>> print(order(0.5, 0.0))
+    >>> print(gamma_of(0.5, 0.0))
     -0.3333333333333333
     """
     return beta - (1 - alpha) / (2 - alpha)
 
 
 def direction(
-    many: Arithmetic,
+    ops: Arithmetic,
     x: Tensors,
     gradient: Tensors,
     terminal: Tensors,
     curvature: Tensors | float,
     *,
     gamma: float,
-    decay: float,
+    weight_decay: float,
     maximize: bool,
 ) -> Tensors:
-    """d = g + gamma D (x - c); x is remembered in c's place, where the terminal of a later step is.
+    """Return d = g + gamma D (x - c), and overwrite the terminal c by x for a later step.
 
-    A weight decay is a part of the loss, decay/2 |x|^2, and has a curvature too:
-    d = g + decay x + gamma (D + decay) (x - c). The loss of `maximize` is minus the given one.
+    The weight decay is part of the loss, weight_decay/2 |x|^2, and contributes to the curvature:
+    d = g + weight_decay x + gamma (D + weight_decay) (x - c). With `maximize` the loss is the
+    negative of the given one.
     """
-    behind = terminal
-    many.sub_(behind, x)  # c - x in its own place: one more list of tensors costs more than a pass
+    difference = terminal  # c - x in place: another list of tensors would cost more than a pass
+    ops.sub_(difference, x)
     if isinstance(curvature, list):
-        d = many.addcmul(gradient, curvature, behind, -gamma)
+        d = ops.addcmul(gradient, curvature, difference, -gamma)
     else:
-        d = many.add(gradient, behind, -gamma * curvature)
+        d = ops.add(gradient, difference, -gamma * curvature)
     if maximize:
-        many.neg_(d)
-    if decay != 0:
-        many.add_(d, x, decay)
-        many.add_(d, behind, -gamma * decay)
-    many.copy_(terminal, x)
+        ops.neg_(d)
+    if weight_decay != 0:
+        ops.add_(d, x, weight_decay)
+        ops.add_(d, difference, -gamma * weight_decay)
+    ops.copy_(terminal, x)
     return d

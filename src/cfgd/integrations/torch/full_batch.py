@@ -1,39 +1,57 @@
-"""A torch model on all of its data at once, by the core: `Auto`, with nothing to tune.
+"""Fit a torch model to all of its data at once with the core's `Auto`.
 
-The model is a function of one vector, by torch.func; value, gradient and, for squared errors, the
-Jacobian are torch's, everything else is the core's, which is JAX and NumPy.
+Value, gradient and, for squared errors, the Jacobian are computed by `torch.func` as functions of
+one vector of all parameters; the solver is the core's, which uses JAX and NumPy.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from cfgd.integrations.torch.check import fail
+from cfgd.integrations.torch.checks import fail
 
 if TYPE_CHECKING:
     from cfgd.solve.solution import Solution
 
 OWNER = "minimize"
-# entries of a Jacobian that is made and factorised; more of them, and the gradient has to do
-MOST_ENTRIES = 2**24
-WANTED = "be `(inputs, targets)`, the inputs a tensor or a tuple of tensors"
+# Entries of the largest Jacobian that is computed and factorised (128 MB in double precision);
+# larger problems are solved with the gradient only.
+MAX_JACOBIAN_ENTRIES = 2**24
+# Relative tolerance of the check that torch.func computes the gradient of the whole loss: above the
+# rounding of float32 sums, and below any penalty that matters.
+GRADIENT_RTOL = 1e-3
 
 
 def minimize(model: Any, loss: Any, data: Any, **options: Any) -> Solution:
-    """Fit a torch model to all of its data: min over parameters of loss(model(inputs), targets).
+    """Fit a torch model to all of its data: minimise loss(model(inputs), targets).
 
-    `Auto` of the core decides how: for `MSELoss` and `mse_loss` it takes Tikhonov (Levenberg and
-    Marquardt's) steps with the Jacobian of the model, else steps in the span of the last terminals.
-    The parameters of the model become the best point that was found; `solution.x` has them as one
-    vector in the order of `model.parameters()`. Parameters that do not require a gradient stay.
+    For `MSELoss` and `mse_loss` the core's `Auto` takes Levenberg-Marquardt steps with the Jacobian
+    of the model, otherwise L-BFGS steps. The parameters of the model are set to the best point.
+    Parameters that do not require a gradient do not change.
 
-    It is computed in the precision of the parameters: for more than four or five digits, and for
-    an answer that can be taken at its word, `model.double()` first. The model must give the same
-    numbers every time: `model.eval()` where it has dropout. `options` are those of `cfgd.minimize`.
+    The computation is in the precision of the parameters: call `model.double()` first for more than
+    four or five digits. The model must be deterministic: call `model.eval()` if it has dropout.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+    loss : callable
+        Function of outputs and targets that returns a tensor of one number.
+    data : (inputs, targets)
+        The inputs are a tensor or a tuple of tensors.
+    **options
+        Those of `cfgd.minimize`.
+
+    Returns
+    -------
+    Solution
+        `solution.x` has the parameters as one vector in the order of `model.parameters()`.
 
     >>> import torch
     >>> from cfgd.integrations.torch import minimize
@@ -48,12 +66,12 @@ def minimize(model: Any, loss: Any, data: Any, **options: Any) -> Solution:
     import cfgd
     from cfgd.objectives.external_residuals import ExternalResiduals
 
-    problem = Problem.of(model, loss, data)
-    x0 = problem.start()
-    problem.check_numbers(x0)
-    factor, entries = problem.squared(), problem.outputs() * x0.size
+    problem = ModelLoss.of(model, loss, data)
+    x0 = problem.initial_point()
+    problem.check(x0)
+    factor = problem.squared_factor()
     objective: Any
-    if factor is None or entries > MOST_ENTRIES:
+    if factor is None or problem.output_size() * x0.size > MAX_JACOBIAN_ENTRIES:
         objective = cfgd.External(problem.value_and_gradient)
     else:
         objective = ExternalResiduals(problem.residuals(factor), problem.jacobian(factor))
@@ -62,8 +80,8 @@ def minimize(model: Any, loss: Any, data: Any, **options: Any) -> Solution:
     return solution
 
 
-class Problem(NamedTuple):
-    """loss(model(*inputs), targets) as a function of one vector of all parameters."""
+class ModelLoss(NamedTuple):
+    """loss(model(*inputs), targets) as a function of one vector of the trainable parameters."""
 
     model: Any
     loss: Any
@@ -72,128 +90,137 @@ class Problem(NamedTuple):
     params: dict[str, Any]
 
     @classmethod
-    def of(cls, model: Any, loss: Any, data: Any) -> Problem:
+    def of(cls, model: Any, loss: Any, data: Any) -> ModelLoss:
+        """Return the function, with checked arguments."""
         if not isinstance(model, torch.nn.Module):
             fail(OWNER, "model", "be a torch.nn.Module", type(model).__name__)
         if not callable(loss):
             fail(OWNER, "loss", "be a function of outputs and targets", repr(loss))
         if not isinstance(data, tuple | list) or len(data) != 2:
+            wanted = "be `(inputs, targets)`, the inputs a tensor or a tuple of tensors"
             got = f"{len(data)} parts" if isinstance(data, tuple | list) else type(data).__name__
-            fail(OWNER, "data", WANTED, got)
+            fail(OWNER, "data", wanted, got)
         inputs = tuple(data[0]) if isinstance(data[0], tuple | list) else (data[0],)
         params = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not params:
             fail(OWNER, "model", "have parameters that require a gradient", "none")
         kinds = sorted({f"{p.dtype} on {p.device}" for p in params.values()})
         if len(kinds) > 1:
-            fail(OWNER, "model", "have its parameters in one precision and place", kinds)
+            fail(OWNER, "model", "have its parameters in one precision and on one device", kinds)
         if not next(iter(params.values())).dtype.is_floating_point:
             fail(OWNER, "model", "have real parameters", kinds[0])
         return cls(model, loss, inputs, data[1], params)
 
-    def start(self) -> np.ndarray:
-        flat = torch.nn.utils.parameters_to_vector(p.detach() for p in self.params.values())
-        wide = flat.dtype in (torch.float32, torch.float64)
-        return np.array(flat.cpu().numpy() if wide else flat.cpu().float().numpy())
+    def initial_point(self) -> np.ndarray:
+        """Return the current parameters as one vector, half precision as float32."""
+        vector = torch.nn.utils.parameters_to_vector(p.detach() for p in self.params.values())
+        has_numpy_dtype = vector.dtype in (torch.float32, torch.float64)
+        return np.array((vector if has_numpy_dtype else vector.float()).cpu().numpy())
 
     def set_parameters(self, x: np.ndarray) -> None:
+        """Copy the entries of a vector into the model."""
         with torch.no_grad():
-            for p, part in zip(self.params.values(), self.split(self.tensor(x)), strict=True):
+            for p, part in zip(self.params.values(), self._split(self._tensor(x)), strict=True):
                 p.copy_(part)
 
-    def tensor(self, x: np.ndarray) -> Any:
-        one = next(iter(self.params.values()))
-        return torch.tensor(x, dtype=one.dtype, device=one.device)
+    def _tensor(self, x: np.ndarray) -> Any:
+        p = next(iter(self.params.values()))
+        return torch.tensor(x, dtype=p.dtype, device=p.device)
 
-    def split(self, v: Any) -> list[Any]:
-        parts = v.split([p.numel() for p in self.params.values()])
+    def _split(self, vector: Any) -> list[Any]:
+        parts = vector.split([p.numel() for p in self.params.values()])
         return [part.view(p.shape) for part, p in zip(parts, self.params.values(), strict=True)]
 
-    def output(self, v: Any) -> Any:
-        params = dict(zip(self.params, self.split(v), strict=True))
+    def _output(self, vector: Any) -> Any:
+        params = dict(zip(self.params, self._split(vector), strict=True))
         return torch.func.functional_call(self.model, params, self.inputs)
 
-    def value(self, v: Any) -> Any:
-        return self.loss(self.output(v), self.targets)
+    def _value(self, vector: Any) -> Any:
+        return self.loss(self._output(vector), self.targets)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, value = torch.func.grad_and_value(self.value)(self.tensor(x))
+        """Return the loss and its gradient at a vector."""
+        gradient, value = torch.func.grad_and_value(self._value)(self._tensor(x))
         return _numpy(value), _numpy(gradient)
 
-    def outputs(self) -> int:
+    def output_size(self) -> int:
+        """Return the number of outputs for all inputs."""
         with torch.no_grad():
-            return int(self.output(self.tensor(self.start())).numel())
+            return int(self._output(self._tensor(self.initial_point())).numel())
 
-    def squared(self) -> float | None:
-        """Of a sum of squares, what to multiply it by; None of another loss."""
-        kind = self.loss
-        by_name = kind is torch.nn.functional.mse_loss
-        if not by_name and type(kind) is not torch.nn.MSELoss:
+    def squared_factor(self) -> float | None:
+        """Return c if the loss is c times the sum of squared errors, None for another loss."""
+        is_function = self.loss is torch.nn.functional.mse_loss
+        if not is_function and type(self.loss) is not torch.nn.MSELoss:
             return None
-        reduction = "mean" if by_name else kind.reduction
-        return {"mean": 1 / self.outputs(), "sum": 1.0}.get(reduction)
+        reduction = "mean" if is_function else self.loss.reduction
+        return {"mean": 1 / self.output_size(), "sum": 1.0}.get(reduction)
 
-    def residuals(self, factor: float) -> Any:
-        """r with |r|^2/2 for the loss."""
+    def residuals(self, factor: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function r for which the loss is |r|^2 / 2."""
         scale = math.sqrt(2 * factor)
 
-        def of(x: np.ndarray) -> np.ndarray:
+        def residuals(x: np.ndarray) -> np.ndarray:
             with torch.no_grad():
-                return _numpy(scale * (self.output(self.tensor(x)) - self.targets).reshape(-1))
+                errors = self._output(self._tensor(x)) - self.targets
+                return _numpy(scale * errors.reshape(-1))
 
-        return of
+        return residuals
 
-    def jacobian(self, factor: float) -> Any:
+    def jacobian(self, factor: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the Jacobian of `residuals` as a function of a vector."""
         scale = math.sqrt(2 * factor)
 
-        def flat(v: Any) -> Any:
-            return self.output(v).reshape(-1)
+        def flat_output(vector: Any) -> Any:
+            return self._output(vector).reshape(-1)
 
-        def of(x: np.ndarray) -> np.ndarray:
-            return scale * _numpy(torch.func.jacrev(flat)(self.tensor(x)))
+        def jacobian(x: np.ndarray) -> np.ndarray:
+            return scale * _numpy(torch.func.jacrev(flat_output)(self._tensor(x)))
 
-        return of
+        return jacobian
 
-    def check_numbers(self, x0: np.ndarray) -> None:
-        """One number, the same each time."""
+    def check(self, x0: np.ndarray) -> None:
+        """Require a scalar and deterministic loss, its full gradient, and targets that fit."""
         values = []
         for _ in range(2):
             with torch.no_grad():
-                value = self.value(self.tensor(x0))
+                value = self._value(self._tensor(x0))
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
-                got = (
-                    tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-                )
+                is_tensor = isinstance(value, torch.Tensor)
+                got = tuple(value.shape) if is_tensor else type(value).__name__
                 fail(OWNER, "loss", "return a tensor of one number", got)
             values.append(float(value))
         if math.isfinite(values[0]) and values[0] != values[1]:
             wanted = "give the same numbers every time: `model.eval()` turns dropout off"
             fail(OWNER, "model", wanted, f"losses of {values[0]:.6g} and {values[1]:.6g}")
         self._check_gradient(x0)
-        if self.squared() is not None:
+        if self.squared_factor() is not None:
             with torch.no_grad():
-                shape = tuple(self.output(self.tensor(x0)).shape)
+                shape = tuple(self._output(self._tensor(x0)).shape)
             if shape != tuple(self.targets.shape):
                 wanted = f"have targets of the shape of the model's output, {shape}"
                 fail(OWNER, "data", wanted, tuple(self.targets.shape))
 
     def _check_gradient(self, x0: np.ndarray) -> None:
-        """A penalty that a loss takes from `model.parameters()` is out of torch.func's sight."""
+        """Require that torch.func and autograd agree on the gradient.
+
+        torch.func does not differentiate a penalty that the loss takes from `model.parameters()`.
+        """
         params = list(self.params.values())
         with torch.enable_grad():
             value = self.loss(self.model(*self.inputs), self.targets)
-            found = torch.autograd.grad(value, params, allow_unused=True)
-        whole = [
-            torch.zeros_like(p) if g is None else g for p, g in zip(params, found, strict=True)
+            by_autograd = torch.autograd.grad(value, params, allow_unused=True)
+        parts = [
+            torch.zeros_like(p) if g is None else g
+            for p, g in zip(params, by_autograd, strict=True)
         ]
-        direct = _numpy(torch.nn.utils.parameters_to_vector(whole))
-        seen = self.value_and_gradient(x0)[1]
-        if not np.allclose(
-            direct, seen, rtol=1e-3, atol=1e-3 * np.abs(direct).max(), equal_nan=True
-        ):
+        expected = _numpy(torch.nn.utils.parameters_to_vector(parts))
+        atol = GRADIENT_RTOL * np.abs(expected).max()
+        gradient = self.value_and_gradient(x0)[1]
+        if not np.allclose(expected, gradient, rtol=GRADIENT_RTOL, atol=atol, equal_nan=True):
             wanted = "depend on the parameters through the outputs of the model alone"
             fail(OWNER, "loss", wanted, "a gradient with another part: make a penalty an output")
 
 
-def _numpy(v: Any) -> np.ndarray:
-    return np.asarray(v.detach().cpu().numpy())
+def _numpy(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.detach().cpu().numpy())

@@ -1,4 +1,4 @@
-"""optax's own test modules, with other optimizers for the list that they go through."""
+"""optax's test modules with another list of optimizers under test."""
 
 import ast
 import importlib.util
@@ -7,20 +7,20 @@ from pathlib import Path
 
 from cfgd.integrations.optax import cfadam, cfadamw, cfgd
 
-OURS = {"cfgd": cfgd, "cfadam": cfadam, "cfadamw": cfadamw}
+OPTIMIZERS = {"cfgd": cfgd, "cfadam": cfadam, "cfadamw": cfadamw}
 
 
-def with_ours(file, name, ours):
-    """The module `file` of optax's tests, whose list called `name` is `ours`, an expression."""
+def with_optimizers(file, name, expression):
+    """Return the test module `file` of optax with `expression` as its list `name`."""
     spec = importlib.util.find_spec(f"optax._src.{file}")
     tree = ast.parse(Path(spec.origin).read_text())
-    (listed,) = (
+    (assignment,) = (
         node
         for node in tree.body
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name
     )
-    listed.value = ast.parse(ours, mode="eval").body
-    module = types.ModuleType(f"{file}_with_ours")
-    module.__dict__.update(OURS)
+    assignment.value = ast.parse(expression, mode="eval").body
+    module = types.ModuleType(f"{file}_with_cfgd")
+    module.__dict__.update(OPTIMIZERS)
     exec(compile(tree, spec.origin, "exec"), module.__dict__)
     return module

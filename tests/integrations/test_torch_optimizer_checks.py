@@ -1,19 +1,19 @@
-"""What PyTorch asks of its own optimizers, asked of ours, over its `OptimizerInfo`.
+"""PyTorch's checks of optimizers (test/test_optim.py), for cfgd's, with torch's `OptimizerInfo`.
 
-torch's wheel has the descriptions of optimizers and not the tests (test/test_optim.py), so the
-checks are written here, under the names that they have there. Of those, these do not apply:
+torch's wheel contains `OptimizerInfo` but not the tests, so the tests are repeated here under the
+same names. These do not apply:
 
 | torch's check | why not |
 |---|---|
-| complex, complex_2d | complex parameters are refused in a sentence |
-| rosenbrock_sparse | sparse gradients are refused in a sentence |
+| complex, complex_2d | complex parameters raise |
+| rosenbrock_sparse | sparse gradients raise |
 | fused_*, peak_memory_foreach, foreach_large_tensor, defaults_changed_to_foreach | CUDA kernels |
 | *_multigpu, state_dict_with_cuda_params, cpu_load_state_dict | devices |
-| mixed_device_dtype | devices; types are mixed in `test_mixed_dtype` |
+| mixed_device_dtype | devices; dtypes are mixed in `test_mixed_dtype` |
 | can_load_older_state_dict, load_nontensor_step, adamw_serialization | there is no older version |
-| second_order_optims_return_consistent_types | is of L-BFGS |
-| step_iteration | is of capturable; a step is counted as an integer |
-| TestDifferentiableOptimizer | differentiable is refused in a sentence |
+| second_order_optims_return_consistent_types | for L-BFGS |
+| step_iteration | for capturable; `step` is an integer |
+| TestDifferentiableOptimizer | differentiable raises |
 """
 
 import copy
@@ -22,9 +22,9 @@ import pickle
 
 import pytest
 
-SENTENCE = "torch's descriptions of optimizers need PyTorch and expecttest: pip install both"
-torch = pytest.importorskip("torch", reason=SENTENCE)
-pytest.importorskip("expecttest", reason=SENTENCE)
+REASON = "torch's OptimizerInfo needs PyTorch and expecttest: pip install both"
+torch = pytest.importorskip("torch", reason=REASON)
+pytest.importorskip("expecttest", reason=REASON)
 
 from torch.nn import Parameter  # noqa: E402
 from torch.optim import lr_scheduler  # noqa: E402
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 
 
 def inputs(**more):
-    """Options as a function of the device; the flag foreach is torch's to add."""
+    """Return options as a function of the device; torch adds the flag foreach."""
     each = {
         "default": {},
         "lag": {"lag": 3, "gamma": -0.4},
@@ -55,17 +55,17 @@ def inputs(**more):
         "maximize": {"maximize": True},
         "tensor lr": {"lr": torch.tensor(0.01)},
     }
-    made = [OptimizerInput(None, {"lr": 0.01} | more | kw, desc) for desc, kw in each.items()]
-    return lambda device, dtype=None: made
+    options = [OptimizerInput(None, {"lr": 0.01} | more | kw, desc) for desc, kw in each.items()]
+    return lambda device, dtype=None: options
 
 
 def errors(device, dtype):
-    refused = {"lr": -1.0, "weight_decay": -1.0, "lag": 0, "alpha": 0.0, "curvature": "none"}
+    invalid = {"lr": -1.0, "weight_decay": -1.0, "lag": 0, "alpha": 0.0, "curvature": "none"}
     return get_error_inputs_for_all_optims(device, dtype) + [
         ErrorOptimizerInput(
             OptimizerInput(None, {field: value}, field), error_type=ValueError, error_regex=field
         )
-        for field, value in refused.items()
+        for field, value in invalid.items()
     ]
 
 
@@ -93,7 +93,7 @@ CASES = [
     for info in INFOS
     for each in _get_optim_inputs_including_global_cliquey_kwargs("cpu", torch.float32, info)
     if info.optim_cls is not CFAdamW or each.desc in ("default", "lag", "weight_decay")
-]  # of CFAdam, the other's parent, all
+]  # CFAdamW inherits from CFAdam, which runs all cases
 each_case = pytest.mark.parametrize(("info", "options"), CASES)
 each_info = pytest.mark.parametrize("info", INFOS, ids=lambda info: info.name)
 
@@ -104,7 +104,7 @@ def leaves(*shapes, dtype=torch.float64, seed=0):
 
 
 def loss_of(params):
-    """Sums of something that is curved, whatever the shapes."""
+    """Return a sum of nonlinear terms for parameters of any shapes."""
     return sum(((p.double() * (i + 1)).square() + (p.double() - 0.3) ** 4).sum()
                for i, p in enumerate(params))  # fmt: skip
 
@@ -123,7 +123,7 @@ def steps(optimizer, params, count):
     return [optimizer.step(closure).item() * sign for _ in range(count)]
 
 
-def made(info, options, params):
+def make(info, options, params):
     return info.optim_cls(params, **copy.deepcopy(options))
 
 
@@ -149,10 +149,10 @@ def test_errors(info):
 
 @each_case
 def test_goes_right_direction(info, options):
-    """A weight, a bias, a matrix that is not contiguous, a number, and nothing at all."""
+    """Parameters: matrix, vector, scalar, empty, and a matrix that is not contiguous."""
     params = [*leaves((4, 3), (3,), (), (0,)), Parameter(torch.randn(3, 4).double().t())]
     assert not params[-1].is_contiguous()
-    values = steps(made(info, options, params), params, 15)
+    values = steps(make(info, options, params), params, 15)
     assert values[-1] < values[0]
     assert all(p.isfinite().all() for p in params)
 
@@ -187,7 +187,7 @@ def test_param_group_with_lrscheduler_goes_right_direction(info):
 
 
 @pytest.mark.parametrize("make", [lr_scheduler.OneCycleLR, lr_scheduler.CyclicLR])
-def test_schedulers_that_turn_betas(make):
+def test_schedulers_that_change_betas(make):
     params = leaves((4, 3))
     optimizer = CFAdam(params, lr=0.01)
     more = {"total_steps": 20} if make is lr_scheduler.OneCycleLR else {"base_lr": 0.001}
@@ -210,7 +210,7 @@ def test_tensor_lr(info):
 def test_step_is_noop_when_params_have_no_grad(info, options):
     params = leaves((4, 3), (3,))
     before = [p.detach().clone() for p in params]
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     optimizer.step()
     assert same(params, before)
     assert not optimizer.state
@@ -218,10 +218,10 @@ def test_step_is_noop_when_params_have_no_grad(info, options):
 
 @each_case
 def test_step_is_noop_for_zero_grads(info, options):
-    options = options | {"weight_decay": 0.0}  # which moves what has no gradient
+    options = options | {"weight_decay": 0.0}  # a decay moves parameters without a gradient
     params = leaves((4, 3), (3,))
     before = [p.detach().clone() for p in params]
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     for _ in range(3):
         optimizer.zero_grad()
         loss = 0 * loss_of(params)
@@ -234,7 +234,7 @@ def test_step_is_noop_for_zero_grads(info, options):
 @each_case
 def test_grads_are_never_inplaced_into(info, options):
     params = leaves((4, 3), (3,))
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     for _ in range(4):
         optimizer.zero_grad()
         loss = loss_of(params)
@@ -247,7 +247,7 @@ def test_grads_are_never_inplaced_into(info, options):
 
 @each_case
 def test_optimizer_can_be_printed(info, options):
-    assert info.name in repr(made(info, options, leaves((2,))))
+    assert info.name in repr(make(info, options, leaves((2,))))
 
 
 @each_case
@@ -255,12 +255,12 @@ def test_state_dict_deterministic(info, options):
     named = "lag" in options
     params = leaves((4, 3), (3,), ())
     given = [(f"p{i}", p) for i, p in enumerate(params)] if named else params
-    optimizer = made(info, options, given)
+    optimizer = make(info, options, given)
     steps(optimizer, params, 5)
     twins = [Parameter(p.detach().clone()) for p in params]
-    again = made(info, {}, [(f"q{i}", p) for i, p in enumerate(twins)] if named else twins)
+    again = make(info, {}, [(f"q{i}", p) for i, p in enumerate(twins)] if named else twins)
     again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    again.defaults["maximize"] = optimizer.defaults["maximize"]  # of our own loss
+    again.defaults["maximize"] = optimizer.defaults["maximize"]  # for the sign in `steps`
     for _ in range(4):
         steps(optimizer, params, 1)
         steps(again, twins, 1)
@@ -270,14 +270,14 @@ def test_state_dict_deterministic(info, options):
 @each_case
 def test_save_load_equality_with_weights_only(info, options):
     params = leaves((4, 3), (3,))
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     steps(optimizer, params, 5)
-    kept, file = optimizer.state_dict(), io.BytesIO()
-    torch.save(kept, file)
+    saved, file = optimizer.state_dict(), io.BytesIO()
+    torch.save(saved, file)
     file.seek(0)
     read = torch.load(file, weights_only=True)
-    assert read["param_groups"] == kept["param_groups"]
-    for key, state in kept["state"].items():
+    assert read["param_groups"] == saved["param_groups"]
+    for key, state in saved["state"].items():
         torch.testing.assert_close(read["state"][key], state, rtol=0, atol=0)
 
 
@@ -296,7 +296,7 @@ def test_can_load_from_to_named_state_dict(info):
 @each_case
 def test_deepcopy_copies_all_public_attrs(info, options):
     params = leaves((4, 3), (3,))
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     steps(optimizer, params, 5)
     public = {k for k in dir(optimizer) if not k.startswith("_")}
     for twin in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
@@ -313,7 +313,7 @@ def test_deepcopy_copies_all_public_attrs(info, options):
 @each_case
 def test_non_empty_state(info, options):
     params = leaves((4, 3))
-    optimizer = made(info, options, params)
+    optimizer = make(info, options, params)
     steps(optimizer, params, 1)
     assert all(optimizer.state[p] for p in params)
 
@@ -323,7 +323,7 @@ def test_foreach_matches_forloop(info, options):
     ends = []
     for foreach in (True, False):
         params = leaves((4, 3), (3,), (), (0,), (2, 1, 2))
-        steps(made(info, options | {"foreach": foreach}, params), params, 9)
+        steps(make(info, options | {"foreach": foreach}, params), params, 9)
         ends.append(params)
     assert same(*ends)
 
@@ -337,7 +337,7 @@ def test_mixed_dtype(info, options):
     ends = []
     for foreach in (True, False):
         params = mixed()
-        values = steps(made(info, options | {"foreach": foreach}, params), params, 9)
+        values = steps(make(info, options | {"foreach": foreach}, params), params, 9)
         ends.append(params)
     assert same(*ends)
     assert values[-1] < values[0]
@@ -360,7 +360,7 @@ def test_set_default_dtype_works_with_foreach(info):
 
 @each_info
 def test_param_groups_lr(info):
-    """A group with lr = 0 stays, the other one goes, and a group may be empty."""
+    """A group with lr = 0 does not move, and a group may be empty."""
     x, y = leaves((4,), (4,))
     groups = [{"params": [x], "lr": 0.0}, {"params": [y]}, {"params": []}]
     before = x.detach().clone()
@@ -399,10 +399,9 @@ def test_zero_grad(info):
 
 @each_info
 def test_step_and_state_dict_hooks(info):
-    """step_pre, step_post, step_all, state_dict pre and post, load_state_dict pre and post."""
-    params, seen = leaves((4, 3)), []
+    params, events = leaves((4, 3)), []
     optimizer = info.optim_cls(params)
-    note = lambda name: lambda *args: seen.append(name)  # noqa: E731
+    note = lambda name: lambda *args: events.append(name)  # noqa: E731
     optimizer.register_step_pre_hook(note("before"))
     optimizer.register_step_post_hook(note("after"))
     optimizer.register_state_dict_pre_hook(note("saving"))
@@ -415,5 +414,5 @@ def test_step_and_state_dict_hooks(info):
     finally:
         handle.remove()
     optimizer.load_state_dict(optimizer.state_dict())
-    assert sorted(seen[:3]) == ["after", "all", "before"]
-    assert seen[3:] == ["saving", "saved", "loading", "loaded"]
+    assert sorted(events[:3]) == ["after", "all", "before"]
+    assert events[3:] == ["saving", "saved", "loading", "loaded"]

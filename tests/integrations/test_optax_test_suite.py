@@ -1,4 +1,4 @@
-"""optax's own tests, which come with it, with our optimizers in their list."""
+"""optax's tests, which its package contains, run with cfgd's optimizers."""
 
 import re
 import subprocess
@@ -9,39 +9,39 @@ from pathlib import Path
 import jax
 import pytest
 from optax._src import alias
-from optax_tests import OURS, with_ours
+from optax_test_modules import OPTIMIZERS, with_optimizers
 
-# a given diagonal: their tests tell `update` nothing of the loss
+# with a given diagonal, because optax's tests do not pass a loss to `update`
 LIST = (
     {"opt_name": "cfgd", "opt_kwargs": {"learning_rate": 1e-3, "gamma": -0.9, "curvature": 1e3}},
     {"opt_name": "cfadam", "opt_kwargs": {"learning_rate": 1e-1, "curvature": 1.0}},
     {"opt_name": "cfadamw", "opt_kwargs": {"learning_rate": 1e-1, "curvature": 1.0}},
 )
 
-theirs = with_ours("alias_test", "_OPTIMIZERS_UNDER_TEST", repr(LIST))
-theirs.alias = types.SimpleNamespace(**vars(alias), **OURS)
+suite = with_optimizers("alias_test", "_OPTIMIZERS_UNDER_TEST", repr(LIST))
+suite.alias = types.SimpleNamespace(**vars(alias), **OPTIMIZERS)
 
 
-class TestAliases(theirs.AliasTest):
-    """Parabola and Rosenbrock's function, complex ones too; dtypes, states, wrappers, traces."""
+class TestAliases(suite.AliasTest):
+    """optax's tests of aliases: real and complex problems, dtypes, states, wrappers, traces."""
 
 
 for each in dir(TestAliases):
-    if each.startswith("test_explicit_dtype"):  # of optax's adam and sgd alone
+    if each.startswith("test_explicit_dtype"):  # for optax's adam and sgd only
         setattr(TestAliases, each, None)
-    # one number in three, which has each optimizer and each function, is for every day
+    # every third case, which covers each optimizer and each function; the others are slow
     kind, _, number = re.match(r"(\w+?)(_?)(\d*)$", each).groups()
     if kind in ("test_optimization", "test_state_shape_dtype_shard_stability") and int(number) % 3:
         setattr(TestAliases, each, pytest.mark.slow(getattr(TestAliases, each)))
 
 
-def test_they_are_on_ours():
+def test_suite_contains_every_optimizer():
     cases = [name for name in dir(TestAliases) if name.startswith("test_optimization")]
     assert len(cases) == len(LIST) * 2 * 2
 
 
 @pytest.mark.slow
-def test_shardings_stay():
+def test_shardings_do_not_change():
     folder = Path(__file__).parent
     done = subprocess.run(
         [sys.executable, str(folder / "optax_on_eight_devices.py")],

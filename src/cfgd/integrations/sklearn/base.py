@@ -1,0 +1,161 @@
+"""Base classes of the estimators: the method, the solve, and the attributes of a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cfgd._core import checks
+from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
+from cfgd.methods.base import Method
+from cfgd.objectives.base import Objective
+from cfgd.solve import Solution, minimize
+from cfgd.status import Status
+
+METHODS = ("auto", "adaptive_terminal", "gradient_descent")
+DTYPES = [np.float64, np.float32]
+# Padded row counts are multiples of 1/8 of the power of two below them: at most an eighth of the
+# rows is padding, and between two powers of two there are eight compiled programs.
+SIZES_PER_OCTAVE = 8
+
+
+class CaputoEstimator(BaseEstimator):
+    """Base of all estimators: minimise with `max_iter`, `tol` and `verbose`, and record the fit."""
+
+    max_iter: int
+    tol: float
+    verbose: int
+
+    def _minimize(
+        self, objective: Objective, x0: Any, method: Method, target_value: float | None = None
+    ) -> Solution:
+        """Return the solution; a value of at most `target_value` ends the run too."""
+        return minimize(
+            objective,
+            x0,
+            method,
+            max_iterations=self.max_iter,
+            tolerance=self.tol,
+            progress=bool(self.verbose),
+            callback=None if target_value is None else lambda run: run.value <= target_value,
+        )
+
+    def _record_fit(self, solution: Solution) -> None:
+        """Set the attributes of a fit, and warn if the run did not converge."""
+        if not solution.success and solution.status is not Status.callback:
+            message = solution.message.replace("`max_iterations`", "`max_iter`")
+            message = message.replace("`tolerance`", "`tol`")
+            checks.warn(f"{type(self).__name__}: {message}", ConvergenceWarning)
+        self.n_iter_ = max(1, int(solution.iterations))
+        self.loss_curve_ = solution.history["value"]
+        self.status_ = solution.status.name
+
+    def _validate_new(self, X: Any) -> Any:
+        """Return the validated samples of a prediction."""
+        check_is_fitted(self)
+        sparse = "csr" if get_tags(self).input_tags.sparse else False
+        return validate_data(self, X, accept_sparse=sparse, dtype=DTYPES, reset=False)
+
+
+class MethodEstimator(CaputoEstimator):
+    """Base of the estimators whose method is a parameter."""
+
+    def __init__(
+        self,
+        *,
+        method: str | Method,
+        alpha: float,
+        gamma: float,
+        lag: int,
+        max_iter: int,
+        tol: float,
+        verbose: int,
+    ) -> None:
+        self.method = method
+        self.alpha = alpha
+        self.gamma = gamma
+        self.lag = lag
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _make_method(self) -> Method:
+        """Return the method by its name, with `alpha`, `gamma` and `lag`, or the given method."""
+        if isinstance(self.method, Method):
+            return self.method
+        if self.method == "auto":
+            return Auto()
+        if self.method == "adaptive_terminal":
+            return AdaptiveTerminal(self.alpha, gamma=self.gamma, lag=self.lag)
+        if self.method == "gradient_descent":
+            return GradientDescent()
+        wanted = f"be one of {', '.join(METHODS)} or a method of cfgd"
+        checks.fail(type(self).__name__, "method", wanted, repr(self.method))
+
+
+class LinearEstimator(MethodEstimator):
+    """Base of the linear models, which take dense and sparse X."""
+
+    def __init__(
+        self,
+        *,
+        l2: Any,
+        fit_intercept: bool,
+        warm_start: bool,
+        method: str | Method,
+        alpha: float,
+        gamma: float,
+        lag: int,
+        max_iter: int,
+        tol: float,
+        verbose: int,
+    ) -> None:
+        super().__init__(
+            method=method,
+            alpha=alpha,
+            gamma=gamma,
+            lag=lag,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def is_auto(method: Method) -> bool:
+    """Return whether the method runs on the host, so that no program is compiled for a size."""
+    return isinstance(method, Auto)
+
+
+def pad_rows(array: Any, mode: Any = "constant") -> np.ndarray:
+    """Append rows, so that cross-validation folds of similar sizes share one compiled program.
+
+    The rows are zeros, or copies of the last one with `mode="edge"`. They must not change the
+    objective: rows of weight zero, or rows whose residual is zero for all coefficients.
+    """
+    m = len(array)
+    multiple = max(1, 2 ** int(np.log2(m)) // SIZES_PER_OCTAVE)
+    return np.pad(array, [(0, -m % multiple), *[(0, 0)] * (array.ndim - 1)], mode)
+
+
+def pad_samples(X: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Append samples of weight zero to a dense X with `pad_rows`.
+
+    A sparse X stays as it is: its program depends on the number of its entries. The added targets
+    repeat the last one, because not every loss allows a target of zero.
+    """
+    if not isinstance(X, np.ndarray):
+        return X, y, weight
+    return pad_rows(X), pad_rows(y, "edge"), pad_rows(weight)
