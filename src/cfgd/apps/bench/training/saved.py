@@ -1,9 +1,8 @@
-"""What is kept of an optimizer on a problem as soon as it has run, and read again by --resume."""
+"""The saved result of an optimizer on a problem: written when it has run, read by --resume."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import Any
 import numpy as np
 
 from cfgd import __version__
-from cfgd._core.files import write
-from cfgd.apps.bench.field.part import LONGEST, machine
 from cfgd.apps.bench.training.optimizers import MAKERS, Optimizer
-from cfgd.apps.bench.training.problem import Problem
-from cfgd.apps.bench.training.training import Curves
+from cfgd.apps.bench.training.problem import TrainingProblem
+from cfgd.apps.bench.training.trainer import Curves
 from cfgd.apps.json_schema import (
-    PARTS,
     between,
     finite,
     listing,
@@ -31,37 +27,35 @@ from cfgd.apps.json_schema import (
     truth,
     whole,
 )
+from cfgd.apps.resumable import MAX_SECONDS, machine, save_result
 
-FOLDER = "training"  # apart from those of `cfgd bench`
-DIGITS = 6
+FOLDER = "training"  # separate from the results of `cfgd bench`
+DIGITS = 6  # of the saved losses and errors
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """`key` is the setting: a part is reused only in it."""
+class TrainingResult:
+    """The curves of an optimizer on a problem. `key` holds the settings of the run."""
 
     name: str
     key: dict[str, Any]
     curves: Curves
 
     def save(self, folder: Path) -> None:
-        kept = dataclasses.asdict(self)
+        content = dataclasses.asdict(self)
         for field in ("losses", "errors"):
-            kept["curves"][field] = _rounded(kept["curves"][field])
-        write(folder / file_of(self.name), json.dumps(kept))
+            content["curves"][field] = _rounded(content["curves"][field])
+        save_result(folder / FOLDER, self.name, content)
 
 
-def name_of(problem: Problem, optimizer: Optimizer) -> str:
+def result_name(problem: TrainingProblem, optimizer: Optimizer) -> str:
+    """Return the name of the file of a result."""
     words = f"{problem.name} {optimizer.name}".replace("(-", "minus ")
     return re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")
 
 
-def file_of(part: str) -> str:
-    return f"{FOLDER}/{PARTS}/{part}.json"
-
-
-def key_of(problem: Problem, seeds: int, rates: tuple[float, ...]) -> dict[str, Any]:
-    """What must be equal for a saved part to stand for a run."""
+def training_key(problem: TrainingProblem, seeds: int, rates: tuple[float, ...]) -> dict[str, Any]:
+    """Return the settings that must be equal for a saved result to be reused."""
     return {
         "what": problem.what,
         "steps": problem.steps,
@@ -73,24 +67,27 @@ def key_of(problem: Problem, seeds: int, rates: tuple[float, ...]) -> dict[str, 
     }
 
 
-def saved_parts(folder: Path, say: Callable[[str], None]) -> dict[str, Part]:
-    """The parts that earlier runs left, by name; `say` is told of those that cannot be used."""
-    return stored(folder / FOLDER, PART, say)
+def load_results(folder: Path, warn: Callable[[str], None]) -> dict[str, TrainingResult]:
+    """Return the results that earlier runs saved, by name; `warn` is called for unusable files."""
+    return stored(folder / FOLDER, RESULT, warn)
 
 
 def _rounded(numbers: Any) -> Any:
-    return [[[float(f"{x:.{DIGITS}g}") for x in of] for of in rate] for rate in numbers.tolist()]
+    return [
+        [[float(f"{x:.{DIGITS}g}") for x in of_seed] for of_seed in of_rate]
+        for of_rate in numbers.tolist()
+    ]
 
 
 def _cube(value: Any, place: str) -> Any:
-    """[rate][seed][place], of one length each."""
+    """Check an array of the axes rate, seed and checkpoint."""
     inner = listing(listing(listing(number)))(value, place)
     try:
         found = np.array(inner, dtype=float)
     except ValueError:
         found = np.zeros(0)
     if found.ndim != 3:
-        raise ValueError(f"{place} must be a table of rates, seeds and places")
+        raise ValueError(f"{place} must be an array of rates, seeds and checkpoints")
     return found
 
 
@@ -126,9 +123,9 @@ CURVES = record(
         "rates": listing(finite),
         "losses": _cube,
         "errors": _cube,
-        "seconds": between(0, LONGEST),
+        "seconds": between(0, MAX_SECONDS),
         "timed": truth,
     },
     Curves,
 )
-PART = record({"name": name, "key": _key, "curves": _curves}, Part)
+RESULT = record({"name": name, "key": _key, "curves": _curves}, TrainingResult)

@@ -8,25 +8,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.apps.bench.training.problem import Problem, dense, dense_init
+from cfgd.apps.bench.training.problem import TrainingProblem, dense, dense_init
 
 EPS = 0.05
 POINTS = 64
 
 
 def exact(x: Any) -> Any:
-    """x - (e^((x - 1)/eps) - e^(-1/eps)) / (1 - e^(-1/eps)): the layer is at x = 1."""
+    """Return x - (e^((x - 1)/eps) - e^(-1/eps)) / (1 - e^(-1/eps)): the layer is at x = 1."""
     small = np.exp(-1 / EPS)
     return x - (jnp.exp((x - 1) / EPS) - small) / (1 - small)
 
 
 def solution(params: Any, x: Any) -> Any:
-    """The network times x (1 - x), so that both ends are met."""
+    """Return the network times x (1 - x), which satisfies both boundary conditions."""
     return x * (1 - x) * dense(params, x[None])[0]
 
 
 def residual(u: Any, x: Any) -> Any:
-    """-eps u'' + u' - 1 at one point."""
+    """Return -eps u'' + u' - 1 at one point."""
 
     def slope(x: Any) -> Any:
         return jax.jvp(u, (x,), (jnp.ones_like(x),))[1]
@@ -35,27 +35,27 @@ def residual(u: Any, x: Any) -> Any:
     return -EPS * second + first - 1
 
 
-def boundary_layer(steps: int) -> Problem:
-    """All points in every batch; the error is of u itself, which training does not see."""
-    middles = (np.arange(POINTS) + 0.5) / POINTS
+def boundary_layer(steps: int) -> TrainingProblem:
+    """Return the problem: all points in every batch, and the error of u itself."""
+    midpoints = (np.arange(POINTS) + 0.5) / POINTS
     grid = np.linspace(0, 1, 501)
 
     def loss(params: Any, x: Any, y: Any) -> Any:
-        found = jax.vmap(lambda x: residual(lambda t: solution(params, t), x))(x)
-        return jnp.mean((found - y) ** 2)
+        residuals = jax.vmap(lambda x: residual(lambda t: solution(params, t), x))(x)
+        return jnp.mean((residuals - y) ** 2)
 
     def error(params: Any) -> Any:
-        found = jax.vmap(lambda x: solution(params, x))(grid)
-        return jnp.linalg.norm(found - exact(grid)) / jnp.linalg.norm(exact(grid))
+        u = jax.vmap(lambda x: solution(params, x))(grid)
+        return jnp.linalg.norm(u - exact(grid)) / jnp.linalg.norm(exact(grid))
 
-    return Problem(
+    return TrainingProblem(
         "boundary layer",
         "-0.05 u'' + u' = 1 with u(0) = u(1) = 0, a network x (1 - x) N(x), N of 1-16-16-1, at 64 "
         "points",
         lambda key: dense_init(key, (1, 16, 16, 1)),
         loss,
         error,
-        middles,
+        midpoints,
         np.zeros(POINTS),
         batch=POINTS,
         steps=steps,
