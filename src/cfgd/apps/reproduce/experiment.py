@@ -40,7 +40,7 @@ class SilentMeter:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """How much is run: `full` has the paper's counts, `quick` takes two minutes, `tiny` is for tests."""
+    """How much is run: `full` as in the paper, `quick` in two minutes, `tiny` for tests."""
 
     size: Size = "quick"
     seeds: int | None = None

@@ -71,7 +71,7 @@ def _run_timed(
         best = TimedBest(seconds, PAPER_LOSS)
         with contextlib.suppress(TimeLimitError):
             solve(best)
-    # The loss as the network computes it: large weights that cancel do so less well there.
+    # The loss as the network computes it, where large weights cancel less exactly.
     return float(case.objective.value(weights(best.x))), best.reached
 
 

@@ -90,7 +90,7 @@ def _iterations_in_budget(case: Case, method_for: Callable[[Case], Any]) -> int:
         )
         if solution.evaluations <= case.budget or limit <= 1:
             return limit
-        # 2 % less than in proportion, because later iterations may cost more than earlier ones
+        # in proportion, with a margin of 2 % so that the next run is likely within the budget
         limit = max(1, int(0.98 * solution.iterations * case.budget / solution.evaluations))
 
 

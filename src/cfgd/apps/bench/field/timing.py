@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 REPEATS = 20
-MAX_SECONDS = 1.0  # that the repeats of one call may take in all: enough for the table's two digits
+MAX_SECONDS = 1.0  # that the repeats of one call may take in all
 
 
 def time_shortest(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -19,7 +19,7 @@ import scipy.sparse.linalg
 
 from cfgd.apps.bench.field.cases import Case
 
-MAX_ITERATIONS = 20_000  # of any solver: far more than a solver that converges needs
+MAX_ITERATIONS = 20_000  # of every solver; gradient descent may not converge within them
 
 
 class SolverResult(NamedTuple):

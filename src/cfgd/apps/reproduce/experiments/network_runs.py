@@ -54,8 +54,8 @@ def _iteration_key(state: FractionalState) -> jax.Array:
 class RandomSign(cfgd.AdaptiveTerminal):
     """The adaptive terminal with a random sign in place of that of x_j - c_j.
 
-    Nodes are c + u s |x - c| and the last term is beta s |x - c|, with random s_j = +1 or -1. In the
-    exact formula s_j is the sign of x_j - c_j, in the printed one +1.
+    Nodes are c + u s |x - c| and the last term is beta s |x - c|, with random s_j = +1 or -1.
+    In the exact formula s_j is the sign of x_j - c_j, in the printed one +1.
     """
 
     def direction_at(

@@ -40,8 +40,8 @@ RULE = (
     "applied to h2 and h3 unchanged."
 )
 REASON = (
-    "Logarithms, because the levels are read off a logarithmic axis; four numbers, because the paper "
-    "gives no others; the median, because one seed in five may be an outlier."
+    "Logarithms, because the levels are read off a logarithmic axis; four numbers, because the "
+    "paper gives no others; the median, because one seed in five may be an outlier."
 )
 
 

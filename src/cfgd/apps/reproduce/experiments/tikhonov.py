@@ -125,8 +125,9 @@ def runs_on(meter: Meter, seed: int, iterations: int) -> dict[str, Any]:
 
 STEP_NOTE = (
     "With a fixed terminal the direction is the gradient of f + gamma/2 |x - c|² in the norm of D. "
-    "The exact step minimises that function, <d, d> / d'(A + gamma D)d. Equation (3.3) read literally, <g, d> / d'Ad, "
-    "minimises f along d and passes by the Tikhonov solution: the dotted line in the left panel."
+    "The exact step minimises that function, <d, d> / d'(A + gamma D)d. The step of equation (3.3) "
+    "as printed, <g, d> / d'Ad, minimises f along d and does not converge to the Tikhonov "
+    "solution: the dotted line in the left panel."
 )
 
 

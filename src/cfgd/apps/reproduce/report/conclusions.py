@@ -13,7 +13,7 @@ Outcomes = list[tuple[ExperimentResult, Outcome]]
 
 
 def conclusions(results: Sequence[ExperimentResult]) -> list[str]:
-    """Return sentences: what holds, holds for some cases, fails, is not comparable; the networks."""
+    """Return what holds, holds for some cases, fails, is not comparable, and the networks."""
     holds, some, fails, not_comparable = (
         _with_verdict(results, verdict) for verdict in (HOLDS, HOLDS_FOR, FAILS, NOT_COMPARABLE)
     )

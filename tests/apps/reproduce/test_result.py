@@ -1,4 +1,4 @@
-"""Saved parts that are damaged or hostile: one sentence each, and none of it in the page."""
+"""Saved results that are damaged or malicious are refused with one sentence and not shown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from cfgd.apps.reproduce.report.claim import HOLDS_FOR, Case, Outcome
+from cfgd.apps.reproduce.report.conclusions import conclusions
 from cfgd.apps.reproduce.report.page import page
-from cfgd.apps.reproduce.report.part import PNG, Part
 from cfgd.apps.reproduce.report.report import write_report
-from cfgd.apps.reproduce.report.saved import saved_parts
-from cfgd.apps.reproduce.report.story import story
+from cfgd.apps.reproduce.report.result import PNG_SIGNATURE, ExperimentResult, load_results
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -29,30 +28,31 @@ CASES = (Case("h1", 1.0, 1, 1, True), Case("h2", float("inf"), 0, 1, False))
 OUTCOME = Outcome(
     "it is so", "figure 1", "≤ 1", (1.0, float("inf")), 1.0, 0.5, HOLDS_FOR, "", CASES
 )
-ONE = Part(
+ONE = ExperimentResult(
     name="one",
     title="One",
     where="figure 1",
     about="About one.",
     missing="the start",
-    story="It came out so.",
+    conclusion="It came out so.",
     key={"size": "tiny", "seeds": None, "data": None, "version": "0"},
     outcomes=(OUTCOME,),
     parameters={"seeds": [0, 1], "x0": {"a": None, "b": True}},
     notes=("A note.",),
     panels=((("a panel", SVG.replace("INSIDE", "")),),),
-    picture=base64.b64encode(PNG + b"rest").decode(),
+    picture=base64.b64encode(PNG_SIGNATURE + b"rest").decode(),
     seconds=1.5,
 )
 
 
-def read(folder: Path) -> tuple[dict[str, Part], list[str]]:
-    said: list[str] = []
-    return saved_parts(folder, said.append), said
+def load(folder: Path) -> tuple[dict[str, ExperimentResult], list[str]]:
+    """Return the loaded results and the warnings."""
+    warnings: list[str] = []
+    return load_results(folder, warnings.append), warnings
 
 
-def changed(folder: Path, *steps: Any, to: Any) -> None:
-    """A part with one entry changed: `steps` lead to it."""
+def save_changed(folder: Path, *steps: Any, to: Any) -> None:
+    """Save a result with the entry at the path `steps` changed."""
     saved = json.loads(json.dumps(dataclasses.asdict(ONE)))
     inner = saved
     for step in steps[:-1]:
@@ -62,13 +62,13 @@ def changed(folder: Path, *steps: Any, to: Any) -> None:
     (folder / "parts" / "one.json").write_text(json.dumps(saved), encoding="utf-8")
 
 
-def test_what_is_saved_is_read_back_equal(tmp_path: Path) -> None:
+def test_result_is_read_back_equal(tmp_path: Path) -> None:
     ONE.save(tmp_path)
-    assert read(tmp_path) == ({"one": ONE}, [])
+    assert load(tmp_path) == ({"one": ONE}, [])
 
 
-def test_where_nothing_was_saved_nothing_is_said(tmp_path: Path) -> None:
-    assert read(tmp_path / "nowhere") == ({}, [])
+def test_missing_folder_has_no_results_and_no_warnings(tmp_path: Path) -> None:
+    assert load(tmp_path / "nowhere") == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_where_nothing_was_saved_nothing_is_said(tmp_path: Path) -> None:
         (("outcomes", 0, "cases", 1, "holds"), 1, "cases[1].holds must be true or false, got 1"),
         (("outcomes", 0, "cases", 1, "name"), "\x1b[2J", "cases[1].name must be text without"),
         (("missing",), 1, "missing must be text, got 1"),
-        (("story",), ["x"], "story must be text, got a list"),
+        (("conclusion",), ["x"], "conclusion must be text, got a list"),
         (("outcomes", 0, "extra"), 1, "the field 'extra' of outcomes[0] is unknown"),
         (("parameters",), [1], "parameters must be an object, got a list"),
         (("parameters", "x"), {"a": [[[[1]]]]}, "must not be nested deeper than 5 times"),
@@ -121,26 +121,26 @@ def test_where_nothing_was_saved_nothing_is_said(tmp_path: Path) -> None:
         (("more",), 1, "the field 'more' of the part is unknown"),
     ],
 )
-def test_an_entry_that_is_wrong_is_named(
+def test_wrong_entry_is_named(
     tmp_path: Path, steps: tuple[Any, ...], to: Any, message: str
 ) -> None:
-    changed(tmp_path, *steps, to=to)
-    found, [said] = read(tmp_path)
+    save_changed(tmp_path, *steps, to=to)
+    found, [warning] = load(tmp_path)
     assert found == {}
-    assert said.startswith(f"{tmp_path / 'parts' / 'one.json'} is not used: ")
-    assert message in said
-    assert said.endswith(".")
-    assert "\n" not in said
+    assert warning.startswith(f"{tmp_path / 'parts' / 'one.json'} is not used: ")
+    assert message in warning
+    assert warning.endswith(".")
+    assert "\n" not in warning
 
 
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Part)])
-def test_an_entry_that_is_missing_is_named(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(ExperimentResult)])
+def test_missing_entry_is_named(tmp_path: Path, field: str) -> None:
     saved = dataclasses.asdict(ONE)
     del saved[field]
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.json").write_text(json.dumps(saved), encoding="utf-8")
-    _, [said] = read(tmp_path)
-    assert f"the field '{field}' of the part is missing." in said
+    _, [warning] = load(tmp_path)
+    assert f"the field '{field}' of the part is missing." in warning
 
 
 @pytest.mark.parametrize(
@@ -156,22 +156,22 @@ def test_an_entry_that_is_missing_is_named(tmp_path: Path, field: str) -> None:
         (b"null", "it must be an object, got None"),
     ],
 )
-def test_a_file_that_is_no_part(tmp_path: Path, raw: bytes, message: str) -> None:
+def test_file_that_is_not_a_result_is_refused(tmp_path: Path, raw: bytes, message: str) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.json").write_bytes(raw)
-    _, [said] = read(tmp_path)
-    assert message in said
+    _, [warning] = load(tmp_path)
+    assert message in warning
 
 
-def test_a_file_that_is_none_or_endless(tmp_path: Path) -> None:
+def test_special_and_oversized_files_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     (folder / "a.json").mkdir(parents=True)
     os.mkfifo(folder / "b.json")
     (folder / "c.json").symlink_to(tmp_path)
     with (folder / "d.json").open("wb") as file:
         file.truncate(60_000_000)
-    _, said = read(tmp_path)
-    assert [one.rsplit(": ", 1)[-1] for one in said] == [
+    _, warnings = load(tmp_path)
+    assert [one.rsplit(": ", 1)[-1] for one in warnings] == [
         *["it is no ordinary file."] * 3,
         "it is larger than 50 MB.",
     ]
@@ -207,31 +207,31 @@ def test_a_file_that_is_none_or_endless(tmp_path: Path) -> None:
         "&undefined;",
     ],
 )
-def test_a_figure_that_would_act_or_fetch_is_not_used(tmp_path: Path, inside: str) -> None:
-    changed(tmp_path, "panels", 0, 0, 1, to=SVG.replace("INSIDE", inside))
-    found, [said] = read(tmp_path)
+def test_figure_with_a_script_or_a_link_is_refused(tmp_path: Path, inside: str) -> None:
+    save_changed(tmp_path, "panels", 0, 0, 1, to=SVG.replace("INSIDE", inside))
+    found, [warning] = load(tmp_path)
     assert found == {}
-    assert "one.json is not used: panels[0][0][1] must be" in said
+    assert "one.json is not used: panels[0][0][1] must be" in warning
 
 
 @pytest.mark.parametrize("svg", ["", "no svg", "<svg", f"{EVIL}<svg/>", "<svgx/>", "<svg/>"])
-def test_what_is_no_figure_is_not_used(tmp_path: Path, svg: str) -> None:
-    changed(tmp_path, "panels", 0, 0, 1, to=svg)
-    found, [said] = read(tmp_path)
+def test_text_that_is_not_an_svg_is_refused(tmp_path: Path, svg: str) -> None:
+    save_changed(tmp_path, "panels", 0, 0, 1, to=svg)
+    found, [warning] = load(tmp_path)
     assert found == {}
-    assert "panels[0][0][1] must be" in said
+    assert "panels[0][0][1] must be" in warning
 
 
-def test_the_page_escapes_all_but_the_figures(tmp_path: Path) -> None:
+def test_page_escapes_all_but_the_figures(tmp_path: Path) -> None:
     evil = f'"{EVIL}'
-    part = dataclasses.replace(
+    result = dataclasses.replace(
         ONE,
         name=evil,
         title=evil,
         where=evil,
         about=evil,
         missing=evil,
-        story=evil,
+        conclusion=evil,
         key={**ONE.key, "version": evil},
         outcomes=(
             dataclasses.replace(
@@ -249,11 +249,11 @@ def test_the_page_escapes_all_but_the_figures(tmp_path: Path) -> None:
         panels=(((evil, "<svg/>"),),),
     )
     facts = {"setting": {}, "versions": {"x": evil}, "seconds": 1.0, "verdicts": {}}
-    shown = page([part, ONE], {**facts, "story": story([part, ONE])})
+    shown = page([result, ONE], {**facts, "story": conclusions([result, ONE])})
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") > 10
 
 
-def test_the_page_forbids_scripts_and_the_network(tmp_path: Path) -> None:
+def test_page_forbids_scripts_and_network_access(tmp_path: Path) -> None:
     shown = write_report(tmp_path, [ONE], {}).read_text(encoding="utf-8")
     assert 'http-equiv="Content-Security-Policy" content="default-src \'none\';' in shown
