@@ -58,9 +58,7 @@ def cg(case: Case, tolerance: float) -> SolverResult:
 
 def lbfgsb(case: Case, tolerance: float) -> SolverResult:
     def value_and_gradient(x: Any) -> tuple[float, Any]:
-        if (
-            case.group == "least-squares"
-        ):  # products in NumPy: a compiled program would hold a copy of X
+        if case.group == "least-squares":  # in NumPy: a compiled program would hold a copy of X
             r = case.matrix @ x - case.y
             return r @ r / 2, case.matrix.T @ r
         value, gradient = compile_derivatives(case.fn)[0](x)
