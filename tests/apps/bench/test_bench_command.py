@@ -13,146 +13,150 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 from cfgd.apps.bench.field import cases, console, cutest, glm, runner, target
-from cfgd.apps.bench.field.instance import Instance
-from cfgd.apps.bench.field.rivals import rivals
-from cfgd.apps.bench.field.standing import OURS, Run
+from cfgd.apps.bench.field.instance import AUTO, Instance, SolverRun
+from cfgd.apps.bench.field.solvers import solvers_for
 from cfgd.apps.cli import app
 from problems import few
 
 SLOW = ("optax Adam", "optimistix LM", "optimistix BFGS", "optax L-BFGS", "gradient descent")
-OWN = ("best constants", "the paper")  # two methods more to compile; test_rivals.py has them
-FIELDS = [
-    pytest.param((*SLOW, *OWN), id="few"),
+PAPER = ("best constants", "the paper")  # two more methods to compile; tested in test_solvers.py
+LEFT_OUT = [
+    pytest.param((*SLOW, *PAPER), id="few"),
     pytest.param(SLOW, id="more", marks=pytest.mark.slow),
 ]
 
 
-def said(*more, out, **env):
+def bench(*more, out, **env):
+    """Run `cfgd bench`."""
     return CliRunner().invoke(app, ["bench", *more, "--out", str(out)], env=env)
 
 
-def instead(monkeypatch, *instances):
-    monkeypatch.setattr(console, "instances", lambda names, choice: list(instances))
+def use_instances(monkeypatch, *instances):
+    monkeypatch.setattr(console, "make_instances", lambda names, options: list(instances))
 
 
-@pytest.mark.parametrize("left_out", FIELDS)
-def test_the_command(tmp_path, monkeypatch, left_out):
-    few = [
+@pytest.mark.parametrize("left_out", LEFT_OUT)
+def test_command_runs_solvers_and_writes_the_report(tmp_path, monkeypatch, left_out):
+    problems = [
         ("least-squares", "random d = 12", partial(cases.random_square, 12)),
         ("smooth", "Beale", partial(cases.smooth, "Beale")),
     ]
-    instead(monkeypatch, *(target.instance(*one, seed=0, quick=False) for one in few))
+    use_instances(
+        monkeypatch, *(target.make_instance(*one, seed=0, quick=False) for one in problems)
+    )
     monkeypatch.setattr(
         target,
-        "rivals",
-        lambda case: {k: v for k, v in rivals(case).items() if k not in left_out},
+        "solvers_for",
+        lambda case: {k: v for k, v in solvers_for(case).items() if k not in left_out},
     )
-    ends = said(out=tmp_path, COLUMNS="160")
-    assert ends.exit_code == 0, ends.output
-    for words in ("Where cfgd stands", "LSQR", "Beale", "gradients of Auto over L-BFGS-B"):
-        assert words in ends.output
-    assert "bench.json" in ends.output.replace("\n", "")
+    result = bench(out=tmp_path, COLUMNS="160")
+    assert result.exit_code == 0, result.output
+    for text in ("cfgd against other solvers", "LSQR", "Beale", "gradients of Auto over L-BFGS-B"):
+        assert text in result.output
+    assert "bench.json" in result.output.replace("\n", "")
     found = json.loads((tmp_path / "bench.json").read_text())
     solved = {run["solver"] for run in found["runs"] if run["solved"]}
     assert {"cfgd Auto", "LSQR", "direct", "L-BFGS-B"} <= solved
     assert found["size"] == "full"
-    assert any("gradients of Auto over L-BFGS-B" in verdict for verdict in found["verdicts"])
+    assert any("gradients of Auto over L-BFGS-B" in sentence for sentence in found["verdicts"])
     for ending in ("png", "svg"):
         assert (tmp_path / f"bench.{ending}").stat().st_size > 1000
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Without the figure, which takes most of the time."""
-    monkeypatch.setattr(runner, "figure", lambda runs, out: None)
+def no_figure(monkeypatch):
+    """Skip the figure, which takes most of the time."""
+    monkeypatch.setattr(runner, "write_figure", lambda runs, out: None)
 
 
 def stub(problem, calls, interrupt=False, data=None):
-    """An instance of one solver, which counts how often it is measured."""
+    """Return an instance of one solver that appends its problem to `calls` when it is measured."""
 
-    def measure(say):
+    def measure(show_status):
         calls.append(problem)
         if interrupt:
             raise KeyboardInterrupt
         work = float("inf") if problem == "lost" else 3.0
-        return [Run(problem, "smooth", "gradients", OURS, 0, work, 1.0, 0.0, work == 3)]
+        return [SolverRun(problem, "smooth", "gradients", AUTO, 0, work, 1.0, 0.0, work == 3)]
 
     return Instance("smooth", problem, 0, measure, data)
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("no_figure")
+def test_ctrl_c_saves_finished_instances_and_resume_skips_them(tmp_path, monkeypatch):
     calls = []
-    instead(monkeypatch, stub("lost", calls), stub("b", calls, interrupt=True), stub("c", calls))
-    ends = said(out=tmp_path)
-    assert ends.exit_code == 130
-    on = "Interrupted: what is finished is kept; the same command with --resume goes on."
-    assert on in ends.output.replace("\n", " ")
+    use_instances(
+        monkeypatch, stub("lost", calls), stub("b", calls, interrupt=True), stub("c", calls)
+    )
+    result = bench(out=tmp_path)
+    assert result.exit_code == 130
+    message = "Interrupted: finished results are saved; the same command with --resume goes on."
+    assert message in result.output.replace("\n", " ")
     found = json.loads((tmp_path / "bench.json").read_text())
     assert [run["problem"] for run in found["runs"]] == ["lost"]
 
-    instead(monkeypatch, *(stub(problem, calls) for problem in ("lost", "b", "c")))
-    ends = said("--resume", out=tmp_path)
-    assert ends.exit_code == 0
+    use_instances(monkeypatch, *(stub(problem, calls) for problem in ("lost", "b", "c")))
+    result = bench("--resume", out=tmp_path)
+    assert result.exit_code == 0
     assert calls == ["lost", "b", "b", "c"]
-    assert "lost, 0 (from the run before)" in ends.output
+    assert "lost, 0 (from the run before)" in result.output
     again = json.loads((tmp_path / "bench.json").read_text())
     assert again["runs"][0] == found["runs"][0]  # infinities too
     assert [run["problem"] for run in again["runs"]] == ["lost", "b", "c"]
 
-    assert said(out=tmp_path).exit_code == 0  # without --resume all is measured
+    assert bench(out=tmp_path).exit_code == 0  # without --resume all instances are measured
     assert calls == ["lost", "b", "b", "c", "lost", "b", "c"]
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("no_figure")
 @pytest.mark.parametrize(("more", "data"), [(["--quick"], None), ([], "other data")])
-def test_resume_does_not_take_over_another_setting(tmp_path, monkeypatch, more, data):
+def test_resume_does_not_reuse_results_of_other_settings(tmp_path, monkeypatch, more, data):
     calls = []
-    instead(monkeypatch, stub("a", calls))
-    said(out=tmp_path)
-    instead(monkeypatch, stub("a", calls, data=data))
-    said("--resume", *more, out=tmp_path)
+    use_instances(monkeypatch, stub("a", calls))
+    bench(out=tmp_path)
+    use_instances(monkeypatch, stub("a", calls, data=data))
+    bench("--resume", *more, out=tmp_path)
     assert calls == ["a", "a"]
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("no_figure")
 @pytest.mark.parametrize("change", [("3.0", '"3"'), ("}", ""), ('"work"', '"worth"')])
-def test_resume_measures_again_what_was_damaged(tmp_path, monkeypatch, change):
+def test_resume_measures_damaged_results_again(tmp_path, monkeypatch, change):
     calls = []
-    instead(monkeypatch, stub("a", calls))
-    said(out=tmp_path)
+    use_instances(monkeypatch, stub("a", calls))
+    bench(out=tmp_path)
     path = tmp_path / "parts" / "smooth-a-0.json"
     path.write_text(path.read_text().replace(*change))
-    ends = said("--resume", out=tmp_path)
-    assert "smooth-a-0.json is not used: " in ends.output.replace("\n", "")
+    result = bench("--resume", out=tmp_path)
+    assert "smooth-a-0.json is not used: " in result.output.replace("\n", "")
     assert calls == ["a", "a"]
     assert json.loads(path.read_text())["runs"][0]["work"] == 3.0
 
 
-def test_ctrl_c_before_anything_is_finished(tmp_path, monkeypatch):
-    instead(monkeypatch, stub("stopped", [], interrupt=True))
-    assert said(out=tmp_path).exit_code == 130
+def test_ctrl_c_before_the_first_instance_is_finished(tmp_path, monkeypatch):
+    use_instances(monkeypatch, stub("stopped", [], interrupt=True))
+    assert bench(out=tmp_path).exit_code == 130
     assert json.loads((tmp_path / "bench.json").read_text())["runs"] == []
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_the_run(tmp_path):
+def test_unwritable_folder_is_refused_before_the_run(tmp_path):
     (tmp_path / "file").write_text("")
-    ends = said(out=tmp_path / "file" / "bench")
-    assert ends.exit_code == 2
-    assert "cannot be written to" in ends.output
+    result = bench(out=tmp_path / "file" / "bench")
+    assert result.exit_code == 2
+    assert "cannot be written to" in result.output
 
 
 @pytest.mark.parametrize("file", [*runner.FILES, "parts/smooth-a-0.json"])
-def test_a_link_in_the_way_is_found_before_the_run(tmp_path, monkeypatch, file):
+def test_symlink_in_place_of_a_file_is_refused_before_the_run(tmp_path, monkeypatch, file):
     calls = []
-    instead(monkeypatch, stub("a", calls))
+    use_instances(monkeypatch, stub("a", calls))
     (tmp_path / "mine").write_text("mine")
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).symlink_to(tmp_path / "mine")
-    ends = said(out=tmp_path)
-    assert ends.exit_code == 2
-    words = f"{file} is a link where a file is to be: move it away."
-    assert words in ends.output.replace("\n", " ")
+    result = bench(out=tmp_path)
+    assert result.exit_code == 2
+    message = f"{file} is a link where a file is to be: move it away."
+    assert message in result.output.replace("\n", " ")
     assert (tmp_path / "mine").read_text() == "mine"
     assert not calls
 
@@ -160,8 +164,8 @@ def test_a_link_in_the_way_is_found_before_the_run(tmp_path, monkeypatch, file):
 @pytest.mark.parametrize(
     ("which", "file"), few(enumerate(["parts/smooth-a-0.json", *runner.FILES]), 2)
 )
-def test_a_full_disk_is_one_sentence_after_the_table(tmp_path, monkeypatch, which, file):
-    instead(monkeypatch, stub("a", []))
+def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch, which, file):
+    use_instances(monkeypatch, stub("a", []))
     replace, count = os.replace, itertools.count()
 
     def full(source, target):
@@ -170,55 +174,56 @@ def test_a_full_disk_is_one_sentence_after_the_table(tmp_path, monkeypatch, whic
         replace(source, target)
 
     monkeypatch.setattr("os.replace", full)
-    ends = said(out=tmp_path)
-    assert ends.exit_code == 2
-    assert "Where cfgd stands" in ends.output
-    assert f"{file} could not be written: No space left on device." in ends.output
+    result = bench(out=tmp_path)
+    assert result.exit_code == 2
+    assert "cfgd against other solvers" in result.output
+    assert f"{file} could not be written: No space left on device." in result.output
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_missing_rival_is_named_before_the_run(tmp_path, monkeypatch):
+def test_missing_package_is_named_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    ends = said("--only", "networks", out=tmp_path / "bench")
-    assert ends.exit_code == 2
-    assert "The rivals need optax: pip install 'cfgd[bench]'." in ends.output
+    result = bench("--only", "networks", out=tmp_path / "bench")
+    assert result.exit_code == 2
+    assert "The other solvers need optax: pip install 'cfgd[bench]'." in result.output
     assert not (tmp_path / "bench").exists()
 
 
-def test_an_unknown_group_is_named_with_those_that_there_are(tmp_path):
-    ends = said("--only", "nits", out=tmp_path / "bench")
-    assert ends.exit_code == 2
-    assert "no group 'nits'" in ends.output
-    assert "nist, glm, estimators, networks, least-squares, smooth, cutest" in ends.output.replace(
-        "\n", " "
+def test_unknown_group_lists_the_known_groups(tmp_path):
+    result = bench("--only", "nits", out=tmp_path / "bench")
+    assert result.exit_code == 2
+    assert "no group 'nits'" in result.output
+    assert (
+        "nist, glm, estimators, networks, least-squares, smooth, cutest"
+        in result.output.replace("\n", " ")
     )
     assert not (tmp_path / "bench").exists()
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_everyone_has_one_thread(tmp_path, monkeypatch):
-    seen = []
+@pytest.mark.usefixtures("no_figure")
+def test_all_solvers_have_one_thread(tmp_path, monkeypatch):
+    threads = []
 
-    def measure(say):
-        seen.extend((one["user_api"], one["num_threads"]) for one in threadpool_info())
+    def measure(show_status):
+        threads.extend((one["user_api"], one["num_threads"]) for one in threadpool_info())
         return []
 
-    def all_of_glm(names, choice):
+    def import_scikit_learn(names, options):
         list(glm.instances(quick=True))
         return [Instance("glm", "a", 0, measure)]
 
-    monkeypatch.setattr(console, "instances", all_of_glm)
-    assert said("--only", "glm", out=tmp_path).exit_code == 0
-    assert set(seen) == {("blas", 1), ("openmp", 1)}
+    monkeypatch.setattr(console, "make_instances", import_scikit_learn)
+    assert bench("--only", "glm", out=tmp_path).exit_code == 0
+    assert set(threads) == {("blas", 1), ("openmp", 1)}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_without_sif2jax_one_line_says_so(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("no_figure")
+def test_missing_sif2jax_is_reported_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(cutest, "is_installed", lambda: False)
-    instead(monkeypatch, stub("a", []))
-    ends = said(out=tmp_path)
-    assert ends.exit_code == 0
-    assert "cutest needs sif2jax: pip install sif2jax." in ends.output
-    ends = said("--only", "cutest", out=tmp_path)
-    assert ends.exit_code == 2
-    assert "cutest needs sif2jax" in ends.output
+    use_instances(monkeypatch, stub("a", []))
+    result = bench(out=tmp_path)
+    assert result.exit_code == 0
+    assert "cutest needs sif2jax: pip install sif2jax." in result.output
+    result = bench("--only", "cutest", out=tmp_path)
+    assert result.exit_code == 2
+    assert "cutest needs sif2jax" in result.output

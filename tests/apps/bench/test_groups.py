@@ -1,4 +1,4 @@
-"""What `cfgd bench` runs: all groups, what --quick leaves out, names that become files."""
+"""The groups of `cfgd bench`: selection, --quick, and the names of result files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from cfgd.apps.bench.field import cutest
-from cfgd.apps.bench.field.groups import GROUPS, QUICK, Choice, chosen, instances
+from cfgd.apps.bench.field.groups import (
+    GROUPS,
+    LEFT_OUT_BY_QUICK,
+    BenchOptions,
+    make_instances,
+    select_groups,
+)
 from cfgd.apps.data import gas
 
 WITHOUT_CUTEST = [name for name in GROUPS if name != "cutest"]
@@ -19,40 +25,42 @@ def _installed(monkeypatch):
     monkeypatch.setattr(cutest, "is_installed", lambda: True)
 
 
-def test_all_groups_and_some_of_them():
-    assert chosen([], quick=False) == (list(GROUPS), [])
-    assert chosen(["glm", "nist"], quick=False) == (["nist", "glm"], [])
+def test_all_groups_or_the_named_ones_are_selected():
+    assert select_groups([], quick=False) == (list(GROUPS), [])
+    assert select_groups(["glm", "nist"], quick=False) == (["nist", "glm"], [])
 
 
-def test_quick_says_what_it_leaves_out():
-    names, (said,) = chosen([], quick=True)
+def test_quick_reports_what_it_leaves_out():
+    names, (notice,) = select_groups([], quick=True)
     assert names == WITHOUT_CUTEST
-    assert "cutest (to import sif2jax takes a minute" in said
-    assert set(QUICK) == set(GROUPS)
-    names, (said,) = chosen(["cutest"], quick=True)
+    assert "cutest (importing sif2jax takes a minute" in notice
+    assert set(LEFT_OUT_BY_QUICK) == set(GROUPS)
+    names, (notice,) = select_groups(["cutest"], quick=True)
     assert names == ["cutest"]
-    assert said == "--quick leaves out seven of eight problems of cutest."
+    assert notice == "--quick leaves out seven of eight problems of cutest."
 
 
-def test_quick_takes_some_of_what_there_is():
+def test_quick_has_fewer_instances():
     data = gas.Gas(np.zeros((2, 129)), "a test")
-    all_of, some_of = (instances(WITHOUT_CUTEST, Choice(quick, 2, data)) for quick in (False, True))
-    count, few = Counter(one.group for one in all_of), Counter(one.group for one in some_of)
+    full, quick = (
+        make_instances(WITHOUT_CUTEST, BenchOptions(quick, 2, data)) for quick in (False, True)
+    )
+    count, few = Counter(one.group for one in full), Counter(one.group for one in quick)
     assert count["nist"] == 54
     assert few["nist"] == 18
     assert (count["glm"], few["glm"]) == (8, 6)
     assert (count["estimators"], few["estimators"]) == (8, 6)
-    # at equal work and in equal time, both starts, two seeds
+    # at equal work and at equal time, both starts, two seeds
     assert (count["networks"], few["networks"]) == (24, 4)
     assert few["least-squares"] == count["least-squares"] == 8
     assert few["smooth"] < count["smooth"]
-    (digest,) = {one.data for one in all_of if one.problem == "gas"}
+    (digest,) = {one.data for one in full if one.problem == "gas"}
     assert digest == data.digest
-    assert {one.data for one in all_of if one.problem != "gas"} == {None}
+    assert {one.data for one in full if one.problem != "gas"} == {None}
 
 
-def test_no_two_instances_share_a_file():
-    names = [one.name for one in instances(WITHOUT_CUTEST, Choice(False, 3))]
+def test_result_files_have_distinct_names():
+    names = [one.name for one in make_instances(WITHOUT_CUTEST, BenchOptions(False, 3))]
     assert len(set(names)) == len(names)
     assert max(map(len, names)) <= 60
     assert "networks-h1-N-0-25-0-5-s-2" in names

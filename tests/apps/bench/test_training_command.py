@@ -1,4 +1,4 @@
-"""The command `cfgd bench --training` on something tiny."""
+"""The command `cfgd bench --training` on a tiny problem."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typer.testing import CliRunner
 
 from cfgd.apps.bench.training import catalogue, moons, optimizers, runner
 from cfgd.apps.bench.training.optimizers import Optimizer
-from cfgd.apps.bench.training.training import PLACES, Trainer
+from cfgd.apps.bench.training.trainer import CHECKPOINTS, Trainer
 from cfgd.apps.cli import app
 
 
-def said(*more, out):
+def bench_training(*more, out):
     env = {"COLUMNS": "200"}
     return CliRunner().invoke(app, ["bench", "--training", *more, "--out", str(out)], env=env)
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """One problem, a rival and one of ours, two learning rates."""
+    """One problem, an optimizer of optax and one of ours, two learning rates."""
     few = [Optimizer("SGD"), Optimizer("cfgd", -0.25, 1)]
-    monkeypatch.setattr(catalogue, "PROBLEMS", {"moons": (moons.moons, 2 * PLACES)})
+    monkeypatch.setattr(catalogue, "PROBLEMS", {"moons": (moons.moons, 2 * CHECKPOINTS)})
     monkeypatch.setattr(optimizers, "optimizers", lambda quick: few)
     monkeypatch.setattr(optimizers, "RATES", (0.1, 0.3))
 
 
 @pytest.mark.usefixtures("tiny")
-def test_the_command(tmp_path):
-    ends = said("--quick", out=tmp_path)
-    assert ends.exit_code == 0, ends.output
-    assert "cfgd (-0.25, 1) against SGD, with equal gradients: " in ends.output
-    assert "training.md" in ends.output
+def test_command_trains_and_writes_the_report(tmp_path):
+    result = bench_training("--quick", out=tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "cfgd (-0.25, 1) against SGD, with equal gradients: " in result.output
+    assert "training.md" in result.output
     found = json.loads((tmp_path / "training.json").read_text())
     assert found["size"] == "quick"
     assert found["seeds"] == 2
@@ -43,13 +43,19 @@ def test_the_command(tmp_path):
         ("cfgd (-0.25, 1)", 1.2),
     }
     text = (tmp_path / "training.md").read_text()
-    for words in ("## In words", "## Gamma and lag", "## moons", "| cfgd (-0.25, 1) |", "counts 1"):
+    for words in (
+        "## Conclusions",
+        "## Gamma and lag",
+        "## moons",
+        "| cfgd (-0.25, 1) |",
+        "counts 1",
+    ):
         assert words in text
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
-def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path, monkeypatch):
+def test_ctrl_c_saves_finished_results_and_resume_skips_them(tmp_path, monkeypatch):
     calls, train = [], Trainer.curves
 
     def counted(self, optimizer, rates):
@@ -59,19 +65,19 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path, m
         return train(self, optimizer, rates)
 
     monkeypatch.setattr(Trainer, "curves", counted)
-    ends = said("--seeds", "1", out=tmp_path)
-    assert ends.exit_code == 130
-    assert "Interrupted: what is finished is kept" in ends.output
+    result = bench_training("--seeds", "1", out=tmp_path)
+    assert result.exit_code == 130
+    assert "Interrupted: finished results are saved" in result.output
     first = json.loads((tmp_path / "training.json").read_text())
     assert {one["optimizer"] for one in first["table"]} == {"SGD"}
 
-    ends = said("--seeds", "1", "--resume", out=tmp_path)
-    assert ends.exit_code == 0
+    result = bench_training("--seeds", "1", "--resume", out=tmp_path)
+    assert result.exit_code == 0
     assert calls == ["SGD", "cfgd", "cfgd"]
-    assert "moons: SGD (from the run before)" in ends.output
+    assert "moons: SGD (from the run before)" in result.output
     assert json.loads((tmp_path / "training.json").read_text())["table"]
 
-    said("--seeds", "2", "--resume", out=tmp_path)  # another setting
+    bench_training("--seeds", "2", "--resume", out=tmp_path)  # other settings
     assert calls[3:] == ["SGD", "cfgd"]
 
     path = tmp_path / "training" / "parts" / "moons-SGD.json"
@@ -79,52 +85,52 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path, m
         path.write_text(path.read_text().replace(*change))
         del calls[:]
         calls += ["-", "-"]
-        ends = said("--seeds", "2", "--resume", out=tmp_path)
-        assert "moons-SGD.json is not used: " in ends.output
+        result = bench_training("--seeds", "2", "--resume", out=tmp_path)
+        assert "moons-SGD.json is not used: " in result.output
         assert calls[2:] == ["SGD"]
 
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("file", [*runner.FILES, "training/parts/moons-SGD.json"])
-def test_a_link_in_the_way_is_found_before_the_run(tmp_path, file):
+def test_symlink_in_place_of_a_file_is_refused_before_the_run(tmp_path, file):
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).symlink_to(tmp_path / "mine")
-    ends = said(out=tmp_path)
-    assert ends.exit_code == 2
-    assert f"{file} is a link where a file is to be: move it away." in ends.output
+    result = bench_training(out=tmp_path)
+    assert result.exit_code == 2
+    assert f"{file} is a link where a file is to be: move it away." in result.output
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_full_disk_is_one_sentence_after_the_table(tmp_path, monkeypatch):
+def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch):
     def full(source, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    ends = said("--seeds", "1", out=tmp_path)
-    assert ends.exit_code == 2
-    assert "Not all could be written" in ends.output
-    assert "moons-SGD.json could not be written: No space left on device." in ends.output
+    result = bench_training("--seeds", "1", out=tmp_path)
+    assert result.exit_code == 2
+    assert "Not all could be written" in result.output
+    assert "moons-SGD.json could not be written: No space left on device." in result.output
 
 
-def test_an_unknown_problem_is_named_with_those_that_there_are(tmp_path):
-    ends = said("--only", "mnist", out=tmp_path / "bench")
-    assert ends.exit_code == 2
+def test_unknown_problem_lists_the_known_problems(tmp_path):
+    result = bench_training("--only", "mnist", out=tmp_path / "bench")
+    assert result.exit_code == 2
     known = "moons, digits, characters, convolution, boundary-layer"
-    assert f"There is no problem 'mnist' of training; there are {known}." in ends.output
+    assert f"There is no training problem 'mnist'; the problems are {known}." in result.output
     assert not (tmp_path / "bench").exists()
 
 
 def test_data_is_refused(tmp_path):
-    ends = said("--data", "gas.csv", out=tmp_path / "bench")
-    assert ends.exit_code == 2
-    assert "--training has no use for it." in ends.output
+    result = bench_training("--data", "gas.csv", out=tmp_path / "bench")
+    assert result.exit_code == 2
+    assert "--training has no use for it." in result.output
     assert not (tmp_path / "bench").exists()
 
 
 @pytest.mark.parametrize("module", ["optax", "sklearn"])
-def test_a_missing_extra_is_one_sentence(tmp_path, monkeypatch, module):
+def test_missing_package_is_named_before_the_run(tmp_path, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    ends = said(out=tmp_path / "bench")
-    assert ends.exit_code == 2
-    assert f"`cfgd bench --training` needs {module}: pip install 'cfgd[bench]'." in ends.output
+    result = bench_training(out=tmp_path / "bench")
+    assert result.exit_code == 2
+    assert f"`cfgd bench --training` needs {module}: pip install 'cfgd[bench]'." in result.output
     assert not (tmp_path / "bench").exists()

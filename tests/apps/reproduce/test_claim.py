@@ -1,4 +1,4 @@
-"""Claims and how they are judged."""
+"""Claims and how they are checked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from cfgd.apps.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, SHARE, Claim
-from cfgd.apps.reproduce.report.saved import OUTCOME
+from cfgd.apps.reproduce.report.claim import (
+    FAILS,
+    HOLDS,
+    HOLDS_FOR,
+    NOT_COMPARABLE,
+    SEED_SHARE,
+    Claim,
+)
+from cfgd.apps.reproduce.report.result import OUTCOME
 
 
 def claim(relation: Any, expected: float, tolerance: float = 0.0, **more: Any) -> Claim:
@@ -40,31 +47,29 @@ def claim(relation: Any, expected: float, tolerance: float = 0.0, **more: Any) -
         (claim("at most", 4, excuse=lambda run: "too short"), {"h1": 3, "h2": 5}, NOT_COMPARABLE),
     ],
 )
-def test_a_claim_is_judged_by_its_relation_and_tolerance(
-    one: Claim, measured: Any, verdict: str
-) -> None:
+def test_verdict_depends_on_relation_and_tolerance(one: Claim, measured: Any, verdict: str) -> None:
     assert one.judge(measured).verdict == verdict
 
 
-def test_an_outcome_says_median_and_fraction_and_survives_saving() -> None:
+def test_outcome_has_median_and_fraction_and_is_read_back_equal() -> None:
     outcome = claim("at most", 1).judge([0.5, 0.25, 3.0])
     assert (outcome.median, outcome.fraction) == (0.5, pytest.approx(2 / 3))
     assert outcome.measured == "median 0.5, 2 of 3"
-    assert outcome.fraction < SHARE
+    assert outcome.fraction < SEED_SHARE
     assert outcome.verdict == FAILS
     assert OUTCOME(json.loads(json.dumps(dataclasses.asdict(outcome))), "") == outcome
 
 
-def test_an_outcome_names_the_cases_for_which_it_holds() -> None:
+def test_outcome_names_the_cases_for_which_it_holds() -> None:
     measured = {"h1": [0.5, 0.7], "h2": [2.0, 0.1, 3.0], "h3": 1.0}
     outcome = claim("at most", 1).judge(measured)
-    assert outcome.said == "holds for h1, h3"
+    assert outcome.verdict_text == "holds for h1, h3"
     assert outcome.measured == "h1: 0.6, 2 of 2; h2: 2, 1 of 3; h3: 1"
     assert len(outcome.values) == 6
     assert OUTCOME(json.loads(json.dumps(dataclasses.asdict(outcome))), "") == outcome
 
 
-def test_a_claim_that_is_ours_says_so() -> None:
+def test_claim_that_is_not_in_the_paper_is_ours() -> None:
     assert not claim("at most", 1).judge(1).ours
     ours = Claim("it is so", "not in the paper: a fact", 1, "at most", lambda run: run)
     assert ours.judge(1).ours

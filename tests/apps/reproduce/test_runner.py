@@ -1,4 +1,4 @@
-"""What is kept of a run: after Ctrl-C, for --resume, for machines and for readers."""
+"""Runs of `cfgd reproduce`: Ctrl-C, --resume, files in the way, full disks, and the report."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cfgd.apps.reproduce.console import find_gas
 from cfgd.apps.reproduce.experiment import Experiment, Meter, Record, Setting
 from cfgd.apps.reproduce.experiments.catalogue import EXPERIMENTS
 from cfgd.apps.reproduce.report.claim import NOT_COMPARABLE, Claim
-from cfgd.apps.reproduce.runner import key_of, reproduce
+from cfgd.apps.reproduce.runner import experiment_key, reproduce
 from problems import few
 
 TINY = Setting("tiny")
 
 
 def stub(name: str, calls: list[str], interrupt: bool = False) -> Experiment:
-    """fig1 under another name, counting its runs."""
+    """Return fig1 under another name with a run that appends the name to `calls`."""
 
     def run(setting: Setting, meter: Meter) -> Record:
         calls.append(name)
@@ -43,64 +43,66 @@ def stub(name: str, calls: list[str], interrupt: bool = False) -> Experiment:
     )
 
 
-def test_ctrl_c_keeps_what_is_finished_and_resume_does_not_repeat_it(tmp_path: Path) -> None:
+def test_ctrl_c_saves_finished_experiments_and_resume_skips_them(tmp_path: Path) -> None:
     calls: list[str] = []
     stopped = [stub("one", calls), stub("two", calls, interrupt=True), stub("three", calls)]
-    result = reproduce(stopped, TINY, tmp_path)
-    assert result.interrupted
-    assert [part.name for part in result.parts] == ["one"]
+    report = reproduce(stopped, TINY, tmp_path)
+    assert report.end.interrupted
+    assert [one.name for one in report.results] == ["one"]
     assert 'id="one"' in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert calls == ["one", "two"]
 
     reused = {}
     again = [stub(name, calls) for name in ("one", "two", "three")]
-    result = reproduce(
-        again, TINY, tmp_path, resume=True, finished=lambda p, r: reused.update({p.name: r})
+    report = reproduce(
+        again,
+        TINY,
+        tmp_path,
+        resume=True,
+        on_finished=lambda one, was_reused: reused.update({one.name: was_reused}),
     )
     assert calls == ["one", "two", "two", "three"]
     assert reused == {"one": True, "two": False, "three": False}
-    assert not result.interrupted
+    assert not report.end.interrupted
 
 
 @pytest.mark.parametrize("change", [{"size": "quick"}, {"seeds": 4}])
-def test_resume_does_not_take_over_another_setting(tmp_path: Path, change: Any) -> None:
+def test_resume_does_not_reuse_results_of_other_settings(tmp_path: Path, change: Any) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls)], TINY, tmp_path)
     reproduce([stub("one", calls)], dataclasses.replace(TINY, **change), tmp_path, resume=True)
     assert calls == ["one", "one"]
 
 
-def test_resume_runs_again_what_was_cut_short(tmp_path: Path) -> None:
+def test_resume_runs_an_experiment_with_a_truncated_file_again(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls)], TINY, tmp_path)
     (tmp_path / "parts" / "one.json").write_text('{"name": "one"', encoding="utf-8")
-    said: list[str] = []
-    reproduce([stub("one", calls)], TINY, tmp_path, resume=True, say=said.append)
+    warnings: list[str] = []
+    reproduce([stub("one", calls)], TINY, tmp_path, resume=True, warn=warnings.append)
     assert calls == ["one", "one"]
     path = tmp_path / "parts" / "one.json"
-    assert said == [f"{path} is not used: line 1 is not JSON (Expecting ',' delimiter)."]
+    assert warnings == [f"{path} is not used: line 1 is not JSON (Expecting ',' delimiter)."]
 
 
-def test_resume_runs_again_what_somebody_put_a_script_into(tmp_path: Path) -> None:
+def test_resume_runs_an_experiment_with_a_script_in_its_file_again(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls), stub("two", calls)], TINY, tmp_path)
     for name in ("one", "two"):
         path = tmp_path / "parts" / f"{name}.json"
         saved = path.read_text(encoding="utf-8").replace("</svg>", "<script>x</script></svg>")
         path.write_text(saved, encoding="utf-8")
-    said: list[str] = []
-    reproduce([stub("one", calls)], TINY, tmp_path, resume=True, say=said.append)
+    warnings: list[str] = []
+    reproduce([stub("one", calls)], TINY, tmp_path, resume=True, warn=warnings.append)
     assert calls == ["one", "two", "one"]
-    assert len(said) == 2
+    assert len(warnings) == 2
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'id="one"' in page
     assert "<script" not in page
 
 
 @pytest.mark.parametrize("left", few([b"\x89PNG cut short", None, b""], 2))
-def test_resume_draws_again_what_is_missing_without_a_run(
-    tmp_path: Path, left: bytes | None
-) -> None:
+def test_resume_restores_missing_figures_without_a_run(tmp_path: Path, left: bytes | None) -> None:
     calls: list[str] = []
     both = [stub("one", calls), stub("two", calls)]
     reproduce(both, TINY, tmp_path)
@@ -112,7 +114,7 @@ def test_resume_draws_again_what_is_missing_without_a_run(
     (tmp_path / "results.json").unlink()
     reproduce(both[:1], TINY, tmp_path, resume=True)
     assert calls == ["one", "two"]
-    # that of two as well, which the page still links to
+    # also the figure of the other experiment, to which the page links
     assert {name: (tmp_path / f"{name}.png").read_bytes() for name in before} == before
     assert (tmp_path / "results.json").exists()
 
@@ -122,12 +124,12 @@ def ids(folder: Path) -> list[str]:
     return [piece.split('"', 1)[0] for piece in page.split('<section id="')[1:]]
 
 
-def test_running_one_experiment_keeps_the_others_on_the_page(tmp_path: Path) -> None:
+def test_page_also_shows_the_experiments_of_earlier_runs(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub(name, calls) for name in ("networks", "uci", "other")], TINY, tmp_path)
     assert ids(tmp_path) == ["uci", "networks", "other"]  # as in the paper
-    result = reproduce([stub("networks", calls)], TINY, tmp_path)
-    assert [part.name for part in result.parts] == ["networks"]
+    report = reproduce([stub("networks", calls)], TINY, tmp_path)
+    assert [one.name for one in report.results] == ["networks"]
     assert ids(tmp_path) == ["uci", "networks", "other"]
     reproduce([stub("fig1", calls)], TINY, tmp_path)
     assert ids(tmp_path) == ["fig1", "uci", "networks", "other"]
@@ -136,7 +138,7 @@ def test_running_one_experiment_keeps_the_others_on_the_page(tmp_path: Path) -> 
     assert results["verdicts"]["holds"] == 4
 
 
-def test_a_page_of_several_settings_says_so(tmp_path: Path) -> None:
+def test_page_of_several_settings_names_them(tmp_path: Path) -> None:
     reproduce([stub("one", []), stub("two", [])], TINY, tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "made in\nthe tiny setting, in" in page
@@ -150,7 +152,9 @@ def test_a_page_of_several_settings_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["index.html", "results.json", "one.png", "parts/one.json"])
 @pytest.mark.parametrize("kind", ["folder", "link"])
-def test_what_is_in_the_way_is_found_before_the_run(tmp_path: Path, name: str, kind: str) -> None:
+def test_folder_or_symlink_in_place_of_a_file_is_refused_before_the_run(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     calls: list[str] = []
     mine, out = tmp_path / "mine", tmp_path / "out"
     mine.write_text("mine", encoding="utf-8")
@@ -165,7 +169,7 @@ def test_what_is_in_the_way_is_found_before_the_run(tmp_path: Path, name: str, k
     assert mine.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_file_where_the_parts_are_to_be_is_found_before_the_run(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_of_results_is_refused_before_the_run(tmp_path: Path) -> None:
     calls: list[str] = []
     (tmp_path / "parts").write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match="parts is a file where a folder is to be"):
@@ -173,7 +177,7 @@ def test_a_file_where_the_parts_are_to_be_is_found_before_the_run(tmp_path: Path
     assert calls == []
 
 
-def test_what_is_in_the_way_of_another_part_is_found_too(tmp_path: Path) -> None:
+def test_folder_in_place_of_a_file_of_an_earlier_run_is_refused(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls)], TINY, tmp_path)
     (tmp_path / "one.png").unlink()
@@ -183,12 +187,12 @@ def test_what_is_in_the_way_of_another_part_is_found_too(tmp_path: Path) -> None
     assert calls == ["one"]
 
 
-# an experiment leaves four files, in this order
+# an experiment writes four files, in this order
 @pytest.mark.parametrize(
     ("which", "file"),
     few([(5, "parts/two.json"), (7, "results.json"), (6, "two.png"), (8, "index.html")], 2),
 )
-def test_a_full_disk_loses_no_finished_experiment(
+def test_full_disk_loses_no_finished_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int, file: str
 ) -> None:
     calls: list[str] = []
@@ -203,22 +207,22 @@ def test_a_full_disk_loses_no_finished_experiment(
             replace(source, target)
 
         patch.setattr("os.replace", full)
-        result = reproduce(all_three, TINY, tmp_path)
-    said = f"{tmp_path / file} could not be written: No space left on device."
-    assert str(result.unwritten) == said
-    assert [part.name for part in result.parts] == ["one", "two"]  # to be shown, at least
+        report = reproduce(all_three, TINY, tmp_path)
+    message = f"{tmp_path / file} could not be written: No space left on device."
+    assert str(report.end.write_error) == message
+    assert [one.name for one in report.results] == ["one", "two"]  # shown even if not saved
     assert calls == ["one", "two"]
     assert ids(tmp_path) == ["one"]
     assert not list(tmp_path.rglob("*.part"))
 
-    result = reproduce(all_three, TINY, tmp_path, resume=True)
-    assert result.unwritten is None
-    again = ["two"] if which == 5 else []  # the part itself found no room
+    report = reproduce(all_three, TINY, tmp_path, resume=True)
+    assert report.end.write_error is None
+    again = ["two"] if which == 5 else []  # its result could not be saved
     assert calls == ["one", "two", *again, "three"]
     assert ids(tmp_path) == ["one", "two", "three"]
 
 
-def test_results_are_for_machines_and_the_page_stands_alone(tmp_path: Path) -> None:
+def test_results_are_json_and_the_page_is_self_contained(tmp_path: Path) -> None:
     reproduce([EXPERIMENTS["fig1"]], TINY, tmp_path)
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     [fig1] = results["experiments"]
@@ -237,7 +241,7 @@ def test_results_are_for_machines_and_the_page_stands_alone(tmp_path: Path) -> N
     assert len(ids) == len(set(ids))
 
 
-def test_an_unwritable_folder_is_found_before_the_run(tmp_path: Path) -> None:
+def test_unwritable_folder_is_refused_before_the_run(tmp_path: Path) -> None:
     calls: list[str] = []
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match=r"file/report cannot be written to: Not a directory\."):
@@ -246,17 +250,17 @@ def test_an_unwritable_folder_is_found_before_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_stand_in_is_labelled(tmp_path: Path) -> None:
+def test_synthetic_gas_data_are_labelled(tmp_path: Path) -> None:
     setting = Setting("tiny", gas=gas.surrogate("there is no network"))
-    result = reproduce([EXPERIMENTS["uci"]], setting, tmp_path)
-    [part] = result.parts
-    assert {outcome.verdict for outcome in part.outcomes} == {NOT_COMPARABLE}
+    report = reproduce([EXPERIMENTS["uci"]], setting, tmp_path)
+    [result] = report.results
+    assert {outcome.verdict for outcome in result.outcomes} == {NOT_COMPARABLE}
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Not the gas data: a synthetic stand-in" in page
     assert page.count("synthetic stand-in, not the gas data") == 3  # in each panel
 
 
-def test_offline_without_data_it_says_so_and_stands_in(
+def test_failed_download_is_reported_and_synthetic_data_are_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def offline(folder: str) -> Any:
@@ -265,12 +269,14 @@ def test_offline_without_data_it_says_so_and_stands_in(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(gas_download, "fetch", offline)
     assert find_gas(Console(width=200), None, "uci").surrogate
-    said = capsys.readouterr().out
-    assert "could not be downloaded (no route to OpenML); uci runs on a synthetic stand-in" in said
+    output = capsys.readouterr().out
+    assert (
+        "could not be downloaded (no route to OpenML); uci runs on a synthetic stand-in" in output
+    )
 
 
-def test_the_gas_data_counts_only_where_it_is_needed() -> None:
+def test_gas_data_are_part_of_the_key_of_uci_only() -> None:
     setting = Setting("tiny", gas=gas.surrogate("this is a test"))
     assert [name for name, one in EXPERIMENTS.items() if one.needs_gas] == ["uci"]
-    assert key_of(EXPERIMENTS["uci"], setting) != key_of(EXPERIMENTS["uci"], TINY)
-    assert key_of(EXPERIMENTS["fig1"], setting) == key_of(EXPERIMENTS["fig1"], TINY)
+    assert experiment_key(EXPERIMENTS["uci"], setting) != experiment_key(EXPERIMENTS["uci"], TINY)
+    assert experiment_key(EXPERIMENTS["fig1"], setting) == experiment_key(EXPERIMENTS["fig1"], TINY)

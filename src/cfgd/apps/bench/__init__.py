@@ -1,1 +1,1 @@
-"""Measurements: ratios taken in one run, because machines are noisy."""
+"""Benchmarks. Speeds are ratios within one run, because absolute times vary between machines."""

@@ -1,4 +1,4 @@
-"""`make bench`: every measurement that the project makes claims about."""
+"""`python -m cfgd.apps.bench [SUITE ...]`: measure every speed that the documentation claims."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 from cfgd.apps.bench.growth import runner as growth
 from cfgd.apps.bench.speed import core, explorer, networks, objectives, processes
-from cfgd.apps.bench.speed.measure import Row
+from cfgd.apps.bench.speed.measure import ReportRow
 
-SUITES: dict[str, Callable[[], Iterator[Row]]] = {
+SUITES: dict[str, Callable[[], Iterator[ReportRow]]] = {
     "core": core.rows,
     "objectives": objectives.rows,
     "networks": networks.rows,
@@ -20,6 +20,7 @@ SUITES: dict[str, Callable[[], Iterator[Row]]] = {
 
 
 def main(names: list[str]) -> int:
+    """Run the named suites, or all, and print a line for each measurement."""
     unknown = [name for name in names if name not in SUITES]
     if unknown:
         print(f"Unknown suite {unknown[0]!r}; the suites are {', '.join(SUITES)}.", file=sys.stderr)

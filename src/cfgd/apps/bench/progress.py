@@ -1,12 +1,12 @@
-"""What is seen of a benchmark while it runs, and what is said where nobody watches."""
+"""The progress display of the benchmarks."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,35 +17,62 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cfgd._core.files import printable
+from cfgd.apps.resumable import print_warning
 
-# one of many may take minutes: longer than what the estimate looks back on by itself
-LOOKS_BACK = 3600.0
-ON = "the same command with --resume goes on."
+# Seconds over which the remaining time is estimated: one item may take minutes, and rich's default
+# is 30 seconds.
+ESTIMATE_PERIOD = 3600.0
 
 
-class Watch:
-    """Of so many parts: which is being measured, which is done, and what is wrong."""
+@runtime_checkable
+class ProgressDisplay(Protocol):
+    """Where a benchmark reports its progress."""
+
+    def describe(self, text: str) -> None:
+        """Show what is being measured now."""
+
+    def finish(self, text: str, reused: bool) -> None:
+        """Count one item as finished; `reused` if an earlier run has measured it."""
+
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+
+
+class NoProgress:
+    """A progress display that shows nothing."""
+
+    def describe(self, text: str) -> None:
+        pass
+
+    def finish(self, text: str, reused: bool) -> None:
+        pass
+
+    def warn(self, text: str) -> None:
+        pass
+
+
+class ProgressBar:
+    """A progress bar on a terminal; elsewhere a line for each finished item."""
 
     def __init__(self, console: Console, bar: Progress, task: TaskID) -> None:
         self.console, self.bar, self.task = console, bar, task
 
-    def say(self, what: str) -> None:
-        self.bar.update(self.task, description=what)
+    def describe(self, text: str) -> None:
+        self.bar.update(self.task, description=text)
 
-    def finished(self, what: str, reused: bool) -> None:
+    def finish(self, text: str, reused: bool) -> None:
         self.bar.advance(self.task)
         if not self.console.is_terminal:
-            before = " (from the run before)" if reused else ""
-            self.console.print(f"{what}{before}", highlight=False, soft_wrap=True)
+            suffix = " (from the run before)" if reused else ""
+            self.console.print(f"{text}{suffix}", highlight=False, soft_wrap=True)
 
-    def warn(self, said: str) -> None:
-        words = f"[yellow]{escape(printable(said))}[/]"
-        self.console.print(words, highlight=False, soft_wrap=True)
+    def warn(self, text: str) -> None:
+        print_warning(self.console, text)
 
 
 @contextlib.contextmanager
-def watched(console: Console, parts: int) -> Iterator[Watch]:
+def progress_bar(console: Console, total: int) -> Iterator[ProgressBar]:
+    """Show a progress bar for `total` items."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -54,15 +81,5 @@ def watched(console: Console, parts: int) -> Iterator[Watch]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, speed_estimate_period=LOOKS_BACK) as bar:
-        yield Watch(console, bar, bar.add_task("", total=parts))
-
-
-def show_files(console: Console, files: list[str], interrupted: bool, unwritten: bool) -> None:
-    """Where the report is, or why it is not."""
-    if unwritten:
-        console.print(f"Not all could be written: what was is kept; {ON}", highlight=False)
-        return
-    console.print(" and ".join(files), soft_wrap=True)
-    if interrupted:
-        console.print(f"Interrupted: what is finished is kept; {ON}", highlight=False)
+    with Progress(*columns, console=console, speed_estimate_period=ESTIMATE_PERIOD) as bar:
+        yield ProgressBar(console, bar, bar.add_task("", total=total))

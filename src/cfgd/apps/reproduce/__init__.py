@@ -1,4 +1,4 @@
-"""Every figure and claim of the paper from a fresh run: the experiments behind `cfgd reproduce`.
+"""`cfgd reproduce`: the figures and claims of the paper, checked by fresh runs.
 
-Nothing is imported here, so that `import cfgd.apps.reproduce` needs none of the extra's packages.
+This file imports nothing, so that `import cfgd.apps.reproduce` needs no optional packages.
 """

@@ -1,4 +1,4 @@
-"""An experiment: data, a run, claims and a figure; and the setting in which it is run."""
+"""An experiment of the paper: a run, claims and a figure; and the settings of a run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from cfgd.apps.data.gas import Gas
 from cfgd.apps.page.drawing import Panels
-from cfgd.apps.reproduce.kept import Kept
 from cfgd.apps.reproduce.report.claim import Claim
+from cfgd.apps.reproduce.run_cache import RunCache
 
 Size = Literal["tiny", "quick", "full"]
 T = TypeVar("T")
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Meter(Protocol):
-    """Where a run says how far it is; `stopped` asks it to end."""
+    """A progress meter of a run. A run ends early with KeyboardInterrupt if `stopped` is set."""
 
     stopped: bool
 
@@ -26,8 +26,8 @@ class Meter(Protocol):
     def advance(self, amount: float) -> None: ...
 
 
-class Silent:
-    """A meter that nobody looks at."""
+class SilentMeter:
+    """A meter that shows nothing."""
 
     stopped = False
 
@@ -40,29 +40,30 @@ class Silent:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """How much is run: `full` is the paper's counts, `quick` two minutes, `tiny` is for tests."""
+    """How much is run: `full` as in the paper, `quick` in two minutes, `tiny` for tests."""
 
     size: Size = "quick"
     seeds: int | None = None
     gas: Gas | None = None  # the gas data, read and checked before any run
-    kept: Kept | None = None  # where a long experiment keeps what it has finished
+    run_cache: RunCache | None = None  # where a long experiment saves its finished runs
 
     def pick(self, *, tiny: T, quick: T, full: T) -> T:
+        """Return the value for this size."""
         return {"tiny": tiny, "quick": quick, "full": full}[self.size]
 
     def seeds_or(self, *, quick: int, full: int, tiny: int = 1) -> range:
-        """The seeds 0, 1, ...: so many as asked for, or as the experiment has by itself."""
+        """Return the seeds 0, 1, ...: as many as the user set, or the experiment's default."""
         return range(self.seeds or self.pick(tiny=tiny, quick=quick, full=full))
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What a run leaves: `data` for claims and figure, `parameters` for the reader."""
+    """The result of a run: `data` for claims and figure, `parameters` for the reader."""
 
     data: dict[str, Any]
     parameters: dict[str, Any]
     notes: tuple[str, ...] = ()
-    story: str = ""  # the outcome in a sentence, for the head of the page
+    conclusion: str = ""  # the outcome in a sentence, for the top of the page
 
 
 @dataclasses.dataclass(frozen=True)

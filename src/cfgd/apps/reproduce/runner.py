@@ -1,4 +1,4 @@
-"""Running experiments one after the other, keeping each as soon as it is finished."""
+"""Run experiments one after the other, save each result, and write the report."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd._core.files import NotWrittenError, check_writable, plain
+from cfgd._core.files import check_writable, plain
 from cfgd.apps.page.drawing import render
-from cfgd.apps.reproduce.experiment import Experiment, Meter, Setting, Silent
+from cfgd.apps.reproduce.experiment import Experiment, Meter, Setting, SilentMeter
 from cfgd.apps.reproduce.experiments.catalogue import EXPERIMENTS
-from cfgd.apps.reproduce.kept import Kept
-from cfgd.apps.reproduce.report.part import Part, files_of
 from cfgd.apps.reproduce.report.report import PAGE, RESULTS, versions, write_report
-from cfgd.apps.reproduce.report.saved import saved_parts
+from cfgd.apps.reproduce.report.result import ExperimentResult, load_results, result_files
+from cfgd.apps.reproduce.run_cache import RunCache
+from cfgd.apps.resumable import RunEnd, reuse_or_compute
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
-    """What a call left behind: the page, the parts of this call, and what ended it early."""
+class ReproduceReport:
+    """The page, the results of this call, and what ended it early.
+
+    If a file could not be written, the last result may not be saved.
+    """
 
     page: Path | None
-    parts: tuple[Part, ...]
-    interrupted: bool  # by Ctrl-C
-    unwritten: NotWrittenError | None = None  # the last part is then in memory only, or in part
+    results: tuple[ExperimentResult, ...]
+    end: RunEnd
 
 
 def reproduce(
@@ -35,69 +37,84 @@ def reproduce(
     folder: Path,
     *,
     resume: bool = False,
-    meter_of: Callable[[Experiment], Meter] = lambda experiment: Silent(),
-    finished: Callable[[Part, bool], None] = lambda part, reused: None,
-    say: Callable[[str], None] = lambda said: None,
-) -> Result:
+    meter_for: Callable[[Experiment], Meter] = lambda experiment: SilentMeter(),
+    on_finished: Callable[[ExperimentResult, bool], None] = lambda result, reused: None,
+    warn: Callable[[str], None] = lambda text: None,
+) -> ReproduceReport:
     """Run the experiments and write the report into `folder` after each one.
 
-    The page shows what earlier runs left in the folder too. Ctrl-C or a full disk ends the run
-    and keeps the finished experiments. With `resume`, parts that an earlier run in the same
-    setting finished are taken over. `finished` is told of each part, `say` of damaged ones.
+    The page also shows the results that earlier runs saved in the folder. Ctrl-C or a full disk
+    ends the run; finished experiments are saved.
+
+    Parameters
+    ----------
+    resume
+        Whether to reuse the results that an earlier run with the same settings saved.
+    meter_for
+        Returns the progress meter of an experiment.
+    on_finished
+        Called with each result, and whether it was reused.
+    warn
+        Called with a sentence for each saved result that cannot be used.
     """
     names = [experiment.name for experiment in experiments]
     check_files(folder, names)
-    shown = saved_parts(folder, say)
-    check_files(folder, list(shown))
-    parts: list[Part] = []
-    page, interrupted, unwritten = None, False, None
-    try:
+    saved = load_results(folder, warn)
+    check_files(folder, list(saved))
+    results: list[ExperimentResult] = []
+    page, end = None, RunEnd()
+    with end.catch_write_error(), end.catch_interrupt():
         for experiment in experiments:
-            part = shown.get(experiment.name) if resume else None
-            reused = part is not None and part.key == key_of(experiment, setting)
-            if part is None or not reused:
-                kept = Kept(folder, experiment.name, key_of(experiment, setting))
+            key = experiment_key(experiment, setting)
+            cache = RunCache(folder, experiment.name, key)
+
+            def compute(
+                experiment: Experiment = experiment, cache: RunCache = cache
+            ) -> ExperimentResult:
                 if not resume:
-                    kept.clear()
-                own = dataclasses.replace(setting, kept=kept)
-                part = run_one(experiment, own, meter_of(experiment))
-            parts.append(part)
-            shown[part.name] = part
+                    cache.clear()
+                own = dataclasses.replace(setting, run_cache=cache)
+                return run_experiment(experiment, own, meter_for(experiment))
+
+            result, reused = reuse_or_compute(
+                saved if resume else {}, experiment.name, key, compute
+            )
+            results.append(result)
+            saved[result.name] = result
             if not reused:
-                part.save(folder)
-                Kept(folder, experiment.name, part.key).clear()
-            page = write_report(folder, in_order(shown, names), described(setting))
-            finished(part, reused)
-    except KeyboardInterrupt:
-        interrupted = True
-    except NotWrittenError as error:
-        unwritten = error
-    return Result(page, tuple(parts), interrupted, unwritten)
+                result.save(folder)
+                cache.clear()
+            page = write_report(folder, in_paper_order(saved, names), describe_setting(setting))
+            on_finished(result, reused)
+    return ReproduceReport(page, tuple(results), end)
 
 
 def check_files(folder: Path, names: list[str]) -> None:
-    """Find out before the run what is in the way of the report."""
-    check_writable(folder, [PAGE, RESULTS, *files_of(names)])
+    """Raise ValueError before the run if a file of the report could not be written."""
+    check_writable(folder, [PAGE, RESULTS, *result_files(names)])
 
 
-def in_order(parts: dict[str, Part], names: list[str]) -> list[Part]:
-    """As in the paper; those that it does not have, as they were asked for."""
-    order = list(dict.fromkeys([*EXPERIMENTS, *sorted(parts.keys() - names), *names]))
-    return sorted(parts.values(), key=lambda part: order.index(part.name))
+def in_paper_order(
+    results: dict[str, ExperimentResult], names: list[str]
+) -> list[ExperimentResult]:
+    """Return the results in the order of the paper, others at the end in the order of `names`."""
+    order = list(dict.fromkeys([*EXPERIMENTS, *sorted(results.keys() - names), *names]))
+    return sorted(results.values(), key=lambda result: order.index(result.name))
 
 
-def run_one(experiment: Experiment, setting: Setting, meter: Meter) -> Part:
+def run_experiment(experiment: Experiment, setting: Setting, meter: Meter) -> ExperimentResult:
+    """Run one experiment, check its claims and draw its figure."""
     began = time.perf_counter()
     record = experiment.run(setting, meter)
     panels, png = render(experiment.name, experiment.panels, record.data)
-    return Part(
+    return ExperimentResult(
         name=experiment.name,
         title=experiment.title,
         where=experiment.where,
         about=experiment.about,
         missing=experiment.missing,
-        story=record.story,
-        key=key_of(experiment, setting),
+        conclusion=record.conclusion,
+        key=experiment_key(experiment, setting),
         outcomes=tuple(claim.judge(record.data) for claim in experiment.claims),
         parameters=plain(record.parameters),
         notes=record.notes,
@@ -110,13 +127,14 @@ def run_one(experiment: Experiment, setting: Setting, meter: Meter) -> Part:
     )
 
 
-def described(setting: Setting) -> dict[str, Any]:
-    seeds = "as each experiment has them" if setting.seeds is None else setting.seeds
+def describe_setting(setting: Setting) -> dict[str, Any]:
+    """Return the setting as the page shows it."""
+    seeds = "the default of each experiment" if setting.seeds is None else setting.seeds
     return {"size": setting.size, "seeds": seeds}
 
 
-def key_of(experiment: Experiment, setting: Setting) -> dict[str, Any]:
-    """What must be equal for a saved part to stand for a run."""
+def experiment_key(experiment: Experiment, setting: Setting) -> dict[str, Any]:
+    """Return the settings that must be equal for a saved result to be reused."""
     gas = setting.gas if experiment.needs_gas else None
     return {
         "size": setting.size,

@@ -1,1 +1,1 @@
-"""`cfgd bench`: where cfgd stands among the solvers of the field, losses included."""
+"""`cfgd bench`: compare `cfgd.Auto` with other solvers, including the problems where it loses."""

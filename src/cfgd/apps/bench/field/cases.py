@@ -1,4 +1,4 @@
-"""The problems of the table: data by seed, and what counts as solved."""
+"""The problems of `cfgd bench`: data by seed, and what counts as solved."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from cfgd.apps.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, STARTS,
 from cfgd.apps.data.random_least_squares import random_least_squares
 from cfgd.apps.data.standard_problems import PROBLEMS
 
-TARGET = 1e-8
-# seconds: a run that takes longer is not tried again with a smaller tolerance
-PATIENCE = 10.0
-# gradients of a network with equal work
-BUDGET = 8000
-# one of the paper's gammas for each network (figure 7)
+TARGET = 1e-8  # relative error or gradient of a solved problem
+# seconds: a solver that takes longer is not run again with a smaller tolerance
+TIME_LIMIT = 10.0
+BUDGET = 8000  # gradients of a network where losses at equal work are compared
+# one of the gammas that the paper uses for each network (figure 7)
 GAMMAS = {"h1": 20.0, "h2": 10.0, "h3": -150.0}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """One instance. `budget` is set where losses at equal work are compared, not work."""
+    """A problem with a seed. `budget` is set where losses at equal work are compared, not work."""
 
     name: str
     group: str  # least-squares, smooth or networks
     objective: Any
     x0: Any
-    fn: Callable[[Any], Any]  # the value; one object for all seeds where the data are the same
+    fn: Callable[[Any], Any]  # the value; the same object for all seeds if the data are the same
     residuals: Callable[[Any], Any] | None = None  # f = |r|^2 times a constant
     matrix: Any = None
     y: Any = None
     minimiser: Any = None
-    paper: Any = None  # the paper's method with its gamma
+    paper: Any = None  # the method of the paper with its gamma
     budget: int | None = None
-    patience: float = PATIENCE
+    time_limit: float = TIME_LIMIT
 
     @property
     def unit(self) -> str:
+        """Return the unit in which work is counted."""
         return "products" if self.group == "least-squares" else "gradients"
 
 
@@ -77,7 +77,7 @@ def gas_data(data: gas.Gas, seed: int) -> Case:
 
 def sparse(m: int, d: int, seed: int) -> Case:
     random = np.random.default_rng(seed)
-    columns = random.integers(d, size=10 * m)  # ten entries in a row
+    columns = random.integers(d, size=10 * m)  # ten entries in each row
     entries = random.random(10 * m) * np.geomspace(0.1, 10, d)[columns]
     X = scipy.sparse.csr_array((entries, columns, np.arange(0, 10 * m + 1, 10)), (m, d))
     X.sum_duplicates()
@@ -128,11 +128,11 @@ def smooth(name: str, seed: int) -> Case:
     return Case(name, "smooth", cfgd.Smooth(problem), x0, problem, problem.residuals)
 
 
-Maker = Callable[[int], Case]
+CaseMaker = Callable[[int], Case]
 
 
-def least_squares_makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, Maker]]:
-    """A case for each seed, by the name of a row; the gas data where it is there."""
+def least_squares_makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[str, CaseMaker]]:
+    """Yield names and functions that make the case of a seed; the gas data if available."""
     yield "random d = 20", partial(random_square, 20)
     d = 100 if quick else 500
     yield f"random d = {d}", partial(random_square, d)
@@ -142,7 +142,7 @@ def least_squares_makers(quick: bool, data: gas.Gas | None) -> Iterator[tuple[st
     yield f"sparse {m} x {d}", partial(sparse, m, d)
 
 
-def smooth_makers(quick: bool) -> Iterator[tuple[str, Maker]]:
+def smooth_makers(quick: bool) -> Iterator[tuple[str, CaseMaker]]:
     m, d = (1000, 20) if quick else (20_000, 100)
     for loss in ("logistic", "poisson"):
         yield f"{loss} {m} x {d}", partial(linear_model, loss, m, d)
@@ -151,7 +151,7 @@ def smooth_makers(quick: bool) -> Iterator[tuple[str, Maker]]:
         yield name, partial(smooth, name)
 
 
-def network_makers() -> Iterator[tuple[str, Maker]]:
+def network_makers() -> Iterator[tuple[str, CaseMaker]]:
     for name in FUNCTIONS:
         for start in STARTS.values():
             yield f"{name}, {start.short}", partial(network, name, start, BUDGET)

@@ -1,8 +1,8 @@
-"""CUTEst through sif2jax: gradients to one of 1e-8 of that at the start, against L-BFGS-B.
+"""CUTEst through sif2jax: evaluations until the gradient is 1e-8 of that at the start.
 
-All problems without constraints that sif2jax has, up to 1024 variables, in its order. Both solvers
-see the same compiled function, whose calls are counted up to the first small gradient. What Auto
-takes until it says converged stands in a line of its own.
+All unconstrained problems of sif2jax with up to 1024 variables, in its order. Auto and L-BFGS-B
+get the same compiled function, whose calls are counted up to the first small gradient. The
+evaluations of Auto up to its own convergence are reported as a separate solver.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ import scipy.optimize
 
 import cfgd
 from cfgd.apps.bench.field.cases import TARGET
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.standing import ENDED, OURS, Run
+from cfgd.apps.bench.field.instance import (
+    AUTO,
+    AUTO_CONVERGED,
+    Instance,
+    ShowStatus,
+    SolverRun,
+)
 
-LARGEST = 1024  # variables
-MOST = 5000  # gradients
-PATIENCE = 30.0  # seconds
-RIVAL = "L-BFGS-B"
+MAX_VARIABLES = 1024
+MAX_GRADIENTS = 5000
+TIME_LIMIT = 30.0  # seconds of Auto on one problem
+LBFGSB = "L-BFGS-B"
 
 
 def is_installed() -> bool:
@@ -36,82 +41,93 @@ def is_installed() -> bool:
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """`quick` takes every eighth. The import alone takes a minute."""
+    """Yield the instances; `quick` takes every eighth. The import alone takes a minute."""
     with jax.enable_x64(True):
         problems = importlib.import_module("sif2jax").unconstrained_minimisation_problems
-        small = [one for one in problems if one.num_variables() <= LARGEST]
+        small = [one for one in problems if one.num_variables() <= MAX_VARIABLES]
     for problem in small[:: 8 if quick else 1]:
-        yield Instance("cutest", problem.name, 0, partial(measured, problem))
+        yield Instance("cutest", problem.name, 0, partial(run_solvers, problem))
 
 
-class EnoughError(Exception):
-    """The gradient is small, or there were too many."""
+class TargetReachedError(Exception):
+    """Raised to stop a solver: the gradient is small, or the evaluations are used up."""
 
 
-class Looks:
-    """Value and gradient, counted; a point that was seen last is not looked at again.
+class CountedGradient:
+    """Value and gradient with a counter; evaluating the same point again is free.
 
-    A small gradient counts where the value is the least so far: a search that looks at a plateau
-    high above has not found anything.
+    A small gradient counts only where the value is the least so far: a line search that evaluates
+    a plateau far above has not solved the problem.
+
+    Attributes
+    ----------
+    count : evaluations so far
+    first : evaluations up to the first small gradient, or infinity
+    value : the value at that point
     """
 
-    def __init__(self, both: Callable[[Any], Any], x0: Any, ends: bool) -> None:
-        self.both, self.ends = both, ends
+    def __init__(
+        self, value_and_gradient: Callable[[Any], Any], x0: Any, stop_at_target: bool
+    ) -> None:
+        self.value_and_gradient, self.stop_at_target = value_and_gradient, stop_at_target
         self.count, self.first, self.least = 0, float("inf"), float("inf")
-        self.value = float("inf")  # where the gradient is small first
-        self.last: Any = None
-        self.seen: tuple[float, Any] = (0.0, None)
-        value, gradient = both(x0)
+        self.value = float("inf")
+        self.last_x: Any = None
+        self.last: tuple[float, Any] = (0.0, None)
+        value, gradient = value_and_gradient(x0)
         self.start, self.goal = float(value), TARGET * np.linalg.norm(np.asarray(gradient))
 
     def __call__(self, x: Any) -> tuple[float, Any]:
-        if self.last is None or not np.array_equal(x, self.last):
+        if self.last_x is None or not np.array_equal(x, self.last_x):
             self.count += 1
-            value, gradient = self.both(x)
-            self.last, self.seen = np.array(x), (float(value), np.asarray(gradient))
-            norm = np.linalg.norm(self.seen[1])
-            self.least = min(self.least, self.seen[0])
-            above = self.seen[0] - self.least
-            low = above <= TARGET * abs(self.start - self.least)
-            if norm <= self.goal and low and self.count <= min(self.first, MOST):
-                self.first, self.value = self.count, self.seen[0]
-        if self.ends and (self.first <= self.count or self.count >= MOST):
-            raise EnoughError
-        return self.seen
+            value, gradient = self.value_and_gradient(x)
+            self.last_x, self.last = np.array(x), (float(value), np.asarray(gradient))
+            norm = np.linalg.norm(self.last[1])
+            self.least = min(self.least, self.last[0])
+            is_least = self.last[0] - self.least <= TARGET * abs(self.start - self.least)
+            if norm <= self.goal and is_least and self.count <= min(self.first, MAX_GRADIENTS):
+                self.first, self.value = self.count, self.last[0]
+        if self.stop_at_target and (self.first <= self.count or self.count >= MAX_GRADIENTS):
+            raise TargetReachedError
+        return self.last
 
 
-def measured(problem: Any, say: Say) -> list[Run]:
+def run_solvers(problem: Any, show_status: ShowStatus) -> list[SolverRun]:
     with jax.enable_x64(True), np.errstate(all="ignore"):
         y0, unravel = jax.flatten_util.ravel_pytree(problem.y0)
         x0, args = np.asarray(y0, float), problem.args
-        both = jax.jit(jax.value_and_grad(lambda x: jnp.sum(problem.objective(unravel(x), args))))
-        say(OURS)
-        looks = Looks(both, x0, ends=False)
-        ends = cfgd.minimize(cfgd.External(looks), x0, max_iterations=MOST, time_limit=PATIENCE)
-        say(RIVAL)
-        theirs = Looks(both, x0, ends=True)
-        options = {"maxiter": MOST, "maxfun": MOST, "gtol": 0.0, "ftol": 0.0}
-        with contextlib.suppress(EnoughError):
-            scipy.optimize.minimize(theirs, x0, jac=True, method=RIVAL, options=options)
+        compiled = jax.jit(
+            jax.value_and_grad(lambda x: jnp.sum(problem.objective(unravel(x), args)))
+        )
+        show_status(AUTO)
+        auto = CountedGradient(compiled, x0, stop_at_target=False)
+        solution = cfgd.minimize(
+            cfgd.External(auto), x0, max_iterations=MAX_GRADIENTS, time_limit=TIME_LIMIT
+        )
+        show_status(LBFGSB)
+        lbfgsb = CountedGradient(compiled, x0, stop_at_target=True)
+        options = {"maxiter": MAX_GRADIENTS, "maxfun": MAX_GRADIENTS, "gtol": 0.0, "ftol": 0.0}
+        with contextlib.suppress(TargetReachedError):
+            scipy.optimize.minimize(lbfgsb, x0, jac=True, method=LBFGSB, options=options)
 
-    def run(solver: str, work: float, value: float) -> Run:
-        return Run(
+    def run(solver: str, work: float, value: float) -> SolverRun:
+        return SolverRun(
             problem=problem.name,
             group="cutest",
             unit="gradients",
             solver=solver,
             seed=0,
             work=work,
-            seconds=float("inf"),  # it is not the time that is compared
+            seconds=float("inf"),  # time is not compared
             value=value,
             solved=bool(np.isfinite(work)),
-            error="" if solver == RIVAL else ends.status.name,
+            error="" if solver == LBFGSB else solution.status.name,
             dimension=x0.size,
         )
 
-    whole = float(looks.count) if ends.success else float("inf")
+    until_converged = float(auto.count) if solution.success else float("inf")
     return [
-        run(OURS, float(looks.first), looks.value),
-        run(ENDED, whole, float(ends.value)),
-        run(RIVAL, float(theirs.first), theirs.value),
+        run(AUTO, float(auto.first), auto.value),
+        run(AUTO_CONVERGED, until_converged, float(solution.value)),
+        run(LBFGSB, float(lbfgsb.first), lbfgsb.value),
     ]

@@ -1,8 +1,8 @@
-"""The estimators: over the core that they call, and beside scikit-learn's at an equal gradient.
+"""The scikit-learn estimators of cfgd: their overhead, and their time against scikit-learn's own.
 
-Over the core: the same fit by hand, from the same arrays. Beside scikit-learn: seconds to a
-gradient of 1e-8 of that at zero, intercept and all, as users call both. A solver of scikit-learn
-has the loosest tolerance that leads there; which of its solvers is the best, the table shows.
+Overhead: the same fit from the same arrays by calls of `cfgd.minimize`. Against scikit-learn:
+seconds to a gradient of 1e-8 of that at zero, with an intercept, as users call both. A solver of
+scikit-learn has the loosest tolerance that reaches this gradient; all of its solvers are shown.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ from scipy.special import expit, logsumexp, softmax
 
 import cfgd
 from cfgd.apps.bench.field.cases import TARGET
-from cfgd.apps.bench.field.clock import timed, timed_together
-from cfgd.apps.bench.field.glm import MOST, loosest
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.standing import OURS, Run
+from cfgd.apps.bench.field.glm import (
+    MAX_ITERATIONS,
+    Dataset,
+    load_bundled,
+    loosest_tolerance,
+    timed_run,
+)
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.timing import time_shortest, time_shortest_interleaved
 
 GROUP = "estimators"
 CORE = "the core, by hand"
 L2 = 1.0
-ROWS, COLUMNS = 10_000, 100
-MANY = 1_000_000, 50
+ROWS, COLUMNS = 10_000, 100  # of the data for the overhead
+LARGE_SHAPE = 1_000_000, 50
 SOLVERS = {
     "squared": ("cholesky", "svd", "lsqr"),
     "logistic": ("lbfgs", "newton-cg", "newton-cholesky"),
@@ -37,26 +42,26 @@ SOLVERS = {
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """`quick` leaves out the digits and the million rows."""
-    importlib.import_module("sklearn.linear_model")  # threads can be limited once they are there
-    for name in BY_HAND:
-        yield Instance(GROUP, name, 0, partial(over_the_core, name))
-    for name in SETS:
+    """Yield the instances; `quick` leaves out the digits and the million rows."""
+    importlib.import_module("sklearn.linear_model")  # threadpoolctl limits loaded libraries only
+    for name in ESTIMATORS:
+        yield Instance(GROUP, name, 0, partial(run_overhead, name))
+    for name in DATASETS:
         if not (quick and name in ("digits", "1,000,000 x 50")):
-            yield Instance(GROUP, f"fit: {name}", 0, partial(beside_scikit_learn, name))
+            yield Instance(GROUP, f"fit: {name}", 0, partial(run_against_scikit_learn, name))
 
 
-# ---------------------------------------------------------------------- over the core
+# ---------------------------------------------------------------------- overhead
 
 
-class Pair(NamedTuple):
-    """A fit by an estimator, and what it is of the core."""
+class FitPair(NamedTuple):
+    """The same fit by an estimator and by the core."""
 
-    fitted: Callable[[], Any]
-    by_hand: Callable[[], cfgd.Solution]
+    estimator: Callable[[], Any]
+    core: Callable[[], cfgd.Solution]
 
 
-def made_up(rows: int, columns: int, classes: bool) -> tuple[Any, Any]:
+def random_data(rows: int, columns: int, classes: bool) -> tuple[Any, Any]:
     random = np.random.default_rng(0)
     X = random.normal(size=(rows, columns))
     X *= np.geomspace(0.1, 1, columns)
@@ -64,99 +69,90 @@ def made_up(rows: int, columns: int, classes: bool) -> tuple[Any, Any]:
     return X, (y > 0).astype(float) if classes else y
 
 
-def _regressor() -> Pair:
+def _regressor() -> FitPair:
     from cfgd.integrations.sklearn import CaputoRegressor
 
-    X, y = made_up(ROWS, COLUMNS, False)
+    X, y = random_data(ROWS, COLUMNS, False)
 
-    def by_hand() -> cfgd.Solution:
+    def core() -> cfgd.Solution:
         f = cfgd.LinearModel(X, y, "squared", L2, intercept=True)
         return cfgd.minimize(f, np.zeros(COLUMNS + 1), cfgd.Auto("tikhonov"))
 
-    return Pair(lambda: CaputoRegressor(l2=L2).fit(X, y), by_hand)
+    return FitPair(lambda: CaputoRegressor(l2=L2).fit(X, y), core)
 
 
-def _classifier() -> Pair:
+def _classifier() -> FitPair:
     from cfgd.integrations.sklearn import CaputoClassifier
 
-    X, y = made_up(ROWS, COLUMNS, True)
+    X, y = random_data(ROWS, COLUMNS, True)
 
-    def by_hand() -> cfgd.Solution:
+    def core() -> cfgd.Solution:
         f = cfgd.LinearModel(X, y, "logistic", L2, intercept=True)
         return cfgd.minimize(f, np.zeros(COLUMNS + 1))
 
-    return Pair(lambda: CaputoClassifier(l2=L2).fit(X, y), by_hand)
+    return FitPair(lambda: CaputoClassifier(l2=L2).fit(X, y), core)
 
 
-def _ridge() -> Pair:
+def _ridge() -> FitPair:
     from cfgd.integrations.sklearn import CaputoRidge
 
-    X, y = made_up(ROWS, COLUMNS, False)
+    X, y = random_data(ROWS, COLUMNS, False)
     zero = np.zeros(COLUMNS)
 
-    def by_hand() -> cfgd.Solution:
+    def core() -> cfgd.Solution:
         Z = X - X.mean(0)
         A = Z.T @ Z / ROWS
         size = np.sqrt(A.diagonal())
         f = cfgd.Quadratic(A / size / size[:, None], -((y - y.mean()) @ Z) / ROWS / size)
         return cfgd.minimize(f, zero, cfgd.NonAdaptive(zero, gamma=0.1), max_iterations=100_000)
 
-    return Pair(lambda: CaputoRidge(0.1).fit(X, y), by_hand)
+    return FitPair(lambda: CaputoRidge(0.1).fit(X, y), core)
 
 
-BY_HAND: dict[str, Callable[[], Pair]] = {
+ESTIMATORS: dict[str, Callable[[], FitPair]] = {
     "CaputoRegressor": _regressor,
     "CaputoClassifier": _classifier,
     "CaputoRidge": _ridge,
 }
 
 
-def over_the_core(name: str, say: Say) -> list[Run]:
-    say("the estimator and the core in turns")
-    pair = BY_HAND[name]()
-    (model, ours), (solution, core) = timed_together(pair.fitted, pair.by_hand)
-
-    def run(solver: str, value: Any, seconds: float) -> Run:
-        return Run(name, GROUP, "seconds", solver, 0, seconds, seconds, float(value), True)
-
-    return [run(OURS, model.loss_curve_[-1], ours), run(CORE, solution.value, core)]
-
-
-# ---------------------------------------------------------------------- beside scikit-learn
+def run_overhead(name: str, show_status: ShowStatus) -> list[SolverRun]:
+    """Time the estimator and the same fit by the core, in turns."""
+    show_status("the estimator and the core in turns")
+    (model, seconds), (solution, core_seconds) = time_shortest_interleaved(*ESTIMATORS[name]())
+    return [
+        timed_run(GROUP, name, AUTO, seconds, float(model.loss_curve_[-1]), True),
+        timed_run(GROUP, name, CORE, core_seconds, float(solution.value), True),
+    ]
 
 
-class Set(NamedTuple):
-    X: Any
-    y: Any
-    loss: str
+# ---------------------------------------------------------------------- against scikit-learn
 
 
-def _bundled(name: str, loss: str, form: str, **given: Any) -> Set:
-    import sklearn.datasets
-
-    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, **given)
-    if form == "standardised":
-        X = (X - X.mean(0)) / X.std(0)
-    return Set(X, y, loss)
+def _bundled(name: str, loss: str, form: str, **options: Any) -> Dataset:
+    return Dataset(*load_bundled(name, form, **options), loss)
 
 
-SETS: dict[str, Callable[[], Set]] = {
+DATASETS: dict[str, Callable[[], Dataset]] = {
     "digits": partial(_bundled, "digits", "multinomial", "raw"),
     "cancer, raw": partial(_bundled, "breast_cancer", "logistic", "raw"),
     "cancer, standardised": partial(_bundled, "breast_cancer", "logistic", "standardised"),
     "diabetes": partial(_bundled, "diabetes", "squared", "raw", scaled=False),
-    "1,000,000 x 50": lambda: Set(*made_up(*MANY, True), "logistic"),
+    "1,000,000 x 50": lambda: Dataset(*random_data(*LARGE_SHAPE, True), "logistic"),
 }
 
 
 @functools.lru_cache(maxsize=1)
-def read(name: str) -> Set:
-    return SETS[name]()
+def load(name: str) -> Dataset:
+    return DATASETS[name]()
 
 
-def seen(given: Set, W: Any) -> tuple[float, float]:
-    """f and the norm of its gradient at coefficients with the intercept below, in NumPy alone."""
-    X, y, loss = given
+def loss_and_gradient_norm(data: Dataset, W: Any) -> tuple[float, float]:
+    """Return the penalised loss and the norm of its gradient at W, in NumPy.
+
+    The last row of W is the intercept. This is independent of both libraries.
+    """
+    X, y, loss = data
     scores = X @ W[:-1] + W[-1]
     if loss == "squared":
         values, slopes = (scores[:, 0] - y) ** 2 / 2, scores - y[:, None]
@@ -165,54 +161,59 @@ def seen(given: Set, W: Any) -> tuple[float, float]:
         values = np.logaddexp(0, -sign * scores[:, 0])
         slopes = expit(scores) - y[:, None]
     else:
-        own = y[:, None] == np.unique(y)
-        values, slopes = logsumexp(scores, axis=1) - scores[own], softmax(scores, axis=1) - own
+        is_class = y[:, None] == np.unique(y)
+        values = logsumexp(scores, axis=1) - scores[is_class]
+        slopes = softmax(scores, axis=1) - is_class
     gradient = np.concatenate([X.T @ slopes + L2 * W[:-1], slopes.sum(0)[None]])
     return float(values.sum() + L2 * np.sum(W[:-1] ** 2) / 2), float(np.linalg.norm(gradient))
 
 
 def weights(model: Any) -> Any:
+    """Return coefficients and, in the last row, intercepts of a fitted estimator."""
     return np.concatenate([np.atleast_2d(model.coef_), np.reshape(model.intercept_, (-1, 1))], 1).T
 
 
-def by_cfgd(given: Set) -> Any:
+def fit_cfgd(data: Dataset) -> Any:
     from cfgd.integrations.sklearn import CaputoClassifier, CaputoRegressor
 
-    kind = CaputoRegressor if given.loss == "squared" else CaputoClassifier
-    return kind(l2=L2).fit(given.X, given.y)
+    kind = CaputoRegressor if data.loss == "squared" else CaputoClassifier
+    return kind(l2=L2).fit(data.X, data.y)
 
 
-def by_scikit_learn(given: Set, solver: str, tolerance: float) -> Any:
+def fit_scikit_learn(data: Dataset, solver: str, tolerance: float) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    common = {"solver": solver, "tol": tolerance, "max_iter": MOST}
-    tool = (
-        Ridge(L2, **common) if given.loss == "squared" else LogisticRegression(C=1 / L2, **common)
-    )
+    common = {"solver": solver, "tol": tolerance, "max_iter": MAX_ITERATIONS}
+    if data.loss == "squared":
+        estimator = Ridge(L2, **common)
+    else:
+        estimator = LogisticRegression(C=1 / L2, **common)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of not converging: the gradient is looked at
-        return tool.fit(given.X, given.y)
+        warnings.simplefilter("ignore")  # about convergence: the gradient is checked instead
+        return estimator.fit(data.X, data.y)
 
 
-def beside_scikit_learn(name: str, say: Say) -> list[Run]:
-    given, problem = read(name), f"fit: {name}"
-    say(OURS)
-    ours, seconds = timed(partial(by_cfgd, given))
-    target = TARGET * seen(given, 0 * weights(ours))[1]
+def run_against_scikit_learn(name: str, show_status: ShowStatus) -> list[SolverRun]:
+    """Time the estimator of cfgd and each solver of scikit-learn to the same gradient."""
+    data, problem = load(name), f"fit: {name}"
+    show_status(AUTO)
+    ours, seconds = time_shortest(partial(fit_cfgd, data))
+    target = TARGET * loss_and_gradient_norm(data, 0 * weights(ours))[1]
 
-    def run(solver: str, model: Any, seconds: float) -> Run:
-        value, norm = seen(given, weights(model))
-        spent = seconds if norm <= target else float("inf")
-        return Run(problem, GROUP, "seconds", solver, 0, spent, spent, value, norm <= target)
+    def meets(model: Any) -> bool:
+        return loss_and_gradient_norm(data, weights(model))[1] <= target
 
-    found = [run(OURS, ours, seconds)]
-    for solver in SOLVERS[given.loss]:
-        say(solver)
-        fit = partial(by_scikit_learn, given, solver)
-        tolerance = loosest(lambda tol, fit=fit: seen(given, weights(fit(tol)))[1] <= target)  # type: ignore[misc]
+    def run(solver: str, model: Any, seconds: float) -> SolverRun:
+        value = loss_and_gradient_norm(data, weights(model))[0]
+        return timed_run(GROUP, problem, solver, seconds, value, meets(model))
+
+    runs = [run(AUTO, ours, seconds)]
+    for solver in SOLVERS[data.loss]:
+        show_status(solver)
+        fit = partial(fit_scikit_learn, data, solver)
+        tolerance = loosest_tolerance(lambda tolerance, fit=fit: meets(fit(tolerance)))  # type: ignore[misc]
         if tolerance is None:
-            never = float("inf")
-            found.append(Run(problem, GROUP, "seconds", solver, 0, never, never, never, False))
+            runs.append(timed_run(GROUP, problem, solver))
         else:
-            found.append(run(solver, *timed(partial(fit, tolerance))))
-    return found
+            runs.append(run(solver, *time_shortest(partial(fit, tolerance))))
+    return runs

@@ -1,9 +1,9 @@
 """Linear models on scikit-learn's bundled data: seconds to a gradient of 1e-8 of that at zero.
 
-Everyone solves sum_i loss(x_i'w, y_i) + |w|^2 / 2. The intercept is a column of ones in X, whose
-weight has its part in the penalty, and scikit-learn is told to add none. Our time has making the
-objective in it, as its time has checking the data. A solver of scikit-learn has the loosest
-tolerance that leads to the gradient.
+All solvers minimise sum_i loss(x_i'w, y_i) + |w|^2 / 2. The intercept is a column of ones in X,
+whose weight is penalised as well, and scikit-learn fits none of its own. The time of cfgd includes
+making the objective, as that of scikit-learn includes checking the data. A solver of scikit-learn
+has the loosest tolerance that reaches the gradient.
 """
 
 from __future__ import annotations
@@ -19,83 +19,94 @@ import numpy as np
 
 import cfgd
 from cfgd.apps.bench.field.cases import TARGET
-from cfgd.apps.bench.field.clock import timed
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.standing import OURS, Run
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.timing import time_shortest
 
 L2 = 1.0
-MOST = 2000  # iterations
+MAX_ITERATIONS = 2000  # of a solver of scikit-learn
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(33))
 FORMS = ("raw", "standardised")
 
 
-class Set(NamedTuple):
-    X: Any  # with a column of ones
+class Dataset(NamedTuple):
+    X: Any
     y: Any
     loss: str
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """`quick` leaves out the digits, the largest of them."""
-    importlib.import_module("sklearn.linear_model")  # threads can be limited once they are there
-    for name in SETS:
+    """Yield the instances; `quick` leaves out the digits, the largest data set."""
+    importlib.import_module("sklearn.linear_model")  # threadpoolctl limits loaded libraries only
+    for name in DATASETS:
         if not (quick and name == "digits"):
             for form in FORMS:
-                yield Instance("glm", f"{name}, {form}", 0, partial(measured, name, form))
+                yield Instance("glm", f"{name}, {form}", 0, partial(run_solvers, name, form))
 
 
-def _two(name: str, is_one: Callable[[Any], Any]) -> tuple[Any, Any, str]:
+def load_bundled(name: str, form: str, **options: Any) -> tuple[Any, Any]:
+    """Return X and y of a data set of scikit-learn, raw or standardised."""
     import sklearn.datasets
 
-    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
-    return X, is_one(y).astype(float), "logistic"
+    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, **options)
+    if form == "standardised":
+        deviation = X.std(0)
+        X = (X - X.mean(0)) / np.where(deviation > 0, deviation, 1)
+    return X, y
 
 
-def _diabetes() -> tuple[Any, Any, str]:
-    import sklearn.datasets
-
-    X, y = sklearn.datasets.load_diabetes(return_X_y=True, scaled=False)
-    return X, y, "poisson"
+def _two_classes(name: str, is_positive: Callable[[Any], Any], form: str) -> Dataset:
+    X, y = load_bundled(name, form)
+    return Dataset(X, is_positive(y).astype(float), "logistic")
 
 
-SETS: dict[str, Callable[[], tuple[Any, Any, str]]] = {
-    "cancer": partial(_two, "breast_cancer", lambda y: y == 1),
-    "digits": partial(_two, "digits", lambda y: y >= 5),
-    "wine": partial(_two, "wine", lambda y: y == 0),
-    "diabetes": _diabetes,  # a measure of disease from 25 to 346, as if it were a count
+def _diabetes(form: str) -> Dataset:
+    return Dataset(*load_bundled("diabetes", form, scaled=False), "poisson")
+
+
+DATASETS: dict[str, Callable[[str], Dataset]] = {
+    "cancer": partial(_two_classes, "breast_cancer", lambda y: y == 1),
+    "digits": partial(_two_classes, "digits", lambda y: y >= 5),
+    "wine": partial(_two_classes, "wine", lambda y: y == 0),
+    "diabetes": _diabetes,  # a measure of disease from 25 to 346, treated as a count
 }
 
 
 @functools.cache
-def read(name: str, form: str) -> Set:
-    X, y, loss = SETS[name]()
-    if form == "standardised":
-        spread = X.std(0)
-        X = (X - X.mean(0)) / np.where(spread > 0, spread, 1)
-    return Set(np.column_stack([X, np.ones(len(X))]), y, loss)
+def load(name: str, form: str) -> Dataset:
+    """Return a data set with a column of ones, cached."""
+    X, y, loss = DATASETS[name](form)
+    return Dataset(np.column_stack([X, np.ones(len(X))]), y, loss)
 
 
-def fitted(given: Set, solver: str, tolerance: float) -> Any:
-    """The weights by a solver of scikit-learn, its objective scaled to be ours."""
+def fit_scikit_learn(data: Dataset, solver: str, tolerance: float) -> Any:
+    """Return the weights by a solver of scikit-learn, its objective scaled to equal ours."""
     from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-    common = {"solver": solver, "tol": tolerance, "max_iter": MOST, "fit_intercept": False}
-    if given.loss == "logistic":
-        tool = LogisticRegression(C=1 / L2, **common)
+    common = {
+        "solver": solver,
+        "tol": tolerance,
+        "max_iter": MAX_ITERATIONS,
+        "fit_intercept": False,
+    }
+    if data.loss == "logistic":
+        estimator = LogisticRegression(C=1 / L2, **common)
     else:
-        tool = PoissonRegressor(alpha=L2 / len(given.y), **common)
+        estimator = PoissonRegressor(alpha=L2 / len(data.y), **common)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of not converging: the gradient is looked at
-        return np.ravel(tool.fit(given.X, given.y).coef_)
+        warnings.simplefilter("ignore")  # about convergence: the gradient is checked instead
+        return np.ravel(estimator.fit(data.X, data.y).coef_)
 
 
-def solvers(given: Set) -> tuple[str, ...]:
-    newton_cg = ("newton-cg",) if given.loss == "logistic" else ()
+def scikit_learn_solvers(data: Dataset) -> tuple[str, ...]:
+    newton_cg = ("newton-cg",) if data.loss == "logistic" else ()
     return ("lbfgs", *newton_cg, "newton-cholesky")
 
 
-def loosest(meets: Callable[[float], bool]) -> float | None:
-    """By halving: the loosest tolerance that meets the target, if the tightest does."""
+def loosest_tolerance(meets: Callable[[float], bool]) -> float | None:
+    """Return the loosest tolerance that meets the target, by bisection.
+
+    None if the tightest one does not meet it.
+    """
     low, high = 0, len(TOLERANCES) - 1
     if not meets(TOLERANCES[high]):
         return None
@@ -105,33 +116,42 @@ def loosest(meets: Callable[[float], bool]) -> float | None:
     return TOLERANCES[high]
 
 
-def measured(name: str, form: str, say: Say) -> list[Run]:
-    given, problem = read(name, form), f"{name}, {form}"
-    objective, zero = model(given), np.zeros(given.X.shape[1])
+def run_solvers(name: str, form: str, show_status: ShowStatus) -> list[SolverRun]:
+    data, problem = load(name, form), f"{name}, {form}"
+    objective, zero = linear_model(data), np.zeros(data.X.shape[1])
     target = TARGET * np.linalg.norm(objective.gradient(zero))
 
     def meets(w: Any) -> bool:
         return bool(np.linalg.norm(objective.gradient(w)) <= target)
 
-    def run(solver: str, w: Any, seconds: float) -> Run:
-        met = meets(w)
-        spent = seconds if met else float("inf")
-        value = float(objective.value(w))
-        return Run(problem, "glm", "seconds", solver, 0, spent, spent, value, met)
+    def run(solver: str, w: Any, seconds: float) -> SolverRun:
+        return timed_run("glm", problem, solver, seconds, float(objective.value(w)), meets(w))
 
-    say(OURS)
-    w, seconds = timed(lambda: cfgd.minimize(model(given), zero).x)
-    found = [run(OURS, w, seconds)]
-    for solver in solvers(given):
-        say(solver)
-        tolerance = loosest(lambda tol, by=solver: meets(fitted(given, by, tol)))  # type: ignore[misc]
+    show_status(AUTO)
+    runs = [run(AUTO, *time_shortest(lambda: cfgd.minimize(linear_model(data), zero).x))]
+    for solver in scikit_learn_solvers(data):
+        show_status(solver)
+        fit = partial(fit_scikit_learn, data, solver)
+        tolerance = loosest_tolerance(lambda tolerance, fit=fit: meets(fit(tolerance)))  # type: ignore[misc]
         if tolerance is None:
-            never = float("inf")
-            found.append(Run(problem, "glm", "seconds", solver, 0, never, never, never, False))
+            runs.append(timed_run("glm", problem, solver))
         else:
-            found.append(run(solver, *timed(partial(fitted, given, solver, tolerance))))
-    return found
+            runs.append(run(solver, *time_shortest(partial(fit, tolerance))))
+    return runs
 
 
-def model(given: Set) -> cfgd.LinearModel:
-    return cfgd.LinearModel(given.X, given.y, given.loss, l2=L2)
+def timed_run(
+    group: str,
+    problem: str,
+    solver: str,
+    seconds: float = float("inf"),
+    value: float = float("inf"),
+    solved: bool = False,
+) -> SolverRun:
+    """Return a run whose work is its seconds, infinite where it does not reach the target."""
+    spent = seconds if solved else float("inf")
+    return SolverRun(problem, group, "seconds", solver, 0, spent, spent, value, solved)
+
+
+def linear_model(data: Dataset) -> cfgd.LinearModel:
+    return cfgd.LinearModel(data.X, data.y, data.loss, l2=L2)

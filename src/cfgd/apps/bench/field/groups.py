@@ -1,4 +1,4 @@
-"""The groups of the table: what is measured, and what is left out."""
+"""The groups of problems of `cfgd bench`, and what is left out of them."""
 
 from __future__ import annotations
 
@@ -6,91 +6,97 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cfgd.apps.bench.field import clocked, cutest, estimators, glm, nist, target
+from cfgd.apps.bench.field import cutest, estimators, glm, networks_timed, nist, target
 from cfgd.apps.bench.field.cases import least_squares_makers, network_makers, smooth_makers
 from cfgd.apps.bench.field.instance import Instance
 from cfgd.apps.data import gas
 
 
-class Choice(NamedTuple):
+class BenchOptions(NamedTuple):
     quick: bool
     seeds: int
     data: gas.Gas | None = None
 
 
-def _least_squares(of: Choice) -> Iterator[Instance]:
-    for name, make in least_squares_makers(of.quick, of.data):
-        digest = of.data.digest if name == "gas" and of.data is not None else None
-        for seed in range(of.seeds):
-            yield target.instance("least-squares", name, make, seed, of.quick, digest)
+def _least_squares(options: BenchOptions) -> Iterator[Instance]:
+    for name, make in least_squares_makers(options.quick, options.data):
+        digest = options.data.digest if name == "gas" and options.data is not None else None
+        for seed in range(options.seeds):
+            yield target.make_instance("least-squares", name, make, seed, options.quick, digest)
 
 
-def _smooth(of: Choice) -> Iterator[Instance]:
-    for name, make in smooth_makers(of.quick):
-        for seed in range(of.seeds):
-            yield target.instance("smooth", name, make, seed, of.quick)
+def _smooth(options: BenchOptions) -> Iterator[Instance]:
+    for name, make in smooth_makers(options.quick):
+        for seed in range(options.seeds):
+            yield target.make_instance("smooth", name, make, seed, options.quick)
 
 
-def _networks(of: Choice) -> Iterator[Instance]:
-    """In equal time and, where there is some, with equal work."""
-    yield from clocked.instances(of.quick, of.seeds)
-    for name, make in [] if of.quick else network_makers():
-        for seed in range(of.seeds):
-            yield target.instance("networks", name, make, seed, of.quick)
+def _networks(options: BenchOptions) -> Iterator[Instance]:
+    """Yield the networks at equal time and, unless `quick`, at equal work."""
+    yield from networks_timed.instances(options.quick, options.seeds)
+    for name, make in [] if options.quick else network_makers():
+        for seed in range(options.seeds):
+            yield target.make_instance("networks", name, make, seed, options.quick)
 
 
-GROUPS: dict[str, Callable[[Choice], Iterator[Instance]]] = {
-    "nist": lambda of: nist.instances(of.quick),
-    "glm": lambda of: glm.instances(of.quick),
-    "estimators": lambda of: estimators.instances(of.quick),
+GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
+    "nist": lambda options: nist.instances(options.quick),
+    "glm": lambda options: glm.instances(options.quick),
+    "estimators": lambda options: estimators.instances(options.quick),
     "networks": _networks,
     "least-squares": _least_squares,
     "smooth": _smooth,
-    "cutest": lambda of: cutest.instances(of.quick),
+    "cutest": lambda options: cutest.instances(options.quick),
 }
-NEEDED = {
+REQUIRED_PACKAGES = {
     "glm": ("sklearn",),
     "estimators": ("sklearn",),
     "networks": ("optax", "optimistix"),
     "least-squares": ("optax", "optimistix"),
     "smooth": ("optax", "optimistix"),
 }
-QUICK = {
+LEFT_OUT_BY_QUICK = {
     "nist": "two of three regressions of nist",
     "glm": "the digits of glm",
     "estimators": "the digits and the million rows of estimators",
     "networks": "h2, h3 and equal work of networks",
-    "least-squares": "what is large of least-squares",
-    "smooth": "most of smooth",
+    "least-squares": "the large problems of least-squares",
+    "smooth": "most problems of smooth",
     "cutest": "seven of eight problems of cutest",
 }
-SLOW = "cutest (to import sif2jax takes a minute; --only cutest has it)"
+CUTEST_LEFT_OUT = "cutest (importing sif2jax takes a minute; --only cutest runs it)"
 
 
-def chosen(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
-    """The groups that are run, and a sentence for each thing that is left out."""
+def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
+    """Return the groups to run, and a sentence for each part that is left out.
+
+    Raises
+    ------
+    ValueError
+        If a group is unknown, or a package that it needs is not installed.
+    """
     unknown = [name for name in only if name not in GROUPS]
     if unknown:
         known = ", ".join(GROUPS)
         raise ValueError(f"There is no group {unknown[0]!r} of problems; the groups are {known}.")
     names = [name for name in GROUPS if name in only or not only]
-    said = []
+    notices = []
     if quick:
-        words = QUICK if only else QUICK | {"cutest": SLOW}
-        said.append(f"--quick leaves out {'; '.join(words[name] for name in names)}.")
+        parts = LEFT_OUT_BY_QUICK if only else LEFT_OUT_BY_QUICK | {"cutest": CUTEST_LEFT_OUT}
+        notices.append(f"--quick leaves out {'; '.join(parts[name] for name in names)}.")
         names = [name for name in names if only or name != "cutest"]
     for name in names:
-        for package in NEEDED.get(name, ()):
+        for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
-                raise ValueError(f"The rivals need {package}: pip install 'cfgd[bench]'.")
+                raise ValueError(f"The other solvers need {package}: pip install 'cfgd[bench]'.")
     if "cutest" in names and not cutest.is_installed():
         missing = "cutest needs sif2jax: pip install sif2jax."
         if names == ["cutest"]:
             raise ValueError(missing)
         names.remove("cutest")
-        said.append(missing)
-    return names, said
+        notices.append(missing)
+    return names, notices
 
 
-def instances(names: list[str], of: Choice) -> list[Instance]:
-    return [instance for name in names for instance in GROUPS[name](of)]
+def make_instances(names: list[str], options: BenchOptions) -> list[Instance]:
+    return [instance for name in names for instance in GROUPS[name](options)]

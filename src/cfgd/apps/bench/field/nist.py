@@ -1,8 +1,8 @@
-"""NIST's regressions, both starts: how many digits of the parameters, for how many Jacobians.
+"""NIST's regressions from both starts: correct digits of the parameters, and Jacobians needed.
 
 cfgd has its default settings. SciPy's solvers have the exact Jacobian, its scaling, and the loosest
-of some tolerances that gives six digits; if none does, the tightest. Calls are counted, not what a
-solver says of itself; the one that a solver makes of the solution at its end counts for everyone.
+of some tolerances that gives six digits; if none does, the tightest. Calls are counted instead of
+the solvers' own counters; the Jacobian at the solution counts for every solver.
 """
 
 from __future__ import annotations
@@ -18,47 +18,46 @@ import numpy as np
 import scipy.optimize
 
 import cfgd
-from cfgd.apps.bench.field.clock import timed
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.standing import OURS, Run
-from cfgd.apps.bench.field.work import residuals_of
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.timing import time_shortest
+from cfgd.apps.bench.field.work import compile_residuals
 from cfgd.apps.data.nist import Regression, regressions
 from cfgd.objectives.curvature import Model
 from cfgd.objectives.evaluation import Evaluation
 
-DIGITS = 6.0
+DIGITS = 6.0  # of a solved regression
 TOLERANCES = (1e-8, 1e-10, 1e-12, 1e-15)
-MOST = 5000  # looks
+MAX_EVALUATIONS = 5000  # of SciPy
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """All 27, of which `quick` takes every third; the seed is the start."""
+    """Yield the 27 regressions, of which `quick` takes every third; the seed is the start."""
     for name in list(regressions())[:: 3 if quick else 1]:
         for start in (0, 1):
-            yield Instance("nist", name, start, partial(measured, name, start))
+            yield Instance("nist", name, start, partial(run_solvers, name, start))
 
 
-class End(NamedTuple):
+class Fit(NamedTuple):
     x: Any
     jacobians: int
     seconds: float
 
 
-class Watched(cfgd.Residuals):
-    """Tells whenever its matrix is made."""
+class CountedResiduals(cfgd.Residuals):
+    """Residuals that call `on_jacobian` whenever their Jacobian is computed."""
 
-    seen: Callable[[], None] = eqx.field(static=True)
+    on_jacobian: Callable[[], None] = eqx.field(static=True)
 
-    def __init__(self, fn: Callable[[Any], Any], seen: Callable[[], None]) -> None:
+    def __init__(self, fn: Callable[[Any], Any], on_jacobian: Callable[[], None]) -> None:
         super().__init__(fn)
-        self.seen = seen
+        self.on_jacobian = on_jacobian
 
     def model(self, point: Evaluation) -> Model:
-        jax.debug.callback(self.seen)
+        jax.debug.callback(self.on_jacobian)
         return super().model(point)
 
 
-class Tally:
+class CallCounter:
     """A function that counts its calls."""
 
     def __init__(self, fn: Callable[..., Any] = lambda: None) -> None:
@@ -69,68 +68,79 @@ class Tally:
         return self.fn(*args)
 
 
-def auto(one: Regression, x0: Any) -> End:
-    objective, watched, tally = _ours(one)
-    tally.count = 0
-    cfgd.minimize(watched, x0)
+def auto(regression: Regression, x0: Any) -> Fit:
+    objective, counted, counter = _objectives(regression)
+    counter.count = 0
+    cfgd.minimize(counted, x0)
     jax.effects_barrier()
-    ends, seconds = timed(lambda: cfgd.minimize(objective, x0))
-    return End(ends.x, tally.count, seconds)
+    solution, seconds = time_shortest(lambda: cfgd.minimize(objective, x0))
+    return Fit(solution.x, counter.count, seconds)
 
 
 @functools.lru_cache(maxsize=1)
-def _ours(one: Regression) -> tuple[cfgd.Residuals, Watched, Tally]:
-    """Kept for the second start."""
-    tally = Tally()
-    return cfgd.Residuals(one.residuals), Watched(one.residuals, tally), tally
+def _objectives(
+    regression: Regression,
+) -> tuple[cfgd.Residuals, CountedResiduals, CallCounter]:
+    """Return the objective to time and the one to count; cached for the second start."""
+    counter, residuals = CallCounter(), regression.residuals
+    return cfgd.Residuals(residuals), CountedResiduals(residuals, counter), counter
 
 
-def scipys(method: str, one: Regression, x0: Any) -> End:
-    residuals, jacobian = residuals_of(one.residuals)
+def scipy_fit(method: str, regression: Regression, x0: Any) -> Fit:
+    residuals, jacobian = compile_residuals(regression.residuals)
 
     def solve(tolerance: float) -> tuple[Any, int]:
-        of, by = Tally(lambda x: np.asarray(residuals(x))), Tally(lambda x: np.asarray(jacobian(x)))
-        limits = {"xtol": tolerance, "ftol": tolerance, "gtol": tolerance, "max_nfev": MOST}
+        counted_jacobian = CallCounter(lambda x: np.asarray(jacobian(x)))
         with np.errstate(all="ignore"):
-            ends = scipy.optimize.least_squares(of, x0, by, method=method, x_scale="jac", **limits)
-        return ends.x, by.count
+            result = scipy.optimize.least_squares(
+                lambda x: np.asarray(residuals(x)),
+                x0,
+                counted_jacobian,
+                method=method,
+                x_scale="jac",
+                xtol=tolerance,
+                ftol=tolerance,
+                gtol=tolerance,
+                max_nfev=MAX_EVALUATIONS,
+            )
+        return result.x, counted_jacobian.count
 
     for tolerance in TOLERANCES:
-        if one.digits(solve(tolerance)[0]) >= DIGITS:
+        if regression.digits(solve(tolerance)[0]) >= DIGITS:
             break
-    (x, jacobians), seconds = timed(lambda: solve(tolerance))
-    return End(x, jacobians, seconds)
+    (x, jacobians), seconds = time_shortest(lambda: solve(tolerance))
+    return Fit(x, jacobians, seconds)
 
 
-SOLVERS: dict[str, Callable[[Regression, Any], End]] = {
-    OURS: auto,
-    "SciPy lm": partial(scipys, "lm"),
-    "SciPy trf": partial(scipys, "trf"),
+SOLVERS: dict[str, Callable[[Regression, Any], Fit]] = {
+    AUTO: auto,
+    "SciPy lm": partial(scipy_fit, "lm"),
+    "SciPy trf": partial(scipy_fit, "trf"),
 }
 
 
-def measured(name: str, start: int, say: Say) -> list[Run]:
-    one, found = regressions()[name], []
+def run_solvers(name: str, start: int, show_status: ShowStatus) -> list[SolverRun]:
+    regression, runs = regressions()[name], []
     with jax.enable_x64(True):
         for solver, solve in SOLVERS.items():
-            say(solver)
-            end = solve(one, one.starts[start])
-            r = np.asarray(one.residuals(end.x))
-            digits = one.digits(end.x)
+            show_status(solver)
+            fit = solve(regression, regression.starts[start])
+            r = np.asarray(regression.residuals(fit.x))
+            digits = regression.digits(fit.x)
             solved = digits >= DIGITS
-            found.append(
-                Run(
+            runs.append(
+                SolverRun(
                     problem=name,
                     group="nist",
                     unit="Jacobians",
                     solver=solver,
                     seed=start,
-                    work=float(end.jacobians) if solved else float("inf"),
-                    seconds=end.seconds if solved else float("inf"),
+                    work=float(fit.jacobians) if solved else float("inf"),
+                    seconds=fit.seconds if solved else float("inf"),
                     value=float(r @ r) / 2,
                     solved=solved,
                     digits=digits,
-                    dimension=len(one.certified),
+                    dimension=len(regression.certified),
                 )
             )
-    return found
+    return runs

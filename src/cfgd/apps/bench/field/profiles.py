@@ -1,4 +1,4 @@
-"""Performance profiles: how often a solver is how much slower than the best one."""
+"""Performance profiles (Dolan and Moré, 2002): instances solved within a factor of the best."""
 
 from __future__ import annotations
 
@@ -8,35 +8,33 @@ from pathlib import Path
 import numpy as np
 
 from cfgd._core.files import write
-from cfgd.apps.bench.field.standing import OURS, Run
+from cfgd.apps.bench.field.instance import AUTO, SolverRun
 
-# where work is counted
-PROFILED = ("least-squares", "smooth", "nist", "cutest")
+PROFILED_GROUPS = ("least-squares", "smooth", "nist", "cutest")  # those that count work
 
 
-def figure(runs: list[Run], out: Path) -> None:
-    """Performance profiles: the share of instances solved within a factor of the best solver."""
+def write_figure(runs: list[SolverRun], out: Path) -> None:
+    """Write the profiles of work and seconds of each group to bench.png and bench.svg."""
     from matplotlib.figure import Figure
 
-    groups = [g for g in PROFILED if any(r.group == g for r in runs)]
-    if not groups:  # interrupted before anything was finished
+    groups = [group for group in PROFILED_GROUPS if any(run.group == group for run in runs)]
+    if not groups:  # interrupted before any instance was finished
         return
     canvas = Figure(figsize=(6 * len(groups), 8), layout="constrained")
     axes = canvas.subplots(2, len(groups), squeeze=False)
     for column, group in enumerate(groups):
         for row, measure in enumerate(("work", "seconds")):
             ax = axes[row][column]
-            for solver, factors in profile(runs, group, measure).items():
-                at = np.sort(factors)
-                share = np.arange(1, len(at) + 1) / len(at)
-                inside = at < float("inf")
-                thick = 2.5 if solver == OURS else 1.2
+            for solver, unsorted in profile(runs, group, measure).items():
+                factors = np.sort(unsorted)
+                share = np.arange(1, len(factors) + 1) / len(factors)
+                solved = factors < float("inf")
                 ax.step(
-                    np.concatenate([[1.0], at[inside], [1e3]]),
-                    np.concatenate([[0.0], share[inside], [np.mean(inside)]]),
+                    np.concatenate([[1.0], factors[solved], [1e3]]),
+                    np.concatenate([[0.0], share[solved], [np.mean(solved)]]),
                     where="post",
                     label=solver,
-                    linewidth=thick,
+                    linewidth=2.5 if solver == AUTO else 1.2,
                 )
             ax.set(xscale="log", xlim=(1, 1e3), ylim=(0, 1.02))
             ax.set(title=f"{group}: {measure}", xlabel="times the best", ylabel="share solved")
@@ -47,16 +45,16 @@ def figure(runs: list[Run], out: Path) -> None:
         write(out / f"bench.{ending}", buffer.getvalue())
 
 
-def profile(runs: list[Run], group: str, measure: str) -> dict[str, list[float]]:
-    """For each solver its factors over the best, one for each instance on which it competes."""
+def profile(runs: list[SolverRun], group: str, measure: str) -> dict[str, list[float]]:
+    """Return for each solver its factors over the best solver, one for each of its instances."""
     factors: dict[str, list[float]] = {}
     best: dict[tuple[str, int], float] = {}
-    some = [r for r in runs if r.group == group]
-    for r in some:
-        key = (r.problem, r.seed)
-        best[key] = min(best.get(key, float("inf")), getattr(r, measure))
-    for r in some:
-        least = best[(r.problem, r.seed)]
-        factor = getattr(r, measure) / least if least < float("inf") else float("inf")
-        factors.setdefault(r.solver, []).append(factor)
+    some = [run for run in runs if run.group == group]
+    for run in some:
+        key = (run.problem, run.seed)
+        best[key] = min(best.get(key, float("inf")), getattr(run, measure))
+    for run in some:
+        least = best[(run.problem, run.seed)]
+        factor = getattr(run, measure) / least if least < float("inf") else float("inf")
+        factors.setdefault(run.solver, []).append(factor)
     return factors

@@ -1,86 +1,85 @@
-"""All instances one after the other, each kept as soon as it is measured."""
+"""Run the instances one after the other, save each result, and write the report."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
-from cfgd._core.files import NotWrittenError, check_writable, plain, write
+from cfgd._core.files import check_writable, plain, write
 from cfgd.apps.bench.field.cases import TARGET
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.part import Part, files_of, key_of, machine, saved_parts
-from cfgd.apps.bench.field.profiles import figure
-from cfgd.apps.bench.field.standing import Run, table
-from cfgd.apps.bench.field.verdicts import verdicts
+from cfgd.apps.bench.field.claims import check_claims
+from cfgd.apps.bench.field.instance import Instance, SolverRun
+from cfgd.apps.bench.field.profiles import write_figure
+from cfgd.apps.bench.field.saved import InstanceResult, instance_key, load_results
+from cfgd.apps.bench.field.summary import summarize
+from cfgd.apps.bench.progress import NoProgress, ProgressDisplay
+from cfgd.apps.resumable import RunEnd, machine, result_file, reuse_or_compute
 
 FILES = ("bench.json", "bench.png", "bench.svg")
 
 
-class Report(NamedTuple):
-    runs: list[Run]
-    interrupted: bool
-    unwritten: NotWrittenError | None = None
+class BenchReport(NamedTuple):
+    runs: list[SolverRun]
+    end: RunEnd
 
 
 def check_files(folder: Path, instances: Sequence[Instance]) -> None:
-    """Find out before the run what is in the way of the report."""
-    check_writable(folder, [*FILES, *files_of([one.name for one in instances])])
+    """Raise ValueError before the run if a file of the report could not be written."""
+    check_writable(folder, [*FILES, *(result_file(one.name) for one in instances)])
 
 
-def run(
+def run_instances(
     out: Path,
     instances: Sequence[Instance],
     *,
     quick: bool,
     resume: bool = False,
-    say: Callable[[Instance, str], None] = lambda instance, what: None,
-    finished: Callable[[Instance, bool], None] = lambda instance, reused: None,
-    warn: Say = lambda said: None,
-) -> Report:
-    """Measure all and write `FILES` to `out`; Ctrl-C or a full disk keeps what is finished.
+    progress: ProgressDisplay | None = None,
+) -> BenchReport:
+    """Measure all instances and write `FILES` to `out`.
 
-    With `resume`, instances that an earlier run in the same setting finished are taken over.
-    `say` is told what is going on, `finished` of each instance, `warn` of damaged files.
+    Ctrl-C or a full disk ends the run; results that are finished are saved. With `resume`, results
+    that an earlier run with the same settings saved are reused.
     """
-    saved = saved_parts(out, warn) if resume else {}
-    runs: list[Run] = []
-    interrupted, unwritten = False, None
-    try:
-        try:
+    progress = progress or NoProgress()
+    saved = load_results(out, progress.warn) if resume else {}
+    runs: list[SolverRun] = []
+    end = RunEnd()
+    with end.catch_write_error():
+        with end.catch_interrupt():
             for instance in instances:
-                part, key = saved.get(instance.name), key_of(instance, quick)
-                reused = part is not None and part.key == key
-                if part is None or not reused:
-                    began = time.perf_counter()
-                    found = instance.measure(lambda what, one=instance: say(one, what))  # type: ignore[misc]
-                    part = Part(instance.name, key, tuple(found), time.perf_counter() - began)
-                    runs += part.runs  # even if they cannot be written
-                    part.save(out)
-                else:
-                    runs += part.runs
-                finished(instance, reused)
-        except KeyboardInterrupt:
-            interrupted = True
-        _write(out / "bench.json", runs, quick)
-        figure(runs, out)
-    except NotWrittenError as error:
-        unwritten = error
-    return Report(runs, interrupted, unwritten)
+                key = instance_key(instance, quick)
+                measure = partial(_measure, instance, key, progress)
+                result, reused = reuse_or_compute(saved, instance.name, key, measure)
+                runs += result.runs  # before saving, so that they are shown if this fails
+                if not reused:
+                    result.save(out)
+                progress.finish(instance.title, reused)
+        _write_json(out / "bench.json", runs, quick)
+        write_figure(runs, out)
+    return BenchReport(runs, end)
 
 
-def _write(path: Path, runs: list[Run], quick: bool) -> None:
+def _measure(instance: Instance, key: dict[str, Any], progress: ProgressDisplay) -> InstanceResult:
+    began = time.perf_counter()
+    runs = instance.measure(lambda solver: progress.describe(f"{instance.title}: {solver}"))
+    return InstanceResult(instance.name, key, tuple(runs), time.perf_counter() - began)
+
+
+def _write_json(path: Path, runs: list[SolverRun], quick: bool) -> None:
     data = {
         "machine": {"processor": machine(), "jax": jax.__version__},
         "size": "quick" if quick else "full",
         "target": TARGET,
-        "verdicts": verdicts(runs),
-        "table": [dataclasses.asdict(standing) for standing in table(runs)],
+        "verdicts": check_claims(runs),
+        "table": [dataclasses.asdict(one) for one in summarize(runs)],
         "runs": [dataclasses.asdict(run) for run in runs],
     }
     write(path, json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")

@@ -1,7 +1,7 @@
-"""Every rival on a case, asked with smaller and smaller tolerances until the target is met.
+"""Every solver on a case, run with smaller and smaller tolerances until the target is met.
 
-Two questions. Where a problem can be solved: what work and time does it take to reach an error (or
-a gradient relative to its start) of 1e-8? For the networks: what loss is reached with equal work?
+For problems that can be solved, the question is what work and time it takes to reach an error (or
+a gradient relative to that at the start) of 1e-8; for networks, what loss is reached at equal work.
 """
 
 from __future__ import annotations
@@ -14,88 +14,89 @@ from typing import Any
 import jax
 import numpy as np
 
-from cfgd.apps.bench.field.cases import TARGET, Case, Maker
-from cfgd.apps.bench.field.instance import Instance, Say
-from cfgd.apps.bench.field.rivals import rivals
-from cfgd.apps.bench.field.standing import Run
-from cfgd.apps.bench.field.work import Outcome, Rival
+from cfgd.apps.bench.field.cases import TARGET, Case, CaseMaker
+from cfgd.apps.bench.field.instance import Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.solvers import solvers_for
+from cfgd.apps.bench.field.work import Solver, SolverResult
 
-# seconds beside which the time of compiling does not count
-COMPILING = 8.0
-
-# from loose to tight: what a tolerance means differs from solver to solver
+# From loose to tight: the meaning of a tolerance differs from solver to solver.
 TOLERANCES = tuple(10.0**-k for k in range(4, 15))
-# decades of it that may change nothing before a solver is given up
-IDLE = 4
-# seconds of patience where there is little time
-HURRY = 0.5
+# A solver is given up after so many decades of the tolerance that changed nothing.
+MAX_UNCHANGED = 4
+# A run of more seconds is not repeated to take out the time of compiling, which is then small.
+REPEAT_BELOW = 8.0
+QUICK_TIME_LIMIT = 0.5  # seconds of a solver with --quick
+REFERENCE = "L-BFGS-B"  # the other solvers are timed to its final loss
 
 
-def instance(
-    group: str, name: str, make: Maker, seed: int, quick: bool, data: str | None = None
+def make_instance(
+    group: str, name: str, make: CaseMaker, seed: int, quick: bool, data: str | None = None
 ) -> Instance:
-    return Instance(group, name, seed, partial(_raced, make, name, seed, quick), data)
+    return Instance(group, name, seed, partial(_run_all_solvers, make, name, seed, quick), data)
 
 
-def _raced(make: Maker, name: str, seed: int, quick: bool, say: Say) -> list[Run]:
+def _run_all_solvers(
+    make: CaseMaker, name: str, seed: int, quick: bool, show_status: ShowStatus
+) -> list[SolverRun]:
     case = make(seed)
-    case = dataclasses.replace(case, patience=HURRY) if quick else case
-    found: list[Run] = []
+    case = dataclasses.replace(case, time_limit=QUICK_TIME_LIMIT) if quick else case
+    runs: list[SolverRun] = []
     reference = float("nan")
-    # L-BFGS-B before all others: its final loss is what the others are timed to
-    solvers = sorted(rivals(case).items(), key=lambda item: item[0] != "L-BFGS-B")
+    solvers = sorted(solvers_for(case).items(), key=lambda item: item[0] != REFERENCE)
     with jax.enable_x64(True):
         for solver, solve in solvers:
-            say(solver)
-            one = _measured(case, name, seed, solver, solve, reference)
-            reference = one.value if solver == "L-BFGS-B" else reference
-            found.append(one)
-    return found
+            show_status(solver)
+            run = _run_solver(case, name, seed, solver, solve, reference)
+            reference = run.value if solver == REFERENCE else reference
+            runs.append(run)
+    return runs
 
 
-def _measured(case: Case, name: str, seed: int, solver: str, solve: Rival, reference: float) -> Run:
-    outcome, seconds, met, error, idle, spent = None, float("inf"), False, "", 0, 0.0
+def _run_solver(
+    case: Case, name: str, seed: int, solver: str, solve: Solver, reference: float
+) -> SolverRun:
+    result, seconds, met, error, unchanged, spent = None, float("inf"), False, "", 0, 0.0
     for tolerance in TOLERANCES:
-        before, began = outcome, time.perf_counter()
+        previous, began = result, time.perf_counter()
         try:
-            outcome = solve(case, tolerance)
-        except (ArithmeticError, ValueError, RuntimeError) as caught:  # what solvers raise
-            error = f"{type(caught).__name__}: {str(caught)[:80]}"
+            result = solve(case, tolerance)
+        except (ArithmeticError, ValueError, RuntimeError) as raised:  # what solvers raise
+            error = f"{type(raised).__name__}: {str(raised)[:80]}"
             break
         seconds = time.perf_counter() - began
-        met = case.budget is not None or _distance(case, outcome.x) <= TARGET
-        # a solver that was not stopped by its tolerance will not go on for a smaller one; of loose
-        # tolerances a fast one may well skip a few
-        same = before is not None and before.work == outcome.work and tolerance < TARGET
-        idle = idle + 1 if same else 0
+        met = case.budget is not None or _relative_error(case, result.x) <= TARGET
+        # A solver that its tolerance did not stop will not go further for a smaller one. A fast
+        # solver may take the same steps for several loose tolerances: these do not count.
+        same = previous is not None and previous.work == result.work and tolerance < TARGET
+        unchanged = unchanged + 1 if same else 0
         # the first run may have spent its time on compiling
-        spent += seconds if before is not None else 0.0
-        late = before is not None and (seconds > case.patience or spent > 2 * case.patience)
-        if met or idle == IDLE or late:
+        spent += seconds if previous is not None else 0.0
+        late = previous is not None and (seconds > case.time_limit or spent > 2 * case.time_limit)
+        if met or unchanged == MAX_UNCHANGED or late:
             break
-    if met and seconds < COMPILING:  # once more, now that all is compiled
+    if met and seconds < REPEAT_BELOW:  # again, without compiling
         began = time.perf_counter()
-        outcome = solve(case, tolerance)
+        result = solve(case, tolerance)
         seconds = time.perf_counter() - began
-    value = float("inf") if outcome is None else float(case.objective.value(outcome.x))
+    value = float("inf") if result is None else float(case.objective.value(result.x))
     value = value if np.isfinite(value) else float("inf")
-    return Run(
-        name,
-        case.group,
-        case.unit,
-        solver,
-        seed,
-        outcome.work if outcome is not None and met else float("inf"),
-        seconds if met else float("inf"),
-        value,
-        met,
-        _time_to(reference, outcome, value, seconds),
-        error,
+    return SolverRun(
+        problem=name,
+        group=case.group,
+        unit=case.unit,
+        solver=solver,
+        seed=seed,
+        work=result.work if result is not None and met else float("inf"),
+        seconds=seconds if met else float("inf"),
+        value=value,
+        solved=met,
+        to_reference=_seconds_to(reference, result, value, seconds),
+        error=error,
     )
 
 
-def _distance(case: Case, x: Any) -> float:
-    """Error relative to the minimiser where it is known, else gradient relative to the start."""
+def _relative_error(case: Case, x: Any) -> float:
+    """Return the error relative to a known minimiser, else the gradient relative to the start."""
     if not np.all(np.isfinite(x)):
         return float("inf")
     if case.minimiser is not None:
@@ -104,10 +105,12 @@ def _distance(case: Case, x: Any) -> float:
     return float(np.linalg.norm(end) / np.linalg.norm(start))
 
 
-def _time_to(reference: float, outcome: Outcome | None, value: float, seconds: float) -> float:
-    """Seconds to the reference loss, as the share of the iterations that it took."""
-    if outcome is None or not value <= reference:
+def _seconds_to(
+    reference: float, result: SolverResult | None, value: float, seconds: float
+) -> float:
+    """Return the seconds to the reference loss, in proportion to the iterations that it took."""
+    if result is None or not value <= reference:
         return float("nan")
-    if outcome.values is None or not np.any(outcome.values <= reference):
+    if result.values is None or not np.any(result.values <= reference):
         return seconds
-    return float(seconds * np.argmax(outcome.values <= reference) / (len(outcome.values) - 1))
+    return float(seconds * np.argmax(result.values <= reference) / (len(result.values) - 1))

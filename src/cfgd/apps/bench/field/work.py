@@ -1,9 +1,9 @@
-"""What all rivals share: how their work is counted, and when they have to stop.
+"""What all solvers share: how their work is counted, and when they are stopped.
 
 Work is counted in products with X or X' for least squares, else in gradients: a value with its
 gradient is one, a value alone a half, a Hessian-vector product two, a Jacobian min(m, d).
-A solver is asked with smaller and smaller tolerances until the target is met; only the run that
-meets it counts, so that nobody pays for a tolerance of another meaning than ours.
+A solver is run with smaller and smaller tolerances until the target is met. Only the run that
+meets it counts, so that no solver pays for a tolerance whose meaning differs from ours.
 """
 
 from __future__ import annotations
@@ -19,58 +19,63 @@ import scipy.sparse.linalg
 
 from cfgd.apps.bench.field.cases import Case
 
-MOST = 20_000  # iterations of anything
+MAX_ITERATIONS = 20_000  # of every solver; gradient descent may not converge within them
 
 
-class Outcome(NamedTuple):
+class SolverResult(NamedTuple):
     x: Any
     work: float
     values: Any = None  # by iteration, where known
 
 
-Rival = Callable[[Case, float], Outcome]
+Solver = Callable[[Case, float], SolverResult]  # of the case and the tolerance
 
 
-def in_time(case: Case, done: Callable[[], bool] = lambda: False) -> Callable[[Any], None]:
-    """A callback for SciPy that ends a run when its time or its budget is over.
+def stop_callback(
+    case: Case, budget_spent: Callable[[], bool] = lambda: False
+) -> Callable[[Any], None]:
+    """Return a callback for SciPy that ends a run when its time or its budget is over.
 
-    Where losses at equal work are compared, nobody is stopped by the clock.
+    Where losses at equal work are compared, no solver is stopped by the clock.
     """
     began = time.perf_counter()
 
-    def over(x: Any) -> None:
-        late = case.budget is None and time.perf_counter() - began > case.patience
-        if late or done():
+    def callback(x: Any) -> None:
+        late = case.budget is None and time.perf_counter() - began > case.time_limit
+        if late or budget_spent():
             raise StopIteration
 
-    return over
+    return callback
 
 
-class Counted:
-    """X as a linear operator whose products are counted, its columns scaled."""
+class CountedMatrix:
+    """X as a linear operator with scaled columns that counts its products."""
 
     def __init__(self, X: Any, scale: Any = 1.0) -> None:
         self.X, self.scale, self.products = X, scale, 0
-        self.back = X.T.tocsr() if scipy.sparse.issparse(X) else X.T
+        self.transposed = X.T.tocsr() if scipy.sparse.issparse(X) else X.T
 
-    def times(self, v: Any) -> Any:
+    def matvec(self, v: Any) -> Any:
         self.products += 1
         return self.X @ (self.scale * v)
 
-    def times_back(self, r: Any) -> Any:
+    def rmatvec(self, r: Any) -> Any:
         self.products += 1
-        return self.scale * (self.back @ r)
+        return self.scale * (self.transposed @ r)
 
     @property
     def operator(self) -> Any:
         return scipy.sparse.linalg.LinearOperator(
-            self.X.shape, matvec=self.times, rmatvec=self.times_back, dtype=float
+            self.X.shape, matvec=self.matvec, rmatvec=self.rmatvec, dtype=float
         )
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Value and gradient, Hessian-vector product: kept, so that no one pays for compiling."""
+def compile_derivatives(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return compiled value with gradient, and Hessian-vector product.
+
+    They are cached, so that only the first solver of a problem compiles.
+    """
     gradient = jax.grad(fn)
     return (
         jax.jit(jax.value_and_grad(fn)),
@@ -78,23 +83,24 @@ def compiled(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
     )
 
 
-class Looks:
-    """Value with gradient, and Hessian-vector product, for SciPy; their work is counted."""
+@functools.lru_cache(maxsize=2)
+def compile_residuals(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return compiled residuals and their Jacobian, cached."""
+    return jax.jit(fn), jax.jit(jax.jacfwd(fn))
+
+
+class CountedFunction:
+    """Value with gradient, and Hessian-vector product, as NumPy functions that count their work."""
 
     def __init__(self, case: Case) -> None:
-        self.both, self.product = compiled(case.fn)
+        self.compiled, self.compiled_product = compile_derivatives(case.fn)
         self.work = 0.0
 
-    def seen(self, x: Any) -> tuple[float, Any]:
+    def value_and_gradient(self, x: Any) -> tuple[float, Any]:
         self.work += 1
-        value, gradient = self.both(x)
+        value, gradient = self.compiled(x)
         return float(value), np.asarray(gradient)
 
-    def times(self, x: Any, v: Any) -> Any:
+    def hessian_product(self, x: Any, v: Any) -> Any:
         self.work += 2
-        return np.asarray(self.product(x, v))
-
-
-@functools.lru_cache(maxsize=2)
-def residuals_of(fn: Callable[[Any], Any]) -> tuple[Any, Any]:
-    return jax.jit(fn), jax.jit(jax.jacfwd(fn))
+        return np.asarray(self.compiled_product(x, v))

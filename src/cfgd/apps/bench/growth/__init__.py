@@ -1,1 +1,1 @@
-"""How time and memory of an iteration grow with rows, columns, nodes and settings."""
+"""Growth of the time and memory of an iteration with rows, columns, nodes and settings."""

@@ -1,4 +1,4 @@
-"""All measurements, each in a fresh process; what is found goes to bench/growth.json and .png."""
+"""All measurements of growth, each in a fresh process, written to bench/growth.json and .png."""
 
 from __future__ import annotations
 
@@ -15,47 +15,52 @@ from rich.console import Console
 
 from cfgd._core.files import check_writable, plain, write
 from cfgd.apps.bench.growth.figure import figure
+from cfgd.apps.bench.growth.fresh_process import measure_in_fresh_process
 from cfgd.apps.bench.growth.jobs import JOBS
-from cfgd.apps.bench.growth.one import in_fresh_process
 from cfgd.apps.bench.growth.series import UPPER, Series
-from cfgd.apps.bench.progress import watched
-from cfgd.apps.bench.speed.measure import Row
+from cfgd.apps.bench.progress import progress_bar
+from cfgd.apps.bench.speed.measure import ReportRow
 
 OUT = Path("bench")
 FILES = ("growth.json", "growth.png")
 REPEATS = 5
 HOW = (
     "Processor seconds on one core. Exponents by least squares in the logarithms of the least "
-    f"times, and of memory, over the sizes from {UPPER:g} of the largest on. Memory is the most "
-    "that a fresh process has taken beyond what it had after its imports."
+    f"times, and of memory, over the sizes from {UPPER:g} of the largest on. Memory is the peak of "
+    "a fresh process beyond what it had after its imports."
 )
 
 
-def rows(out: Path = OUT, more: Sequence[Series] = ()) -> Iterator[Row]:
-    """Measure, and say what was found; `more` is what was measured elsewhere, over processes."""
+def rows(out: Path = OUT, more: Sequence[Series] = ()) -> Iterator[ReportRow]:
+    """Measure all jobs, write the files and yield the rows of the console.
+
+    `more` are series that were measured elsewhere, e.g. over processes.
+    """
     check_writable(out, FILES)
-    found = [*measured(), *more]
-    for one in found:
+    series = [*measure_all(), *more]
+    for one in series:
         yield from one.rows()
-    write(out / FILES[0], json.dumps(plain(report(found)), indent=1))
-    write(out / FILES[1], figure(found))
-    yield Row("exponents are those of the upper decade", " and ".join(FILES), f"in {out}")
+    write(out / FILES[0], json.dumps(plain(report(series)), indent=1))
+    write(out / FILES[1], figure(series))
+    yield ReportRow("exponents are those of the upper decade", " and ".join(FILES), f"in {out}")
 
 
-def measured() -> list[Series]:
-    found = []
-    with watched(Console(stderr=True), sum(len(job.sizes) for job in JOBS.values())) as watch:
+def measure_all() -> list[Series]:
+    series = []
+    total = sum(len(job.sizes) for job in JOBS.values())
+    with progress_bar(Console(stderr=True), total) as progress:
         for name, job in JOBS.items():
             points = []
             for size in job.sizes:
-                watch.say(f"{name}, {size:,} {job.against}")
-                points.append(in_fresh_process(name, size, REPEATS))
-                watch.finished(f"{name}, {size:,} {job.against}", reused=False)
-            found.append(series(name, points))
-    return found
+                title = f"{name}, {size:,} {job.against}"
+                progress.describe(title)
+                points.append(measure_in_fresh_process(name, size, REPEATS))
+                progress.finish(title, reused=False)
+            series.append(make_series(name, points))
+    return series
 
 
-def series(name: str, points: Sequence[dict[str, Any]]) -> Series:
+def make_series(name: str, points: Sequence[dict[str, Any]]) -> Series:
     job = JOBS[name]
     lists = {field: [point[field] for point in points] for field in ("least", "median", "bytes")}
     numbers = None if job.numbers is None else [float(job.numbers(size)) for size in job.sizes]
@@ -63,19 +68,19 @@ def series(name: str, points: Sequence[dict[str, Any]]) -> Series:
     return Series(name, job.against, job.fixed, sizes, **lists, numbers=numbers)
 
 
-def report(found: Sequence[Series]) -> dict[str, Any]:
+def report(series: Sequence[Series]) -> dict[str, Any]:
     return {
         "how": HOW,
         "date": datetime.date.today().isoformat(),
-        "machine": machine(),
-        "series": [one.stored() for one in found],
+        "machine": describe_core(),
+        "series": [one.as_dict() for one in series],
     }
 
 
-def machine() -> str:
-    """Its processor, how many cores it has, and how busy they are."""
+def describe_core() -> str:
+    """Return the processor, its number of cores, and the load of the machine."""
     info = Path("/proc/cpuinfo")
-    named = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
-    name = platform.processor() if named is None else named[1].strip()
+    match = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    name = platform.processor() if match is None else match[1].strip()
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return f"one of {os.cpu_count()} cores of {name or 'an unknown processor'}{load}"

@@ -1,1 +1,1 @@
-"""`python -m cfgd.apps.bench`: what an iteration and a direction cost, as ratios of one run."""
+"""`python -m cfgd.apps.bench`: the costs of iterations and directions, as ratios in one run."""

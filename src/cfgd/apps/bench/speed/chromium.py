@@ -1,4 +1,4 @@
-"""A browser that nobody sees, driven by selenium."""
+"""A headless browser, controlled by selenium."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FLAGS = (
 
 
 def found() -> str | None:
-    """The browser's program."""
+    """Return the path of the browser, or None."""
     return shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def missing() -> str | None:
-    """What is not there, and how to get it."""
+    """Return what is not installed and how to install it, or None."""
     if found() is None or shutil.which("chromedriver") is None:
-        return "there is no chromium; `apt-get install chromium chromium-driver` brings it"
+        return "there is no chromium; `apt-get install chromium chromium-driver` installs it"
     try:
-        needed("selenium", "A driven browser", "test")
+        needed("selenium", "A headless browser", "test")
     except MissingExtraError as error:
         return str(error)
     return None
@@ -40,16 +40,16 @@ def missing() -> str | None:
 
 @contextlib.contextmanager
 def driven(*flags: str) -> Iterator[Any]:
-    """A driver of selenium, with a profile of its own; more flags may follow."""
-    webdriver = needed("selenium.webdriver", "A driven browser", "test")
-    service = needed("selenium.webdriver.chrome.service", "A driven browser", "test")
+    """Start a browser with a temporary profile and more `flags`; yield its selenium driver."""
+    webdriver = needed("selenium.webdriver", "A headless browser", "test")
+    service = needed("selenium.webdriver.chrome.service", "A headless browser", "test")
     options = webdriver.ChromeOptions()
     options.binary_location = found()
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         for flag in (*FLAGS, f"--user-data-dir={profile}", *flags):
             options.add_argument(flag)
-        # the driver's path is given: selenium would look for one in the network
+        # without the path of the driver, selenium would search for one on the network
         driver = webdriver.Chrome(options, service.Service(shutil.which("chromedriver")))
         try:
             yield driver

@@ -1,4 +1,4 @@
-"""The core against plain NumPy loops of the same iteration."""
+"""`minimize` and `sweep` against plain NumPy loops of the same iteration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import cfgd
-from cfgd.apps.bench.speed.measure import Row, at_least, at_most, in_turns
+from cfgd.apps.bench.speed.measure import ReportRow, at_least, at_most, time_in_turns
 from cfgd.apps.data.random_least_squares import random_least_squares
 
 GAMMA = -0.25
 
 
 def bare_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
-    """The adaptive terminal with the exact step and nothing else."""
+    """Iterate the adaptive terminal with the exact step, without history and tests."""
     D, c = np.diag(A).copy(), x
     for _ in range(iterations):
         g = A @ x + b
@@ -31,7 +31,7 @@ def bare_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
 
 
 def same_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
-    """The same iteration as `minimize` makes it: with its history and its tests."""
+    """Iterate as `minimize` does: with its history and its tests."""
     D, c, values, best = np.diag(A).copy(), x, [], np.inf
     for _ in range(iterations):
         g = A @ x + b
@@ -49,46 +49,46 @@ def same_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
     return x
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[ReportRow]:
     yield from _start()
     yield from _one_run(20, 100_000, 10.0)
     yield from _one_run(128, 40_000, 5.0)
     yield from _sweep()
 
 
-def _one_run(d: int, iterations: int, bound: float) -> Iterator[Row]:
+def _one_run(d: int, iterations: int, bound: float) -> Iterator[ReportRow]:
     X, y, *_ = random_least_squares(0, d)
     A, b, x0 = X.T @ X, -X.T @ y, np.ones(d)
     objective, method = cfgd.Quadratic(A, b), cfgd.AdaptiveTerminal(gamma=GAMMA)
 
-    def ours() -> Any:
+    def run() -> Any:
         return cfgd.minimize(objective, x0, method, max_iterations=iterations, tolerance=0.0)
 
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
-            "ours": ours,
+            "cfgd": run,
             "same": lambda: same_loop(A, b, x0, iterations // 20),
             "bare": lambda: bare_loop(A, b, x0, iterations // 20),
         }
     )
-    # beyond rounding a run ends by itself
-    counts = {"ours": ours().iterations, "same": iterations // 20, "bare": iterations // 20}
+    # `minimize` ends when rounding leaves nothing to gain, so its iterations are counted
+    counts = {"cfgd": run().iterations, "same": iterations // 20, "bare": iterations // 20}
     each = {name: 1e6 * s / counts[name] for name, s in seconds.items()}
-    yield Row(f"d = {d}: an iteration of minimize", f"{each['ours']:.2f} us")
+    yield ReportRow(f"d = {d}: an iteration of minimize", f"{each['cfgd']:.2f} us")
     yield at_least(
-        f"d = {d}: NumPy loop of the same iteration / minimize", each["same"] / each["ours"], bound
+        f"d = {d}: NumPy loop of the same iteration / minimize", each["same"] / each["cfgd"], bound
     )
-    bare = each["bare"] / each["ours"]
-    yield Row(f"d = {d}: NumPy loop without history and tests / minimize", f"{bare:.1f} x")
+    bare = each["bare"] / each["cfgd"]
+    yield ReportRow(f"d = {d}: NumPy loop without history and tests / minimize", f"{bare:.1f} x")
 
 
-def _sweep() -> Iterator[Row]:
+def _sweep() -> Iterator[ReportRow]:
     d, settings, iterations = 128, 81, 10_000
     X, y, *_ = random_least_squares(0, d)
     objective = cfgd.LeastSquares(X, y)
     methods = cfgd.AdaptiveTerminal(gamma=-np.linspace(20.0, 100.0, settings))
     x0 = np.ones(d)
-    orthogonal = np.linalg.qr(X)[0]  # keeps the numbers of repeated products in range
+    orthogonal = np.linalg.qr(X)[0]  # repeated products neither overflow nor underflow
     block = np.random.default_rng(1).normal(size=(settings, d))
 
     @jax.jit
@@ -105,28 +105,29 @@ def _sweep() -> Iterator[Row]:
         with jax.enable_x64(True):
             return jax.block_until_ready(products(jnp.asarray(orthogonal), jnp.asarray(block)))
 
-    def ours() -> Any:
+    def run() -> Any:
         return cfgd.sweep(
             objective, x0, methods, max_iterations=iterations, tolerance=0.0, every=100
         )
 
-    seconds = in_turns({"ours": ours, "jax": jax_products, "numpy": numpy_products})
-    made = int(np.max(ours().iterations))
-    each = {"ours": seconds["ours"] / made, "jax": seconds["jax"] / iterations}
+    seconds = time_in_turns({"cfgd": run, "jax": jax_products, "numpy": numpy_products})
+    iterations_made = int(np.max(run().iterations))
+    each = {"cfgd": seconds["cfgd"] / iterations_made, "jax": seconds["jax"] / iterations}
     each["numpy"] = seconds["numpy"] / iterations
     what = f"sweep of {settings} gammas, d = {d}: an iteration / a product in"
-    yield Row("sweep: an iteration", f"{1e6 * each['ours']:.1f} us")
-    yield at_most(f"{what} JAX", each["ours"] / each["jax"], 1.5)
-    yield Row(f"{what} NumPy", f"{each['ours'] / each['numpy']:.2f} x")
+    yield ReportRow("sweep: an iteration", f"{1e6 * each['cfgd']:.1f} us")
+    yield at_most(f"{what} JAX", each["cfgd"] / each["jax"], 1.5)
+    yield ReportRow(f"{what} NumPy", f"{each['cfgd'] / each['numpy']:.2f} x")
 
 
-def _start() -> Iterator[Row]:
+def _start() -> Iterator[ReportRow]:
     def fresh(code: str) -> float:
+        """Return the seconds of a new Python process."""
         tick = time.perf_counter()
         subprocess.run([sys.executable, "-c", code], check=True)
         return time.perf_counter() - tick
 
-    fresh("import cfgd")  # so that bytecode is there
+    fresh("import cfgd")  # writes the bytecode
     bare = min(fresh("pass") for _ in range(3))
     imported = min(fresh("import cfgd") for _ in range(3))
     yield at_most("import cfgd", imported - bare, 1.5, "s")
@@ -136,5 +137,5 @@ def _start() -> Iterator[Row]:
         "cfgd.AdaptiveTerminal(gamma=-0.25))"
     )
     solved = min(fresh(solve) for _ in range(3))
-    # `import cfgd` leaves JAX, which takes a second, to the first name that needs it
+    # `import cfgd` does not import JAX, which takes a second; the first solve does
     yield at_most("first solve at d = 20, JAX and compilation included", solved - bare, 3.0, "s")

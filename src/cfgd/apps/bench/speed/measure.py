@@ -1,4 +1,4 @@
-"""Time things in turns."""
+"""Rows of the report, and interleaved timing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """A measured number and what it should be: `wanted` is the sentence, `holds` its verdict."""
+class ReportRow:
+    """A measured number, the bound that is claimed, and whether it holds (None if no claim)."""
 
     what: str
     measured: str
@@ -19,13 +19,14 @@ class Row:
     holds: bool | None = None
 
     def line(self) -> str:
+        """Return the row as a line of the console."""
         mark = {True: "holds", False: "DOES NOT HOLD", None: ""}[self.holds]
         return f"{self.what:<66} {self.measured:>22}  {self.wanted:<20} {mark}"
 
 
-def in_turns(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
-    """Median seconds of each job, taken in turns so that all meet the same noise."""
-    for job in jobs.values():  # compile
+def time_in_turns(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+    """Return the median seconds of each job; they run in turns, so that noise affects all alike."""
+    for job in jobs.values():  # compiles
         job()
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(repeats):
@@ -36,9 +37,9 @@ def in_turns(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[st
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def at_least(what: str, ratio: float, bound: float) -> Row:
-    return Row(what, f"{ratio:.1f} x", f"at least {bound:g} x", ratio >= bound)
+def at_least(what: str, ratio: float, bound: float) -> ReportRow:
+    return ReportRow(what, f"{ratio:.1f} x", f"at least {bound:g} x", ratio >= bound)
 
 
-def at_most(what: str, ratio: float, bound: float, unit: str = "x") -> Row:
-    return Row(what, f"{ratio:.2f} {unit}", f"at most {bound:g} {unit}", ratio <= bound)
+def at_most(what: str, ratio: float, bound: float, unit: str = "x") -> ReportRow:
+    return ReportRow(what, f"{ratio:.2f} {unit}", f"at most {bound:g} {unit}", ratio <= bound)

@@ -1,4 +1,4 @@
-"""A step of CfAdam against one of optax's Adam, on a network of a million parameters."""
+"""A step of cfadam against one of optax.adam, on a network of a million parameters."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from cfgd.apps.bench.speed.measure import Row, at_most, in_turns
+from cfgd.apps.bench.speed.measure import ReportRow, at_most, time_in_turns
 from cfgd.integrations.optax import cfadam
 
 WIDTHS = (128, 768, 768, 384, 10)
-STEPS = 20  # twice from one refreshment of the curvature to the next
+STEPS = 20  # two periods of the curvature, which is updated at every tenth step
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[ReportRow]:
     for samples, bound in ((128, 1.6), (32, None)):
-        seconds = in_turns(
+        seconds = time_in_turns(
             {
-                "adam": steps(optax.with_extra_args_support(optax.adam(1e-3)), samples),
-                "cfadam": steps(cfadam(1e-3), samples),
+                "adam": training_steps(optax.with_extra_args_support(optax.adam(1e-3)), samples),
+                "cfadam": training_steps(cfadam(1e-3), samples),
             }
         )
         what = f"cfadam, curvature every 10 steps, over optax.adam, batch {samples}"
         ratio = seconds["cfadam"] / seconds["adam"]
-        yield Row(what, f"{ratio:.2f} x") if bound is None else at_most(what, ratio, bound)
+        yield ReportRow(what, f"{ratio:.2f} x") if bound is None else at_most(what, ratio, bound)
 
 
-def steps(optimizer: Any, samples: int) -> Callable[[], Any]:
-    """Some steps of training, with parameters and state donated."""
+def training_steps(optimizer: Any, samples: int) -> Callable[[], Any]:
+    """Return a function that makes `STEPS` steps, with parameters and state donated."""
     keys = jax.random.split(jax.random.key(0), len(WIDTHS) + 1)
     sizes = zip(keys, WIDTHS, WIDTHS[1:], strict=False)
     params = [(jax.random.normal(key, (a, b)) / jnp.sqrt(a), jnp.zeros(b)) for key, a, b in sizes]
@@ -49,12 +49,12 @@ def steps(optimizer: Any, samples: int) -> Callable[[], Any]:
         return optax.apply_updates(params, updates), state
 
     step = jax.jit(step, donate_argnums=(0, 1))
-    at = params, optimizer.init(params)
+    carry = params, optimizer.init(params)
 
     def run() -> None:
-        nonlocal at
+        nonlocal carry
         for _ in range(STEPS):
-            at = step(*at)
-        jax.block_until_ready(at)
+            carry = step(*carry)
+        jax.block_until_ready(carry)
 
     return run

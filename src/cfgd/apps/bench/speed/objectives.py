@@ -1,4 +1,4 @@
-"""What a fractional direction costs, in gradients of the same objective."""
+"""The cost of a fractional direction, in gradients of the same objective."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import scipy.sparse
 
 import cfgd
 from cfgd._core.precision import cast
-from cfgd.apps.bench.speed.measure import Row, at_least, at_most, in_turns
+from cfgd.apps.bench.speed.measure import ReportRow, at_least, at_most, time_in_turns
 from cfgd.apps.data.network_functions import FUNCTIONS
 from cfgd.methods.paper.direction import direction, memory_of
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[ReportRow]:
     with jax.enable_x64(True):
         yield from _network()
         yield from _linear_model()
@@ -32,12 +32,13 @@ def rows() -> Iterator[Row]:
 
 @eqx.filter_jit
 def gradients(objective: Any, x: Any, times: int) -> Any:
-    """A gradient `times` times, each at a point that depends on the last one."""
+    """Compute `times` gradients, each at a point that depends on the one before."""
     return jax.lax.fori_loop(0, times, lambda _, x: x - 1e-9 * objective.evaluate(x).gradient, x)
 
 
 @eqx.filter_jit
 def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
+    """Compute `times` directions, each at a point that depends on the one before."""
     memory = memory_of(jnp.asarray(0.4, x.dtype), jnp.asarray(0.3, x.dtype), nodes)
 
     def once(_: Any, x: Any) -> Any:
@@ -47,14 +48,14 @@ def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
 
 
 def _cost(objective: Any, x: Any, nodes: int, times: int, exact: Any = None) -> float:
-    """Gradients that a direction takes."""
+    """Return the time of a direction over that of a gradient (of `exact` if given)."""
     dtype = np.dtype(np.float64)
     objective, x = cast(objective, dtype), cast(x, dtype)
-    plain = objective if exact is None else cast(exact, dtype)
+    reference = objective if exact is None else cast(exact, dtype)
     c = x + 0.1
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
-            "gradient": lambda: jax.block_until_ready(gradients(plain, x, times)),
+            "gradient": lambda: jax.block_until_ready(gradients(reference, x, times)),
             "direction": lambda: jax.block_until_ready(directions(objective, x, c, nodes, times)),
         }
     )
@@ -66,7 +67,7 @@ def network(width: int, m: int) -> cfgd.ShallowNetwork:
     return cfgd.ShallowNetwork(z, FUNCTIONS["h1"](z), width)
 
 
-def _network() -> Iterator[Row]:
+def _network() -> Iterator[ReportRow]:
     f = network(50, 100)
     x = f.init(0)
     what = "network n = 50, m = 100: a direction with"
@@ -77,7 +78,7 @@ def _network() -> Iterator[Row]:
         return lambda: cfgd.minimize(f, x, method, max_iterations=300, tolerance=0.0)
 
     step = cfgd.NetworkStep()
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
             "gd": run(cfgd.GradientDescent(step=step)),
             "at": run(cfgd.AdaptiveTerminal(0.7, gamma=20.0, nodes=10, step=step)),
@@ -88,7 +89,7 @@ def _network() -> Iterator[Row]:
     yield at_most("... an iteration with NetworkStep, 10 nodes / gradient descent", ratio, 4.0)
 
 
-def _linear_model() -> Iterator[Row]:
+def _linear_model() -> Iterator[ReportRow]:
     m, d, s = 20_000, 200, 5
     random = np.random.default_rng(0)
     X, y = random.normal(size=(m, d)), random.integers(0, 2, size=m)
@@ -100,7 +101,7 @@ def _linear_model() -> Iterator[Row]:
 
     @jax.jit
     def slopes(f: Any, p: Any, t: Any) -> Any:
-        """l' on m d s numbers."""
+        """Evaluate l' on m d s numbers."""
 
         def node(_: Any, p: Any) -> Any:
             return f.loss.derivatives(p, t)[0]
@@ -112,7 +113,7 @@ def _linear_model() -> Iterator[Row]:
     at = jnp.asarray(x) + 0.1 * random.normal(size=(s, d))
     many = eqx.filter_jit(lambda f, point, at: f.coordinate_derivatives(point, at))
     p, t = jnp.asarray(random.normal(size=(m, d))), jnp.asarray(f.y)[:, None]
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
             "slopes": lambda: jax.block_until_ready(many(f, point, at)),
             "losses": lambda: jax.block_until_ready(slopes(f, p, t)),
@@ -123,7 +124,7 @@ def _linear_model() -> Iterator[Row]:
     yield at_most(f"{what}: slopes at {s} nodes / l' on m d s numbers", ratio, 3.0)
 
 
-def _sparse() -> Iterator[Row]:
+def _sparse() -> Iterator[ReportRow]:
     m, d = 50_000, 1000
     random = np.random.default_rng(0)
     X = scipy.sparse.random(m, d, 0.01, format="csr", random_state=0)
@@ -133,21 +134,21 @@ def _sparse() -> Iterator[Row]:
     dense = cast(cfgd.LinearModel(X.toarray(), y, "squared").X, np.dtype(np.float64))
 
     @jax.jit
-    def both(X: Any, v: Any, r: Any) -> Any:
+    def products(X: Any, v: Any, r: Any) -> Any:
         return X.times(v), X.back(r)
 
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
-            "dense": lambda: jax.block_until_ready(both(dense, v, r)),
-            "sparse": lambda: jax.block_until_ready(both(sparse, v, r)),
+            "dense": lambda: jax.block_until_ready(products(dense, v, r)),
+            "sparse": lambda: jax.block_until_ready(products(sparse, v, r)),
         }
     )
     ratio = seconds["dense"] / seconds["sparse"]
     yield at_least("products with X, m = 50,000, d = 1000, 1 % dense: dense / sparse", ratio, 6.0)
 
 
-def _deep() -> Iterator[Row]:
-    """A network with three hidden layers as a pytree."""
+def _deep() -> Iterator[ReportRow]:
+    """Measure a network with three hidden layers as a pytree."""
     random = np.random.default_rng(0)
     sizes = (8, 64, 64, 64, 1)
     layers = [
@@ -164,16 +165,16 @@ def _deep() -> Iterator[Row]:
         last = layers[-1]
         return jnp.mean(((h @ last["w"] + last["b"])[:, 0] - y) ** 2)
 
-    plain = cfgd.Smooth(loss)
-    local = cfgd.Local(plain, curvature="hutchinson", key=0)
+    smooth = cfgd.Smooth(loss)
+    local = cfgd.Local(smooth, curvature="hutchinson", key=0)
 
     def run(objective: Any, method: Any) -> Any:
         return lambda: cfgd.minimize(objective, layers, method, max_iterations=200, tolerance=0.0)
 
     step = cfgd.FixedStep(0.02)
-    seconds = in_turns(
+    seconds = time_in_turns(
         {
-            "gd": run(plain, cfgd.GradientDescent(step=step)),
+            "gd": run(smooth, cfgd.GradientDescent(step=step)),
             "at": run(local, cfgd.AdaptiveTerminal(gamma=-5.0, step=step)),
         },
         repeats=5,
@@ -183,8 +184,8 @@ def _deep() -> Iterator[Row]:
     yield at_most(what, ratio, 4.0)
 
 
-def _memory() -> Row:
-    # VmHWM and not ru_maxrss, which a child takes over from its parent
+def _memory() -> ReportRow:
+    # VmHWM instead of ru_maxrss, which a child process inherits from its parent
     code = (
         "import cfgd, numpy as np, re;"
         "z = np.random.default_rng(0).uniform(-1, 1, size=2000);"

@@ -1,7 +1,7 @@
-"""What two processes on two cores are worth: logistic regression, the time of an iteration.
+"""The speedup of two processes on two cores: the time of an iteration of logistic regression.
 
-Each process is pinned to a core of its own and has one thread; so has the one process that they are
-compared with. The runs are in turns, so that all meet the same noise.
+Each process is pinned to a core of its own and has one thread, as has the single process that they
+are compared with. The runs are interleaved, so that noise affects all alike.
 """
 
 from __future__ import annotations
@@ -15,42 +15,46 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from cfgd.apps.bench.speed.measure import Row, at_least
+from cfgd.apps.bench.speed.measure import ReportRow, at_least
 from cfgd.apps.launch import launch
 
 M, D = 2_000_000, 100
 TURNS = 3
 CPU = "CPU time of "
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-# first and last count of iterations: the difference has neither compilation nor the start in it
-COUNTS = {"auto": (1, 3), "gradient descent": (4, 16), "adaptive terminal": (1, 3)}
+# Iterations of a short and a long run: their difference excludes compilation and the start.
+ITERATIONS = {"auto": (1, 3), "gradient descent": (4, 16), "adaptive terminal": (1, 3)}
 
 
-def rows(m: int = M) -> Iterator[Row]:
+def rows(m: int = M) -> Iterator[ReportRow]:
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(cores) < 2:
-        yield Row("two processes on two cores", "there is one core, or no pinning")
+        yield ReportRow(
+            "two processes on two cores", "not measured: there is one core, or no pinning"
+        )
         return
     load = os.getloadavg()[0]
-    yield Row(f"m = {m:,}, d = {D}, logistic: load of the machine at the start", f"{load:.1f}")
-    best: dict[int, dict[str, float]] = {1: {}, 2: {}}
+    yield ReportRow(
+        f"m = {m:,}, d = {D}, logistic: load of the machine at the start", f"{load:.1f}"
+    )
+    least: dict[int, dict[str, float]] = {1: {}, 2: {}}
     for _ in range(TURNS):
         for count in (1, 2):
-            for name, seconds in _measured(count, m).items():
-                best[count][name] = min(seconds, best[count].get(name, seconds))
-    for name in COUNTS:
-        one, two = best[1][name], best[2][name]
-        yield Row(f"an iteration of {name}: one process, two", f"{one:.2f} s, {two:.2f} s")
+            for name, seconds in _seconds_per_iteration(count, m).items():
+                least[count][name] = min(seconds, least[count].get(name, seconds))
+    for name in ITERATIONS:
+        one, two = least[1][name], least[2][name]
+        yield ReportRow(f"an iteration of {name}: one process, two", f"{one:.2f} s, {two:.2f} s")
         yield at_least(f"... one process on one core / two on two: {name}", one / two, 1.6)
-        ratio = best[1][CPU + name] / best[2][CPU + name]
-        yield Row(
-            "... the same of CPU time of a process, which other work does not touch",
+        ratio = least[1][CPU + name] / least[2][CPU + name]
+        yield ReportRow(
+            "... the same ratio of CPU times, which other programs do not affect",
             f"{ratio:.1f} x",
         )
 
 
-def _measured(count: int, m: int) -> dict[str, float]:
-    """Seconds of an iteration of each method, in so many processes."""
+def _seconds_per_iteration(count: int, m: int) -> dict[str, float]:
+    """Return the seconds of an iteration of each method in `count` processes."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "seconds.json"
         before = {name: os.environ.get(name) for name in THREADS}
@@ -70,7 +74,7 @@ def _measured(count: int, m: int) -> dict[str, float]:
 
 
 def _run(out: Path, m: int) -> None:
-    """In one of the processes, pinned before anything has threads."""
+    """Run in one of the processes; pin it to a core before any library starts threads."""
     from cfgd.distributed import INDEX
 
     cores = sorted(os.sched_getaffinity(0))
@@ -80,9 +84,9 @@ def _run(out: Path, m: int) -> None:
 
     import cfgd
 
-    me = cfgd.distributed.start()
-    random = np.random.default_rng(me.index)
-    X = random.normal(size=(m // me.count, D))
+    process = cfgd.distributed.start()
+    random = np.random.default_rng(process.index)
+    X = random.normal(size=(m // process.count, D))
     y = random.random(len(X)) < 1 / (1 + np.exp(-X[:, 0]))
     data = cfgd.distributed.rows(X, y)
     del X
@@ -94,17 +98,17 @@ def _run(out: Path, m: int) -> None:
     }
     seconds: dict[str, float] = {}
     for name, method in methods.items():
-        times, of_cpu = [], []
-        for most in (COUNTS[name][0], *COUNTS[name]):  # the first one compiles
+        times, cpu_times = [], []
+        for limit in (ITERATIONS[name][0], *ITERATIONS[name]):  # the first one compiles
             tick, own = time.perf_counter(), time.process_time()
-            ends = cfgd.minimize(f, np.zeros(D), method, max_iterations=most, tolerance=0.0)
+            solution = cfgd.minimize(f, np.zeros(D), method, max_iterations=limit, tolerance=0.0)
             times.append(time.perf_counter() - tick)
-            of_cpu.append(time.process_time() - own)
-            assert ends.iterations == most, (name, ends.iterations)
-        first, last = COUNTS[name]
+            cpu_times.append(time.process_time() - own)
+            assert solution.iterations == limit, (name, solution.iterations)
+        first, last = ITERATIONS[name]
         seconds[name] = (times[2] - times[1]) / (last - first)
-        seconds[CPU + name] = (of_cpu[2] - of_cpu[1]) / (last - first)
-    if me.index == 0:
+        seconds[CPU + name] = (cpu_times[2] - cpu_times[1]) / (last - first)
+    if process.index == 0:
         out.write_text(json.dumps(seconds))
 
 

@@ -1,1 +1,1 @@
-"""Does the fractional direction help in training? The problems, the rivals, and what comes out."""
+"""`cfgd bench --training`: does the fractional direction help in training networks?"""

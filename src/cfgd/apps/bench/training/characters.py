@@ -1,4 +1,4 @@
-"""The next character of a text: embedded characters of a window, a dense network over them."""
+"""Prediction of the next character of a text by a dense network over an embedded window."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.apps.bench.training.problem import Problem, cross_entropy, dense, dense_init, wrong
+from cfgd.apps.bench.training.problem import (
+    TrainingProblem,
+    cross_entropy,
+    dense,
+    dense_init,
+    error_rate,
+)
 
-WINDOW, EMBEDDED, HIDDEN = 8, 8, 64
+WINDOW, EMBEDDING, HIDDEN = 8, 8, 64
 
 # Abraham Lincoln at Gettysburg, 1863, and his second inaugural address, 1865, in lower case
 TEXT = (
@@ -52,35 +58,35 @@ TEXT = (
 )
 
 
-def characters(steps: int) -> Problem:
-    """The last fifth of the text is not trained on."""
+def characters(steps: int) -> TrainingProblem:
+    """Return the problem; the last fifth of the text is the test data."""
     letters = sorted(set(TEXT))
     codes = np.array([letters.index(letter) for letter in TEXT], dtype=np.int32)
     X = np.lib.stride_tricks.sliding_window_view(codes[:-1], WINDOW).copy()
     y = codes[WINDOW:]
     train = 4 * len(y) // 5
-    sizes = (WINDOW * EMBEDDED, HIDDEN, len(letters))
+    sizes = (WINDOW * EMBEDDING, HIDDEN, len(letters))
 
     def init(key: Any) -> dict[str, Any]:
         first, second = jax.random.split(key)
         return {
-            "embedding": jax.random.normal(first, (len(letters), EMBEDDED)),
+            "embedding": jax.random.normal(first, (len(letters), EMBEDDING)),
             "dense": dense_init(second, sizes),
         }
 
     def network(params: dict[str, Any], x: Any) -> Any:
-        # a product with ones and zeros: its derivative is one too, and no scatter
+        # A product with a one-hot matrix: unlike an index, its derivative needs no scatter.
         embedded = jax.nn.one_hot(x, len(letters)) @ params["embedding"]
         return dense(params["dense"], embedded.reshape(len(x), -1))
 
-    return Problem(
+    return TrainingProblem(
         "characters",
         f"the next of {len(letters)} characters from {WINDOW} before it, {train} places of a text "
-        f"of Lincoln and the {len(y) - train} after them to test, embedding {EMBEDDED}, hidden "
+        f"of Lincoln and the {len(y) - train} after them to test, embedding {EMBEDDING}, hidden "
         f"{HIDDEN}",
         init,
         lambda params, x, y: cross_entropy(network(params, x), y),
-        lambda params: wrong(network(params, jnp.asarray(X[train:])), y[train:]),
+        lambda params: error_rate(network(params, jnp.asarray(X[train:])), y[train:]),
         X[:train],
         y[:train],
         batch=64,

@@ -1,4 +1,4 @@
-"""`cfgd bench --training`: what is asked for is looked at before anything is loaded or trained."""
+"""`cfgd bench --training` on the console; arguments are checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 from rich.console import Console
 
 from cfgd._core.extras import needed
+from cfgd.apps.bench.progress import progress_bar
 
-SEEDS = {True: 2, False: 5}  # where none are asked for, quick or not
-WHO = "`cfgd bench --training`"
+DEFAULT_SEEDS = {True: 2, False: 5}  # with and without --quick
+COMMAND = "`cfgd bench --training`"
 
 
 def show_training(
@@ -22,24 +23,35 @@ def show_training(
     data: Path | None,
     resume: bool,
 ) -> int:
-    """Run with progress, print the tables and where they were written; the exit code."""
+    """Train all, print the tables and where they were written, and return the exit code."""
     if data is not None:
         raise ValueError("--data is the gas data of `cfgd bench`: --training has no use for it.")
     for module in ("optax", "sklearn"):
-        needed(module, WHO, "bench")
+        needed(module, COMMAND, "bench")
     # these need optax
-    from cfgd.apps.bench.training import catalogue, optimizers
-    from cfgd.apps.bench.training.progress import show
-    from cfgd.apps.bench.training.runner import Plan
+    from cfgd.apps.bench.training import catalogue, comparison, optimizers, report, runner
 
-    plan = Plan(
-        catalogue.chosen(only, quick),
+    plan = runner.TrainingPlan(
+        catalogue.select_problems(only, quick),
         optimizers.optimizers(quick),
         optimizers.RATES,
-        seeds or SEEDS[quick],
+        seeds or DEFAULT_SEEDS[quick],
         quick,
     )
     if quick:
-        left = "half of the steps" if only else "three of five problems, half of the steps"
-        console.print(f"--quick leaves out {left}, the longer lag and cfadamw.", highlight=False)
-    return show(console, out, plan, resume)
+        left_out = "half of the steps" if only else "three of five problems, half of the steps"
+        console.print(
+            f"--quick leaves out {left_out}, the longer lag and cfadamw.", highlight=False
+        )
+    runner.check_files(out, plan)
+    with progress_bar(console, plan.runs) as progress:
+        results = runner.run_plan(out, plan, resume=resume, progress=progress)
+    for table in report.tables(plan.problems, results.summaries):
+        console.print(table)
+    for sentence in comparison.conclusions(results.summaries):
+        console.print(sentence, highlight=False)
+    if results.end.write_error is None:
+        paths = [str(out.resolve() / name) for name in runner.FILES]
+        console.print(" and ".join(paths), soft_wrap=True)
+    results.end.show(console)
+    return results.end.exit_code()

@@ -1,4 +1,4 @@
-"""scikit-learn's digits, by a small dense and by a small convolutional network."""
+"""scikit-learn's digits with a small dense and a small convolutional network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.apps.bench.training.problem import Problem, cross_entropy, dense, dense_init, wrong
+from cfgd.apps.bench.training.problem import (
+    TrainingProblem,
+    cross_entropy,
+    dense,
+    dense_init,
+    error_rate,
+)
 
 TRAIN = 1437  # of 1797: four fifths
 CHANNELS = (8, 16)
@@ -17,7 +23,7 @@ CHANNELS = (8, 16)
 
 @functools.cache
 def _data() -> tuple[Any, Any, Any, Any]:
-    """Grey values in [0, 1]; the split is by a permutation of the seed 0."""
+    """Return grey values in [0, 1] and labels, split by a permutation of seed 0."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -26,14 +32,14 @@ def _data() -> tuple[Any, Any, Any, Any]:
     return X[:TRAIN], y[:TRAIN], X[TRAIN:], y[TRAIN:]
 
 
-def digits(steps: int) -> Problem:
+def digits(steps: int) -> TrainingProblem:
     X, y, X_test, y_test = _data()
-    return Problem(
+    return TrainingProblem(
         "digits",
         "digits of scikit-learn, 1437 to train on and 360 to test, a dense network 64-32-10",
         lambda key: dense_init(key, (64, 32, 10)),
         lambda params, x, y: cross_entropy(dense(params, x), y),
-        lambda params: wrong(dense(params, X_test), y_test),
+        lambda params: error_rate(dense(params, X_test), y_test),
         X,
         y,
         batch=64,
@@ -41,16 +47,16 @@ def digits(steps: int) -> Problem:
     )
 
 
-def convolution(steps: int) -> Problem:
+def convolution(steps: int) -> TrainingProblem:
     X, y, X_test, y_test = _data()
-    seen = _seen(X_test)
-    return Problem(
+    patches = _input_patches(X_test)
+    return TrainingProblem(
         "convolution",
         "the same digits, 3 x 3 convolutions of 8 channels (stride 2) and of 16, a dense layer",
         _init,
         lambda params, x, y: cross_entropy(_network(params, x), y),
-        lambda params: wrong(_network(params, seen), y_test),
-        _seen(X),
+        lambda params: error_rate(_network(params, patches), y_test),
+        _input_patches(X),
         y,
         batch=32,
         steps=steps,
@@ -67,22 +73,22 @@ def _init(key: Any) -> dict[str, Any]:
     }
 
 
-def _seen(X: Any) -> Any:
-    """What the first convolution looks at does not change: 4 x 4 places, 3 x 3 values each."""
+def _input_patches(X: Any) -> Any:
+    """Return the patches of the first convolution, computed once: 4 x 4 places, 3 x 3 values."""
     padded = np.pad(X.reshape(-1, 8, 8, 1), ((0, 0), (1, 0), (1, 0), (0, 0)))
     return np.asarray(_patches(padded, 2))
 
 
-def _network(params: dict[str, Any], seen: Any) -> Any:
-    x = jnp.tanh(dense(params["first"], seen))
+def _network(params: dict[str, Any], patches: Any) -> Any:
+    x = jnp.tanh(dense(params["first"], patches))
     x = jnp.tanh(dense(params["second"], _patches(x, 1)))
     return dense(params["dense"], x.reshape(len(x), -1))
 
 
 def _patches(x: Any, stride: int) -> Any:
-    """Each 3 x 3 neighbourhood as one vector: a convolution is a product with a matrix.
+    """Return each 3 x 3 neighbourhood as a vector: a convolution becomes a matrix product.
 
-    XLA's own convolutions with another kernel for each seed are slow on a processor.
+    XLA's convolutions with a different kernel for each seed are slow on CPUs.
     """
     n = x.shape[1] - 2
     shifted = [x[:, i : i + n : stride, j : j + n : stride] for i in range(3) for j in range(3)]

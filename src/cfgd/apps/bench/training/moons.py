@@ -1,4 +1,4 @@
-"""scikit-learn's two moons."""
+"""scikit-learn's two moons with a small dense network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.apps.bench.training.problem import Problem, dense, dense_init
+from cfgd.apps.bench.training.problem import TrainingProblem, dense, dense_init
 
 NOISE = 0.2
 
@@ -22,8 +22,8 @@ def _data(samples: int, seed: int) -> tuple[Any, Any]:
     return X.astype(np.float32), y.astype(np.float32)
 
 
-def moons(steps: int) -> Problem:
-    """The logistic loss of one output."""
+def moons(steps: int) -> TrainingProblem:
+    """Return the problem, with the logistic loss of one output."""
     X, y = _data(500, 0)
     X_test, y_test = _data(1000, 1)
 
@@ -31,7 +31,7 @@ def moons(steps: int) -> Problem:
         logit = dense(params, x)[:, 0]
         return jnp.mean(jax.nn.softplus(logit) - y * logit)
 
-    return Problem(
+    return TrainingProblem(
         "moons",
         "two moons of scikit-learn with noise 0.2, 500 points and 1000 others to test, 2-16-16-1",
         lambda key: dense_init(key, (2, 16, 16, 1)),

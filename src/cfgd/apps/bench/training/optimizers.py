@@ -1,4 +1,4 @@
-"""Who is compared: optax's, a rival with second derivatives, and ours with some gamma and lag."""
+"""The optimizers: those of optax, AdaHessian, and those of cfgd with several gammas and lags."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import optax
 from cfgd.integrations.optax import Hutchinson, cfadam, cfadamw, cfgd
 from cfgd.integrations.optax.diagonal import hessian, probed
 
-# from 1e-3 to 10 by factors of the root of ten, the same for all
+# learning rates from 1e-3 to 10 by factors of the root of ten, the same for all
 RATES = tuple(10 ** (k / 2) for k in range(-6, 3))
 # -0.25 is the default of `cfgd.integrations.optax`
 GAMMAS = (-4.0, -1.0, -0.25, 1.0)
 LAGS = (1, 5)
-PRODUCT = 2  # gradients that a product with the Hessian counts as: one forwards over one
+# gradients that a product with the Hessian counts as: forward mode over a gradient doubles it
+HESSIAN_PRODUCT_COST = 2
 CURVATURE = Hutchinson()
 MOMENTUM = 0.9
-DECAY = 1e-4  # optax's default for AdamW, and ours
+WEIGHT_DECAY = 1e-4  # the default of optax.adamw and of cfadamw
 
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer:
-    """`kind` is a key of `MAKERS`; gamma is 0 and lag 1 where there are none."""
+    """An optimizer. `kind` is a key of `MAKERS`; gamma and lag are 0 and 1 for those of optax."""
 
     kind: str
     gamma: float = 0.0
@@ -38,14 +39,15 @@ class Optimizer:
 
     @property
     def ours(self) -> bool:
+        """Return whether it is one of cfgd."""
         return self.kind in BASES
 
     @property
     def cost(self) -> float:
-        """Gradient equivalents of a step, a gradient and the share of products with the Hessian."""
+        """Return the cost of a step in gradients: one and its share of Hessian products."""
         if self.kind == ADAHESSIAN:
-            return 1.0 + PRODUCT
-        return 1.0 + PRODUCT / CURVATURE.every if self.ours else 1.0
+            return 1.0 + HESSIAN_PRODUCT_COST
+        return 1.0 + HESSIAN_PRODUCT_COST / CURVATURE.every if self.ours else 1.0
 
 
 class AdaHessianState(NamedTuple):
@@ -57,9 +59,9 @@ class AdaHessianState(NamedTuple):
 def adahessian(
     learning_rate: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> optax.GradientTransformationExtraArgs:
-    """Adam with D^2 in its second moment, D = v * Hv by random signs v at every step.
+    """Return Adam with D^2 in its second moment, D = v * Hv with random signs v at every step.
 
-    Like AdaHessian (Yao and others, 2021), whose mean of D over neighbouring weights is left out.
+    This is AdaHessian (Yao et al., 2021) without its mean of D over neighbouring weights.
     """
 
     def init(params: Any) -> AdaHessianState:
@@ -74,10 +76,10 @@ def adahessian(
         D = probed(hessian(value_fn, params), params, key, 1)
         m = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.m, updates)
         v = jax.tree.map(lambda v, D: b2 * v + (1 - b2) * D**2, state.v, D)
-        left_m, left_v = 1 - b1**k, 1 - b2**k
+        bias_m, bias_v = 1 - b1**k, 1 - b2**k
 
         def step(m: Any, v: Any) -> Any:
-            return (-learning_rate * (m / left_m) / (jnp.sqrt(v / left_v) + eps)).astype(m.dtype)
+            return (-learning_rate * (m / bias_m) / (jnp.sqrt(v / bias_v) + eps)).astype(m.dtype)
 
         return jax.tree.map(step, m, v), AdaHessianState(k, m, v)
 
@@ -85,34 +87,32 @@ def adahessian(
 
 
 ADAHESSIAN = "AdaHessian-like"
-# of the learning rate, gamma and lag; gamma and the rate may be traced
-Maker = Callable[[Any, Any, int], optax.GradientTransformationExtraArgs]
-MAKERS: dict[str, Maker] = {
+# from the learning rate, gamma and lag; gamma and the rate may be traced
+OptimizerMaker = Callable[[Any, Any, int], optax.GradientTransformationExtraArgs]
+MAKERS: dict[str, OptimizerMaker] = {
     "SGD": lambda eta, gamma, lag: optax.sgd(eta),
     "heavy ball": lambda eta, gamma, lag: optax.sgd(eta, momentum=MOMENTUM),
     "Nesterov": lambda eta, gamma, lag: optax.sgd(eta, momentum=MOMENTUM, nesterov=True),
     "Adam": lambda eta, gamma, lag: optax.adam(eta),
-    "AdamW": lambda eta, gamma, lag: optax.adamw(eta, weight_decay=DECAY),
+    "AdamW": lambda eta, gamma, lag: optax.adamw(eta, weight_decay=WEIGHT_DECAY),
     ADAHESSIAN: lambda eta, gamma, lag: adahessian(eta),
     "cfgd": lambda eta, gamma, lag: cfgd(eta, gamma, lag, curvature=CURVATURE),
     "cfadam": lambda eta, gamma, lag: cfadam(eta, gamma=gamma, lag=lag, curvature=CURVATURE),
     "cfadamw": lambda eta, gamma, lag: cfadamw(
-        eta, gamma=gamma, lag=lag, curvature=CURVATURE, weight_decay=DECAY
+        eta, gamma=gamma, lag=lag, curvature=CURVATURE, weight_decay=WEIGHT_DECAY
     ),
 }
-# what each of ours is with gamma = 0
+# the optimizer that each of ours equals with gamma = 0
 BASES = {"cfgd": "SGD", "cfadam": "Adam", "cfadamw": "AdamW"}
-
-
-DEFAULT = (-0.25, 1)  # of gamma and lag
+DEFAULT = (-0.25, 1)  # gamma and lag of `cfgd.integrations.optax`
 
 
 def optimizers(quick: bool) -> list[Optimizer]:
-    """The rivals, then ours with every gamma and lag; decay has the lag 1 alone.
+    """Return those of optax, then ours with every gamma and lag; `cfadamw` has lag 1 only.
 
-    Quick leaves out the longer lag and `cfadamw`.
+    `quick` leaves out the longer lag and `cfadamw`.
     """
-    rivals = [Optimizer(kind) for kind in MAKERS if kind not in BASES]
+    others = [Optimizer(kind) for kind in MAKERS if kind not in BASES]
     lags = {"cfgd": LAGS, "cfadam": LAGS, "cfadamw": LAGS[:1]}
     if quick:
         lags = {"cfgd": LAGS[:1], "cfadam": LAGS[:1]}
@@ -122,4 +122,4 @@ def optimizers(quick: bool) -> list[Optimizer]:
         for lag in some
         for gamma in GAMMAS
     ]
-    return rivals + ours
+    return others + ours

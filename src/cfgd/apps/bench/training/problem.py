@@ -1,7 +1,7 @@
-"""What is trained: a model as a pytree, the loss of a batch, and the error on what it has not seen.
+"""A training problem: a model as a pytree, the loss of a batch, and the error on test data.
 
-Data, splits and models are the same in every run; a seed decides the first parameters and which
-batches are drawn.
+Data, splits and models are the same in every run; a seed decides the initial parameters and the
+batches.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import jax.numpy as jnp
 Params = Any
 
 
-class Problem(NamedTuple):
-    """`loss(params, inputs, targets)` is a mean; `error` is of predictions for test data.
+class TrainingProblem(NamedTuple):
+    """A network to train.
 
-    The training loss of a table is `loss` on all of `inputs` and `targets`. `double` is for
-    float64; in it the data are made and the runs are.
+    `loss(params, inputs, targets)` is a mean over a batch; the training loss of a table is `loss`
+    on all of `inputs` and `targets`. `error(params)` is the error on test data. `double` selects
+    float64 for data and training.
     """
 
     name: str
-    what: str  # in words, with the sizes
+    what: str  # a description with the sizes
     init: Callable[[Any], Params]
     loss: Callable[[Params, Any, Any], Any]
     error: Callable[[Params], Any]
@@ -36,7 +37,7 @@ class Problem(NamedTuple):
 
 
 def dense_init(key: Any, sizes: tuple[int, ...]) -> list[tuple[Any, Any]]:
-    """Layers with weights of the variance 1/fan-in and biases of zero."""
+    """Return layers with weights of variance 1/fan-in and zero biases."""
     keys = jax.random.split(key, len(sizes) - 1)
     return [
         (jax.random.normal(k, (n, m)) / jnp.sqrt(n), jnp.zeros(m))
@@ -45,7 +46,7 @@ def dense_init(key: Any, sizes: tuple[int, ...]) -> list[tuple[Any, Any]]:
 
 
 def dense(layers: list[tuple[Any, Any]], x: Any) -> Any:
-    """tanh between the layers, the last one linear."""
+    """Apply dense layers with tanh between them; the last one is linear."""
     for W, b in layers[:-1]:
         x = jnp.tanh(x @ W + b)
     W, b = layers[-1]
@@ -53,10 +54,11 @@ def dense(layers: list[tuple[Any, Any]], x: Any) -> Any:
 
 
 def cross_entropy(logits: Any, labels: Any) -> Any:
-    """The mean of -log p(label)."""
+    """Return the mean of -log p(label)."""
     log_p = jax.nn.log_softmax(logits)
     return -jnp.mean(jnp.take_along_axis(log_p, labels[:, None], axis=1))
 
 
-def wrong(logits: Any, labels: Any) -> Any:
+def error_rate(logits: Any, labels: Any) -> Any:
+    """Return the share of wrong labels."""
     return jnp.mean(jnp.argmax(logits, axis=1) != labels)

@@ -1,30 +1,41 @@
-"""Every optimizer on every problem, each kept as soon as it has run; then the report."""
+"""Train every optimizer on every problem, save each result, and write the report."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
-from cfgd._core.files import NotWrittenError, check_writable, plain, write
-from cfgd.apps.bench.field.part import machine
+from cfgd._core.files import check_writable, plain, write
+from cfgd.apps.bench.progress import NoProgress, ProgressDisplay
+from cfgd.apps.bench.training.comparison import (
+    OptimizerSummary,
+    conclusions,
+    gamma_lag_ratios,
+    summarize,
+)
 from cfgd.apps.bench.training.optimizers import Optimizer
-from cfgd.apps.bench.training.part import Part, file_of, key_of, name_of, saved_parts
-from cfgd.apps.bench.training.problem import Problem
-from cfgd.apps.bench.training.report import COUNTED, markdown
-from cfgd.apps.bench.training.table import Standing, standings
-from cfgd.apps.bench.training.training import Curves, Trainer
-from cfgd.apps.bench.training.verdicts import pairs, verdicts
+from cfgd.apps.bench.training.problem import TrainingProblem
+from cfgd.apps.bench.training.report import COST_NOTE, markdown
+from cfgd.apps.bench.training.saved import (
+    FOLDER,
+    TrainingResult,
+    load_results,
+    result_name,
+    training_key,
+)
+from cfgd.apps.bench.training.trainer import Curves, Trainer
+from cfgd.apps.resumable import RunEnd, machine, result_file, reuse_or_compute
 
 FILES = ("training.json", "training.md")
 
 
-class Plan(NamedTuple):
-    problems: Sequence[Problem]
+class TrainingPlan(NamedTuple):
+    problems: Sequence[TrainingProblem]
     optimizers: Sequence[Optimizer]
     rates: tuple[float, ...]
     seeds: int
@@ -35,89 +46,103 @@ class Plan(NamedTuple):
         return len(self.problems) * len(self.optimizers)
 
 
-class Report(NamedTuple):
-    standings: list[Standing]
-    interrupted: bool
-    unwritten: NotWrittenError | None = None
+class TrainingReport(NamedTuple):
+    summaries: list[OptimizerSummary]
+    end: RunEnd
 
 
-def check_files(out: Path, plan: Plan) -> None:
-    """Find out before the run what is in the way of the report."""
-    parts = [file_of(name_of(p, o)) for p in plan.problems for o in plan.optimizers]
-    check_writable(out, [*FILES, *parts])
+def check_files(out: Path, plan: TrainingPlan) -> None:
+    """Raise ValueError before the run if a file of the report could not be written."""
+    names = [result_name(p, o) for p in plan.problems for o in plan.optimizers]
+    check_writable(out, [*FILES, *(f"{FOLDER}/{result_file(name)}" for name in names)])
 
 
-def run(
+def run_plan(
     out: Path,
-    plan: Plan,
+    plan: TrainingPlan,
     *,
     resume: bool = False,
-    say: Callable[[str], None] = lambda what: None,
-    finished: Callable[[str, bool], None] = lambda what, reused: None,
-    warn: Callable[[str], None] = lambda said: None,
-) -> Report:
-    """Train all and write `FILES` to `out`; Ctrl-C or a full disk keeps what is finished."""
-    saved = saved_parts(out, warn) if resume else {}
+    progress: ProgressDisplay | None = None,
+) -> TrainingReport:
+    """Train all and write `FILES` to `out`.
+
+    Ctrl-C or a full disk ends the run; results that are finished are saved. With `resume`, results
+    that an earlier run with the same settings saved are reused.
+    """
+    progress = progress or NoProgress()
+    saved = load_results(out, progress.warn) if resume else {}
     curves: list[Curves] = []
-    interrupted, unwritten = False, None
-    try:
-        try:
+    end = RunEnd()
+    with end.catch_write_error():
+        with end.catch_interrupt():
             for problem in plan.problems:
-                trainer, parts = Trainer(problem, plan.seeds), []
-                key = key_of(problem, plan.seeds, plan.rates)
-                for optimizer in plan.optimizers:
-                    name, what = name_of(problem, optimizer), f"{problem.name}: {optimizer.name}"
-                    part = saved.get(name)
-                    reused = part is not None and part.key == key
-                    if part is None or not reused:
-                        say(what)
-                        part = Part(name, key, trainer.curves(optimizer, plan.rates))
-                        curves.append(part.curves)  # even if they cannot be written
-                        part.save(out)
-                    else:
-                        curves.append(part.curves)
-                    parts.append(part)
-                    finished(what, reused)
-                if not all(part.curves.timed for part in parts):
-                    say(f"{problem.name}: the time of a step")
-                    curves[-len(parts) :] = _timed(out, trainer, parts)
-        except KeyboardInterrupt:
-            interrupted = True
-        _write(out, plan, standings(curves))
-    except NotWrittenError as error:
-        unwritten = error
-    return Report(standings(curves), interrupted, unwritten)
+                _train_problem(out, plan, problem, saved, curves, progress)
+        _write_report(out, plan, summarize(curves))
+    return TrainingReport(summarize(curves), end)
 
 
-def _timed(out: Path, trainer: Trainer, parts: list[Part]) -> list[Curves]:
-    """All of a problem once more, in turns, and kept with what they take."""
-    seconds = trainer.seconds([part.curves.optimizer for part in parts])
-    curves = [
-        dataclasses.replace(part.curves, seconds=each, timed=True)
-        for part, each in zip(parts, seconds, strict=True)
+def _train_problem(
+    out: Path,
+    plan: TrainingPlan,
+    problem: TrainingProblem,
+    saved: dict[str, TrainingResult],
+    curves: list[Curves],
+    progress: ProgressDisplay,
+) -> None:
+    """Append the curves of every optimizer on a problem to `curves`."""
+    trainer, results = Trainer(problem, plan.seeds), []
+    key = training_key(problem, plan.seeds, plan.rates)
+    for optimizer in plan.optimizers:
+        name, title = result_name(problem, optimizer), f"{problem.name}: {optimizer.name}"
+
+        def train(name: str = name, optimizer: Optimizer = optimizer) -> TrainingResult:
+            progress.describe(f"{problem.name}: {optimizer.name}")
+            return TrainingResult(name, key, trainer.curves(optimizer, plan.rates))
+
+        result, reused = reuse_or_compute(saved, name, key, train)
+        curves.append(result.curves)  # before saving, so that they are shown if this fails
+        if not reused:
+            result.save(out)
+        results.append(result)
+        progress.finish(title, reused)
+    if not all(result.curves.timed for result in results):
+        progress.describe(f"{problem.name}: the time of a step")
+        curves[-len(results) :] = _time_steps(out, trainer, results)
+
+
+def _time_steps(out: Path, trainer: Trainer, results: list[TrainingResult]) -> list[Curves]:
+    """Time all optimizers of a problem in turns, and save their results with these times."""
+    seconds = trainer.seconds([result.curves.optimizer for result in results])
+    timed = [
+        dataclasses.replace(
+            result, curves=dataclasses.replace(result.curves, seconds=of_step, timed=True)
+        )
+        for result, of_step in zip(results, seconds, strict=True)
     ]
-    for part, one in zip(parts, curves, strict=True):
-        dataclasses.replace(part, curves=one).save(out)
-    return curves
+    for result in timed:
+        result.save(out)
+    return [result.curves for result in timed]
 
 
-def _write(out: Path, plan: Plan, found: list[Standing]) -> None:
-    data = {
+def _write_report(out: Path, plan: TrainingPlan, summaries: list[OptimizerSummary]) -> None:
+    data: dict[str, Any] = {
         "machine": {"processor": machine(), "jax": jax.__version__},
         "size": "quick" if plan.quick else "full",
         "seeds": plan.seeds,
         "rates": plan.rates,
-        "counted": COUNTED,
+        "counted": COST_NOTE,
         "problems": [
             {"name": one.name, "what": one.what, "steps": one.steps, "batch": one.batch}
             for one in plan.problems
         ],
-        "verdicts": verdicts(found),
-        "pairs": [dataclasses.asdict(one) | {"mean": one.mean} for one in pairs(found)],
+        "verdicts": conclusions(summaries),
+        "pairs": [
+            dataclasses.asdict(one) | {"mean": one.mean} for one in gamma_lag_ratios(summaries)
+        ],
         "table": [
             dataclasses.asdict(one) | {"optimizer": one.optimizer.name, "cost": one.optimizer.cost}
-            for one in found
+            for one in summaries
         ],
     }
     write(out / FILES[0], json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")
-    write(out / FILES[1], markdown(plan.problems, found, plan.seeds))
+    write(out / FILES[1], markdown(plan.problems, summaries, plan.seeds))

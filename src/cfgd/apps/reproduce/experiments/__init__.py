@@ -1,1 +1,1 @@
-"""The experiments, one in each file; `catalogue` has them by name."""
+"""The experiments, one in each file; `catalogue` lists them by name."""

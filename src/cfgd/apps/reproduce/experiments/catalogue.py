@@ -21,7 +21,13 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def chosen(names: list[str]) -> list[Experiment]:
-    """The experiments of these names in the paper's order, or all; each name is known."""
+    """Return the named experiments in the order of the paper, or all.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    """
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         known = ", ".join(EXPERIMENTS)

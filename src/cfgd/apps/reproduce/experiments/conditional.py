@@ -1,7 +1,7 @@
-"""Random instances like the paper's, where it says something about its own.
+"""Random instances whose condition number is like that of the paper's instance.
 
-Seeds are drawn in order, 0, 1, ..., and those whose instance fulfils a stated condition are kept:
-nobody looks at how a run on them comes out. The share that qualifies is reported.
+Seeds are tried in the order 0, 1, ..., and selected by a condition that is known before any run.
+The share that satisfies it is reported.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import NamedTuple
 ANY = "any instance"
 
 
-class Drawn(NamedTuple):
-    """The first seeds that qualify, and how many of the draws do."""
+class SelectedSeeds(NamedTuple):
+    """The first seeds that qualify, the share of all draws that do, and the rule in words."""
 
     seeds: list[int]
     share: float
-    words: str  # the rule
+    rule: str
 
 
-def drawn(
+def select_seeds(
     condition: Callable[[int], float],
     qualifies: Callable[[float], bool],
     draws: int,
-    keep: int,
-    words: str,
-) -> Drawn:
-    """`condition` gives the condition number of a seed's instance."""
+    count: int,
+    rule: str,
+) -> SelectedSeeds:
+    """Return the first `count` of `draws` seeds whose condition number qualifies."""
     good = [seed for seed in range(draws) if qualifies(condition(seed))]
     share = len(good) / draws
-    said = f"{words}: the first {keep} of the seeds 0 to {draws - 1}, of which {share:.2%} qualify"
-    return Drawn(good[:keep], share, said)
+    text = f"{rule}: the first {count} of the seeds 0 to {draws - 1}, of which {share:.2%} qualify"
+    return SelectedSeeds(good[:count], share, text)

@@ -1,4 +1,4 @@
-"""Figures 1 and 3: trajectories on 10 x^2 + y^2, and what they owe to the starting pair."""
+"""Figures 1 and 3: trajectories on 10 x^2 + y^2, and how they depend on the starting pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import cfgd
 from cfgd.apps.page.drawing import Panel, contours, decades, line
 from cfgd.apps.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.apps.reproduce.experiments.solving import point, whole
+from cfgd.apps.reproduce.experiments.solving import check_uninterrupted, identity
 from cfgd.apps.reproduce.report.claim import Claim
 
 X0 = np.array([1.0, -10.0])
@@ -24,20 +24,20 @@ PASTS = {
 }
 ITERATIONS = 300
 REACHED = 1e-12  # the distance that counts as machine precision
-LINEAR = slice(0, 30)  # where gradient descent is looked at for a constant rate
+LINEAR = slice(0, 30)  # iterations of gradient descent whose rate must be constant
 
 
 def run(setting: Setting, meter: Meter) -> Record:
     f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
-    record: dict[str, Any] = {"x": point, "distance": jnp.linalg.norm}
+    record: dict[str, Any] = {"x": identity, "distance": jnp.linalg.norm}
     meter.start(1 + len(PASTS))
 
     def trajectory(method: Any) -> dict[str, Any]:
-        end = whole(
+        solution = check_uninterrupted(
             cfgd.minimize(f, X0, method, max_iterations=ITERATIONS, tolerance=1e-16, record=record)
         )
         meter.advance(1)
-        return {**end.history, "resets": end.resets}
+        return {**solution.history, "resets": solution.resets}
 
     data = {
         "gradient descent": trajectory(cfgd.GradientDescent()),
@@ -58,23 +58,24 @@ def run(setting: Setting, meter: Meter) -> Record:
     return Record(data, parameters)
 
 
-def reaches(history: Mapping[str, Any]) -> float:
-    """The first iteration at machine precision."""
+def iterations_to_precision(history: Mapping[str, Any]) -> float:
+    """Return the first iteration at machine precision, or infinity."""
     hits = np.flatnonzero(history["distance"] <= REACHED)
     return float(history["iteration"][hits[0]]) if hits.size else np.inf
 
 
 def straightness(history: Mapping[str, Any]) -> float:
-    """The squared correlation of the logarithm of f with the iteration."""
+    """Return the squared correlation of log f with the iteration."""
     logs = np.log(history["value"][LINEAR])
     return float(np.corrcoef(np.arange(len(logs)), logs)[0, 1] ** 2)
 
 
-def of_past(name: str) -> Any:
-    return lambda data: reaches(data["pasts"][name])
+def iterations_with_past(name: str) -> Any:
+    return lambda data: iterations_to_precision(data["pasts"][name])
 
 
-def after_two(data: Mapping[str, Any]) -> float:
+def early_ratio(data: Mapping[str, Any]) -> float:
+    """Return the least ratio of f to that of gradient descent in the first two iterations."""
     fractional = data["pasts"]["(-1, -1)"]["value"][:3]
     return float(np.min(fractional[1:] / data["gradient descent"]["value"][1:3]))
 
@@ -85,7 +86,7 @@ CLAIMS = [
         "section 1, figure 1; section 3.2, figure 3",
         4,
         "at most",
-        of_past("(-1, -1)"),
+        iterations_with_past("(-1, -1)"),
     ),
     Claim(
         "Gradient descent converges linearly: log f is a straight line (squared correlation)",
@@ -99,7 +100,10 @@ CLAIMS = [
         "section 1; figure 3",
         10,
         "at least",
-        lambda data: reaches(data["gradient descent"]) / of_past("(-1, -1)")(data),
+        lambda data: (
+            iterations_to_precision(data["gradient descent"])
+            / iterations_with_past("(-1, -1)")(data)
+        ),
     ),
     Claim(
         "In its first two iterations the adaptive terminal is no better than gradient descent"
@@ -107,7 +111,7 @@ CLAIMS = [
         "section 3.2",
         1,
         "at least",
-        after_two,
+        early_ratio,
         tolerance=0.01,
     ),
     *(
@@ -116,7 +120,7 @@ CLAIMS = [
             "not in the paper: sensitivity to the starting pair",
             wanted,
             "equals",
-            of_past(name),
+            iterations_with_past(name),
         )
         for name, wanted in {"(-1, -1.01)": 20, "(-2, -1)": 43, "(0.3, -0.7)": 83}.items()
     ),
@@ -131,7 +135,7 @@ CLAIMS = [
 ]
 
 
-def trajectory_of(name: str, colour: str) -> Any:
+def trajectory_panel(name: str, colour: str) -> Any:
     def draw(axis: Any, data: Mapping[str, Any]) -> None:
         history = data["pasts"]["(-1, -1)"] if name == "adaptive terminal" else data[name]
         contours(axis, lambda x, y: 10 * x**2 + y**2, (-4.5, 4.5), (-11, 5))
@@ -173,14 +177,14 @@ EXPERIMENT = Experiment(
     about=(
         "Both methods start at (1, -10); the adaptive terminal has the past (-1, -1), lag 1 and "
         "gamma = -1, and both take the exact step. The fourth panel is not in the paper: the four "
-        "iterations are owed to the starting pair, for which (1, -10)' A (-1, -1) = 0."
+        "iterations are due to the starting pair, for which (1, -10)' A (-1, -1) = 0."
     ),
     run=run,
     claims=CLAIMS,
     panels=[
         [
-            Panel("gradient descent", trajectory_of("gradient descent", "blue")),
-            Panel("adaptive terminal", trajectory_of("adaptive terminal", "orange")),
+            Panel("gradient descent", trajectory_panel("gradient descent", "blue")),
+            Panel("adaptive terminal", trajectory_panel("adaptive terminal", "orange")),
         ],
         [
             Panel("objective", values),

@@ -1,4 +1,4 @@
-"""The adaptive order, which the paper proves a bound for and does not test."""
+"""The adaptive order, for which the paper proves a bound that it does not test."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import cfgd
 from cfgd import theory
 from cfgd.apps.page.drawing import Panel, decades, line, ramp
 from cfgd.apps.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.apps.reproduce.experiments.solving import point, whole
+from cfgd.apps.reproduce.experiments.solving import check_uninterrupted, identity
 from cfgd.apps.reproduce.report.claim import Claim
 
 DIMENSION, SAMPLES = 20, 100
 GAMMAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0)
 STAGE = {"short": 10, "long": 200}  # iterations of a stage
-LENGTH = 1.0  # times 1 / sigma_max(A + gamma_1 D): one constant step for all stages
+STEP_FACTOR = 1.0  # times 1 / sigma_max(A + gamma_1 D): one constant step for all stages
 
 
 def run(setting: Setting, meter: Meter) -> Record:
@@ -31,9 +31,9 @@ def run(setting: Setting, meter: Meter) -> Record:
         x0, c = random.normal(size=DIMENSION), np.ones(DIMENSION)
         best = theory.tikhonov_solution(A, b, c, 0.0)
         sigmas = np.array([np.linalg.eigvalsh(theory.tilde_A(A, gamma))[-1] for gamma in GAMMAS])
-        step = LENGTH / sigmas[0]
+        step = STEP_FACTOR / sigmas[0]
         for kind, iterations in STAGE.items():
-            end = whole(
+            solution = check_uninterrupted(
                 cfgd.minimize(
                     cfgd.Quadratic(A, b),
                     x0,
@@ -44,11 +44,11 @@ def run(setting: Setting, meter: Meter) -> Record:
                     ),
                     max_iterations=len(GAMMAS) * iterations,
                     tolerance=0.0,
-                    record={"x": point},
+                    record={"x": identity},
                 )
             )
             stages = [(iterations, gamma) for gamma in GAMMAS]
-            errors = np.linalg.norm(end.history["x"] - best, axis=1)
+            errors = np.linalg.norm(solution.history["x"] - best, axis=1)
             data[kind].append(
                 {
                     "errors": errors,
@@ -70,12 +70,13 @@ def run(setting: Setting, meter: Meter) -> Record:
     return Record(data, parameters)
 
 
-def against_bound(run: Mapping[str, Any]) -> float:
+def ratio_to_bound(run: Mapping[str, Any]) -> float:
+    """Return the largest ratio of the error after a stage to the bound, above rounding."""
     return float(np.max(run["ends"] / np.maximum(run["bound"], 1e-12)))
 
 
-def against_limit(run: Mapping[str, Any]) -> float:
-    """The largest ratio of the error after a long stage to C gamma, over gamma > 0."""
+def ratio_to_limit(run: Mapping[str, Any]) -> float:
+    """Return the largest ratio of the error after a stage to C gamma, over gamma > 0."""
     return float(np.max(run["ends"][:-1] / (run["constant"] * np.array(GAMMAS[:-1]))))
 
 
@@ -86,7 +87,7 @@ CLAIMS = [
         "theorem 5 (section 3.3)",
         1,
         "at most",
-        lambda data: [against_bound(run) for run in data["short"]],
+        lambda data: [ratio_to_bound(run) for run in data["short"]],
     ),
     Claim(
         f"After every stage of {STAGE['long']} iterations the distance is below the bound"
@@ -94,14 +95,14 @@ CLAIMS = [
         "theorem 5 (section 3.3)",
         1,
         "at most",
-        lambda data: [against_bound(run) for run in data["long"]],
+        lambda data: [ratio_to_bound(run) for run in data["long"]],
     ),
     Claim(
         "With long stages the distance is at most C times gamma (largest ratio)",
         "theorem 5, first limit",
         1,
         "at most",
-        lambda data: [against_limit(run) for run in data["long"]],
+        lambda data: [ratio_to_limit(run) for run in data["long"]],
     ),
     Claim(
         "As gamma goes to 0 the method converges to the minimiser (final distance over the first)",
@@ -113,7 +114,7 @@ CLAIMS = [
 ]
 
 
-def staged(kind: str) -> Any:
+def stages_panel(kind: str) -> Any:
     def draw(axis: Any, data: Mapping[str, Any]) -> None:
         first, size = data[kind][0], STAGE[kind]
         k = np.arange(len(first["errors"]))
@@ -129,7 +130,7 @@ def staged(kind: str) -> Any:
     return draw
 
 
-def along_gamma(axis: Any, data: Mapping[str, Any]) -> None:
+def errors_by_gamma(axis: Any, data: Mapping[str, Any]) -> None:
     gammas = np.array(GAMMAS[:-1])
     for run in data["long"]:
         line(axis, gammas, run["ends"][:-1], "blue", marker="o", linewidth=0.8)
@@ -147,17 +148,17 @@ EXPERIMENT = Experiment(
     where="section 3.3, which has no figure",
     summary="stages along gamma -> 0 against the proved bound; the paper does not test it",
     about=(
-        "Each stage is the non-adaptive method with a smaller gamma, started where the one before "
-        "it ended. The bound is that of theorem 5 with the corrected rate of the non-adaptive "
+        "Each stage is the non-adaptive method with a smaller gamma, started at the end of the "
+        "previous one. The bound is that of theorem 5 with the corrected rate of the non-adaptive "
         "method. Problem, stages and step are ours."
     ),
     run=run,
     claims=CLAIMS,
     panels=[
         [
-            Panel("stages of 10 iterations", staged("short")),
-            Panel("stages of 200 iterations", staged("long")),
-            Panel("distance against gamma", along_gamma),
+            Panel("stages of 10 iterations", stages_panel("short")),
+            Panel("stages of 200 iterations", stages_panel("long")),
+            Panel("distance against gamma", errors_by_gamma),
         ]
     ],
 )

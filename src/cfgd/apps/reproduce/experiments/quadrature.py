@@ -1,4 +1,4 @@
-"""Figure 8: how many quadrature nodes the direction needs."""
+"""Figure 8: the number of quadrature nodes of the direction."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from cfgd.apps.data.network_functions import ALPHAS, FORMULAS, FUNCTIONS, SAMPLE
 from cfgd.apps.data.network_starts import FAMILY
 from cfgd.apps.page.drawing import Panel, ramp
 from cfgd.apps.reproduce.experiment import Experiment, Meter, Record, Setting
-from cfgd.apps.reproduce.experiments.network_choice import RECORDED
-from cfgd.apps.reproduce.experiments.network_panels import losses, name_losses
+from cfgd.apps.reproduce.experiments.network_report import draw_losses, label_losses
 from cfgd.apps.reproduce.experiments.network_runs import (
     LOSSES,
     READINGS,
     Curve,
-    Run,
+    TrainingRun,
     test_points,
+    total_work,
     train_all,
-    work_of,
 )
+from cfgd.apps.reproduce.experiments.network_start import RECORDED_CHOICE
 from cfgd.apps.reproduce.report.claim import OURS, Claim
 
 GAMMAS = {"h1": 70.0, "h2": 10.0, "h3": -150.0}
-# the start and the readings that the four numbers of figure 7 choose
-START, FORMULA, LOSS = RECORDED[:3]
+# the start and the readings that the rule of the networks chose
+START, FORMULA, LOSS = RECORDED_CHOICE[:3]
 OTHER = next(reading for reading in READINGS if reading != FORMULA)
 
 
@@ -34,14 +34,18 @@ def run(setting: Setting, meter: Meter) -> Record:
     other_nodes = setting.pick(tiny=(1,), quick=(1,), full=(1, 2, 5, 10))
     iterations = setting.pick(tiny=40, quick=1_000, full=100_000)
     rows = setting.pick(tiny=(4, 2), quick=(50, 10), full=(100, 50))
-    hows = [("descent", 1), *((FORMULA, s) for s in nodes), *((OTHER, s) for s in other_nodes)]
+    directions = [
+        ("descent", 1),
+        *((FORMULA, s) for s in nodes),
+        *((OTHER, s) for s in other_nodes),
+    ]
     runs = [
-        Run(function, START, seed, how, gamma if how != "descent" else 0.0, iterations, s)
-        for how, s in hows
+        TrainingRun(function, START, seed, how, gamma if how != "descent" else 0.0, iterations, s)
+        for how, s in directions
         for seed in seeds
         for function, gamma in GAMMAS.items()
     ]
-    meter.start(work_of(runs))
+    meter.start(total_work(runs))
     curves = train_all(meter, setting, runs, rows)
     data = {
         "curves": curves,
@@ -71,25 +75,27 @@ def run(setting: Setting, meter: Meter) -> Record:
     return Record(data, parameters)
 
 
-Pick = Callable[[Run], bool]
+def ratios(
+    select: Callable[[TrainingRun], bool], equal: str = "iterations"
+) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a measure: losses over those of gradient descent, at equal iterations or gradients.
 
-
-def ratios(pick: Pick, equal: str = "iterations") -> Callable[[Mapping[str, Any]], Any]:
-    """By function the loss over that of gradient descent at equal iterations or gradients."""
+    It has the selected runs, by function.
+    """
 
     def measure(data: Mapping[str, Any]) -> dict[str, list[float]]:
-        curves: dict[Run, Curve] = data["curves"]
+        curves: dict[TrainingRun, Curve] = data["curves"]
         descent = {(r.function, r.seed): c for r, c in curves.items() if r.how == "descent"}
-        found: dict[str, list[float]] = {function: [] for function in FUNCTIONS}
+        ratios: dict[str, list[float]] = {function: [] for function in FUNCTIONS}
         for run, curve in curves.items():
-            if run.how == "descent" or not pick(run):
+            if run.how == "descent" or not select(run):
                 continue
             base = descent[run.function, run.seed]
             k = data["iterations"]
-            if equal == "gradients":  # the run with the dearer iterations makes fewer of them
+            if equal == "gradients":  # the run with costlier iterations makes fewer of them
                 k = k * float(base.cost) / float(curve.cost)
-            found[run.function].append(curve.at_fraction(k) / float(base.loss[-1]))
-        return found
+            ratios[run.function].append(curve.interpolate(k) / float(base.loss[-1]))
+        return ratios
 
     return measure
 
@@ -129,7 +135,7 @@ CLAIMS = [
 ]
 
 
-def of_nodes(function: str, low: int, high: int, gradients: bool = False) -> Any:
+def curves_by_nodes(function: str, low: int, high: int, gradients: bool = False) -> Any:
     def draw(axis: Any, data: Mapping[str, Any]) -> None:
         seed = data["seeds"][0]
         for run, curve in data["curves"].items():
@@ -137,11 +143,11 @@ def of_nodes(function: str, low: int, high: int, gradients: bool = False) -> Any
                 continue
             cost = float(curve.cost) if gradients else 1.0
             if run.how == "descent":
-                losses(axis, curve, LOSSES[LOSS], "ink", "gradient descent", cost)
+                draw_losses(axis, curve, LOSSES[LOSS], "ink", "gradient descent", cost)
             elif low <= run.nodes <= high:
                 hue = ramp((run.nodes - low) / (high - low))
-                losses(axis, curve, LOSSES[LOSS], hue, f"s = {run.nodes}", cost)
-        name_losses(axis, LOSS)
+                draw_losses(axis, curve, LOSSES[LOSS], hue, f"s = {run.nodes}", cost)
+        label_losses(axis, LOSS)
         if gradients:
             axis.set_xlabel("gradients, the search included")
 
@@ -155,17 +161,23 @@ EXPERIMENT = Experiment(
     summary="the networks again with s = 1 to 10 nodes, against iterations and gradients",
     about=(
         "The direction is an expectation, computed with s Gauss-Jacobi nodes; s = 1 costs about "
-        "one more gradient, beside a search that costs more than either. At the start and with the "
-        "readings that figure 7's numbers choose. Full lines are training losses, dashed lines "
+        "one more gradient; the step search costs more than either. The start and the readings are "
+        "those that the numbers of figure 7 choose. Full lines are training losses, dashed lines "
         "test errors, of seed 0; the last row has them against gradients."
     ),
     run=run,
     claims=CLAIMS,
     panels=[
         *[
-            [Panel(f"{name}, s = {low} to {high}", of_nodes(name, low, high)) for name in FUNCTIONS]
+            [
+                Panel(f"{name}, s = {low} to {high}", curves_by_nodes(name, low, high))
+                for name in FUNCTIONS
+            ]
             for low, high in ((1, 5), (6, 10))
         ],
-        [Panel(f"{name}, against gradients", of_nodes(name, 1, 10, True)) for name in FUNCTIONS],
+        [
+            Panel(f"{name}, against gradients", curves_by_nodes(name, 1, 10, True))
+            for name in FUNCTIONS
+        ],
     ],
 )

@@ -19,7 +19,7 @@ from cfgd.apps.reproduce.report.claim import Claim
 ALPHA, BETA, TERMINAL = 0.66, 1.0, -1.0
 POINTS = (-2.7, 0.7)
 RANGE = np.linspace(-5.0, 7.0, 241)
-# the slopes of f and F by the definitions, to many digits
+# the slopes of f and F by the definitions, to double precision
 SLOPES = {-2.7: (-41.004, -279.98780395580843), 0.7: (-513.876, -902.1139947430053)}
 # f as a polynomial
 POLYNOMIAL = Polynomial([-6, 1]) * Polynomial([4, 1]) * Polynomial([24, 10, 7])
@@ -30,25 +30,25 @@ def f(z: Any) -> Any:
 
 
 def series(z: Any) -> Any:
-    """F by the series of Theorem 1: nothing here is shared with `cfgd.smoothing`."""
-    at_c = [float(POLYNOMIAL.deriv(k)(TERMINAL)) for k in range(5)]
-    total = at_c[0] + at_c[1] * (z - TERMINAL)
+    """Return F by the series of Theorem 1, independently of `cfgd.smoothing`."""
+    derivatives = [float(POLYNOMIAL.deriv(k)(TERMINAL)) for k in range(5)]
+    total = derivatives[0] + derivatives[1] * (z - TERMINAL)
     for k in range(2, 5):
         over = math.gamma(2 - ALPHA) * math.gamma(k)
         scale = over / math.gamma(k + 1 - ALPHA) + BETA * over / math.gamma(k - ALPHA)
-        total = total + scale * at_c[k] / math.factorial(k) * (z - TERMINAL) ** k
+        total = total + scale * derivatives[k] / math.factorial(k) * (z - TERMINAL) ** k
     return total
 
 
 def scaled_caputo(x: Any) -> Any:
-    """D^a f / D^a I + beta |x - c| D^(1+a) f / D^a I, the slope that Theorem 1 states."""
+    """Return D^a f / D^a I + beta |x - c| D^(1+a) f / D^a I, the slope in Theorem 1."""
     first, second = (cfgd.caputo(f, order, TERMINAL)(x) for order in (ALPHA, 1 + ALPHA))
     identity = cfgd.caputo(lambda t: t, ALPHA, TERMINAL)(x)
     return (first + BETA * abs(x - TERMINAL) * second) / identity
 
 
-def compiled(fn: Callable[[Any], Any], x: Any) -> Any:
-    """fn(x) in double precision, as one compilation instead of one for each operation."""
+def evaluate(fn: Callable[[Any], Any], x: Any) -> Any:
+    """Return fn(x) in double precision, compiled as one program."""
     with jax.enable_x64(True):
         return np.asarray(jax.jit(lambda x: fn(x))(jnp.asarray(x)))
 
@@ -56,24 +56,23 @@ def compiled(fn: Callable[[Any], Any], x: Any) -> Any:
 def run(setting: Setting, meter: Meter) -> Record:
     meter.start(4)
     F = cfgd.smoothing(f, ALPHA, BETA, TERMINAL)
-    at = {}
+    computed = {}
     for name, fn in (
         ("F", F),
         ("F'", F.slope),
-        ("f'", cfgd.caputo(f, 1, -10.0)),  # of order one, and from left of every point
+        ("f'", cfgd.caputo(f, 1, -10.0)),  # order one, with a terminal left of every point
         ("scaled", scaled_caputo),
     ):
-        at[name] = compiled(fn, np.concatenate([POINTS, RANGE]))
+        computed[name] = evaluate(fn, np.concatenate([POINTS, RANGE]))
         meter.advance(1)
     data: dict[str, Any] = {
         "z": RANGE,
         "f": f(RANGE),
-        "F": at["F"][len(POINTS) :],
+        "F": computed["F"][len(POINTS) :],
         "series": series(RANGE),
     }
     for i, x in enumerate(POINTS):
-        values = {name: float(each[i]) for name, each in at.items()}
-        data[f"{x:g}"] = {"f": f(x), **values}
+        data[f"{x:g}"] = {"f": f(x)} | {name: float(each[i]) for name, each in computed.items()}
     parameters = {
         "objective": "(z - 6)(z + 4)(7z² + 10z + 24)",
         "alpha": ALPHA,
@@ -97,7 +96,7 @@ def slope_claim(x: float, which: str, wanted: float) -> Claim:
 
 
 def gap(data: Mapping[str, Any]) -> float:
-    """The largest relative gap between F' and the scaled Caputo derivative."""
+    """Return the largest relative gap between F' and the scaled Caputo derivative."""
     return max(abs(data[f"{x:g}"]["F'"] / data[f"{x:g}"]["scaled"] - 1) for x in POINTS)
 
 
@@ -124,14 +123,23 @@ CLAIMS = [
 ]
 
 
-def at_point(x: float) -> Any:
+def panel_at(x: float) -> Any:
     def draw(axis: Any, data: Mapping[str, Any]) -> None:
-        z, here = data["z"], data[f"{x:g}"]
+        z, values = data["z"], data[f"{x:g}"]
         line(axis, z, data["f"], "ink", label="f")
         line(axis, z, data["F"], "blue", label="F, its smoothing")
-        line(axis, z, here["F"] + here["F'"] * (z - x), "orange", label="F linear", linestyle="--")
-        line(axis, z, here["f"] + here["f'"] * (z - x), "green", label="f linear", linestyle="-.")
-        axis.plot([x, x], [here["f"], here["F"]], "o", color="#1f2328", markersize=4)
+        line(
+            axis,
+            z,
+            values["F"] + values["F'"] * (z - x),
+            "orange",
+            label="F linear",
+            linestyle="--",
+        )
+        line(
+            axis, z, values["f"] + values["f'"] * (z - x), "green", label="f linear", linestyle="-."
+        )
+        axis.plot([x, x], [values["f"], values["F"]], "o", color="#1f2328", markersize=4)
         axis.set(xlabel="z", xlim=(-5, 7), ylim=(-5000, 3000))
         axis.legend(loc="lower left")
 
@@ -150,5 +158,5 @@ EXPERIMENT = Experiment(
     ),
     run=run,
     claims=CLAIMS,
-    panels=[[Panel("x = -2.7", at_point(-2.7)), Panel("x = 0.7", at_point(0.7))]],
+    panels=[[Panel("x = -2.7", panel_at(-2.7)), Panel("x = 0.7", panel_at(0.7))]],
 )

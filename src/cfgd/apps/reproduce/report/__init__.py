@@ -1,1 +1,1 @@
-"""Claims and their verdicts, figures, and the page that shows both."""
+"""The report of `cfgd reproduce`: claims, figures, and the page that shows both."""

@@ -1,4 +1,4 @@
-"""A claim: the paper's number, where it stands, a tolerance, and a function of the run."""
+"""A claim: a number of the paper, its place there, a tolerance, and how a run measures it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ import numpy as np
 
 Relation = Literal["at most", "at least", "equals", "about"]
 SIGNS = {"at most": "≤", "at least": "≥", "equals": "=", "about": "≈"}
-FACTOR = 3.0  # "about" is a level read off a logarithmic figure: within this factor
+FACTOR = 3.0  # of "about", for levels that are read off a logarithmic axis
 HOLDS, FAILS, NOT_COMPARABLE = "holds", "does not hold", "not comparable"
-HOLDS_FOR = "holds for"  # some of the cases that a claim speaks of, which are then named
+HOLDS_FOR = "holds for"  # some of the cases of a claim, which are then named
 VERDICTS = (HOLDS, HOLDS_FOR, FAILS, NOT_COMPARABLE)
-OURS = "not in the paper"  # how `where` begins for a claim that is ours
-# A claim judged over seeds holds if its median does and so do nine seeds in ten.
-SHARE = 0.9
+OURS = "not in the paper"  # the first words of `where` in a claim that is ours
+# A claim over seeds holds if it holds for the median and for this share of the seeds.
+SEED_SHARE = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What the paper says, in a form that a run can be held against.
+    """A statement of the paper that a run can be checked against.
 
-    `measure` gives one number, or one for each seed; or, by name, such numbers for each case that
-    the claim speaks of, and it may then hold for some of them. `expected` and `tolerance`
-    (relative) are fixed here, before any run. `excuse` says why a run cannot be compared, if it
-    cannot; `note` is for the reader of a claim that fails.
+    Parameters
+    ----------
+    says : the statement
+    where : its place in the paper; begins with "not in the paper" if it is ours
+    expected, relation, tolerance : the measured number must be in this relation to `expected`,
+        with a relative tolerance; all are fixed before any run
+    measure : returns the number of a run, or one for each seed, or a mapping from the names of
+        cases to such numbers; the claim may then hold for some of the cases
+    excuse : returns why a run cannot be compared with the paper, or None
+    note : shown if the claim does not hold
 
     >>> claim = Claim("four iterations", "figure 1", 4, "at most", lambda run: run["iterations"])
     >>> claim.judge({"iterations": 4}).verdict, claim.judge({"iterations": 9}).verdict
@@ -43,15 +49,12 @@ class Claim:
     note: str = ""
 
     def judge(self, run: Any) -> Outcome:
-        """Hold a run against the claim; not a number never holds."""
-        found = self.measure(run)
-        several = isinstance(found, Mapping)
-        cases = [
-            self._case(name, part) for name, part in (found if several else {"": found}).items()
-        ]
-        values = np.concatenate(
-            [np.ravel(part) for part in found.values()] if several else [np.ravel(found)]
-        )
+        """Check the claim against a run; a NaN never holds."""
+        measured = self.measure(run)
+        has_cases = isinstance(measured, Mapping)
+        by_case = measured if has_cases else {"": measured}
+        cases = [self._case(name, numbers) for name, numbers in by_case.items()]
+        values = np.concatenate([np.ravel(numbers) for numbers in by_case.values()])
         reason, held = self.excuse(run), [case.holds for case in cases]
         verdict = HOLDS if all(held) else HOLDS_FOR if any(held) else FAILS
         return Outcome(
@@ -63,18 +66,18 @@ class Claim:
             fraction=float(np.mean(self._holds(values))),
             verdict=NOT_COMPARABLE if reason else verdict,
             why=reason or ("" if all(held) else self.note),
-            cases=tuple(cases) if several else (),
+            cases=tuple(cases) if has_cases else (),
         )
 
     def _case(self, name: str, measured: Any) -> Case:
         values = np.ravel(np.asarray(measured, dtype=np.float64))
         hits, median = self._holds(values), float(np.median(values))
-        holds = float(np.mean(hits)) >= SHARE and bool(self._holds(np.array(median)))
+        holds = float(np.mean(hits)) >= SEED_SHARE and bool(self._holds(np.array(median)))
         return Case(name, median, int(np.sum(hits)), len(values), holds)
 
     @property
     def wanted(self) -> str:
-        """The expected value as the table shows it, without a tolerance for mere rounding."""
+        """Return the expected value for the table; a tolerance for rounding is not shown."""
         about = f" ± {100 * self.tolerance:g} %" if self.tolerance >= 1e-4 else ""
         return f"{SIGNS[self.relation]} {number(self.expected)}{about}"
 
@@ -91,7 +94,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One of the cases that a claim speaks of, in plain data."""
+    """One of the cases of a claim, in plain data; `hits` of `count` seeds satisfy it."""
 
     name: str
     median: float
@@ -101,13 +104,14 @@ class Case:
 
     @property
     def measured(self) -> str:
-        often = "" if self.count == 1 else f", {self.hits} of {self.count}"
-        return f"{self.name}: {number(self.median)}{often}"
+        """Return the measured value for the table."""
+        seeds = "" if self.count == 1 else f", {self.hits} of {self.count}"
+        return f"{self.name}: {number(self.median)}{seeds}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How a claim came out, in plain data: it is saved and read back."""
+    """The result of checking a claim, in plain data that is saved and read again."""
 
     says: str
     where: str
@@ -121,22 +125,22 @@ class Outcome:
 
     @property
     def ours(self) -> bool:
-        """Whether the paper does not say it."""
+        """Return whether the claim is not in the paper."""
         return self.where.startswith(OURS)
 
     @property
-    def which(self) -> str:
-        """The cases for which it holds."""
+    def holding_cases(self) -> str:
+        """Return the names of the cases for which it holds."""
         return ", ".join(case.name for case in self.cases if case.holds)
 
     @property
-    def said(self) -> str:
-        """The verdict in words."""
-        return f"{HOLDS_FOR} {self.which}" if self.verdict == HOLDS_FOR else self.verdict
+    def verdict_text(self) -> str:
+        """Return the verdict with the cases for which it holds."""
+        return f"{HOLDS_FOR} {self.holding_cases}" if self.verdict == HOLDS_FOR else self.verdict
 
     @property
     def measured(self) -> str:
-        """The measured value; over seeds, the median and how many of them bear the claim out."""
+        """Return the measured value; over seeds, the median and how many satisfy the claim."""
         if self.cases:
             return "; ".join(case.measured for case in self.cases)
         if len(self.values) == 1:
@@ -146,7 +150,7 @@ class Outcome:
 
 
 def number(value: float) -> str:
-    """A number as a reader writes it.
+    """Return a number in the notation of the tables.
 
     >>> number(70980.0), number(0.25), number(2e-4), number(279.98780395580843), number(np.inf)
     ('70,980', '0.25', '2e-4', '279.988', 'never')

@@ -1,4 +1,4 @@
-"""The page of `cfgd reproduce`: claims, verdicts and figures."""
+"""The HTML page of `cfgd reproduce`: claims, verdicts and figures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 from cfgd.apps.reproduce.report.claim import FAILS, HOLDS, HOLDS_FOR, NOT_COMPARABLE, Outcome
-from cfgd.apps.reproduce.report.part import Part
+from cfgd.apps.reproduce.report.result import ExperimentResult
 
 MARKS = {
     HOLDS: ("✓", "yes"),
     HOLDS_FOR: ("◐", "part"),
     FAILS: ("✗", "no"),
-}  # a mark and a word, not a colour alone
+}  # a symbol beside the colour, for readers who do not see colours
 PLURAL = {
     HOLDS: "hold",
     HOLDS_FOR: "hold for some",
@@ -23,10 +23,10 @@ PLURAL = {
 PAPER = "Shin, Darbon, Karniadakis: A Caputo fractional gradient-based method for optimization"
 
 
-def page(parts: Sequence[Part], facts: Mapping[str, Any]) -> str:
-    """The whole page."""
-    mixed = len({made(part) for part in parts}) > 1
-    kind = "several settings, named with each figure" if mixed else setting_of(parts[0])
+def page(results: Sequence[ExperimentResult], facts: Mapping[str, Any]) -> str:
+    """Return the page as HTML; only the figures are not escaped."""
+    mixed = len({_setting_and_version(result) for result in results}) > 1
+    kind = "several settings, named with each figure" if mixed else _setting(results[0])
     counts = "".join(
         f'<li><b class="{MARKS.get(verdict, ("", "open"))[1]}">{n}</b>{PLURAL[verdict]}</li>'
         for verdict, n in facts["verdicts"].items()
@@ -36,16 +36,16 @@ def page(parts: Sequence[Part], facts: Mapping[str, Any]) -> str:
 <small>cfgd reproduce</small>
 <h1>Caputo fractional gradient descent, reproduced</h1>
 <p class="soft">Each figure of the paper ({escape(PAPER)}) drawn from a fresh run, and each
-sentence that the paper claims about it held against that run. Claims are judged by code, with
+claim of the paper about it checked against that run. Claims are checked by code, with
 tolerances fixed before the run: those that fail are shown as failing. This page was made in
 {kind}, in {duration(facts["seconds"])}.</p>
 <ul class="counts">{counts}</ul>
 <ol class="story">{sentences}</ol>
 </header>
 <main>
-{summary(parts, "the paper claims", "claims", ours=False)}
-{"".join(section(part, made(part) if mixed else "") for part in parts)}
-{beyond(parts)}
+{_claims_table(results, "the paper claims", "claims", ours=False)}
+{"".join(_section(one, _setting_and_version(one) if mixed else "") for one in results)}
+{_our_claims(results)}
 </main>
 <footer>
 <h2>How this page was made</h2>
@@ -57,14 +57,14 @@ PNG file beside this page.</p>
     return document("Caputo fractional gradient descent, reproduced", about, body)
 
 
-def summary(parts: Sequence[Part], title: str, name: str, ours: bool) -> str:
-    """The rows that are the paper's, or those that are not."""
-    rows = [(part, [o for o in part.outcomes if o.ours == ours]) for part in parts]
+def _claims_table(results: Sequence[ExperimentResult], title: str, name: str, ours: bool) -> str:
+    """Return the table of the paper's claims, or of ours."""
+    groups = [(result, [o for o in result.outcomes if o.ours == ours]) for result in results]
     body = "".join(
-        f'<tr><th class="group" colspan="4"><a href="#{escape(part.name)}">{escape(part.title)}'
-        f"</a></th></tr>{''.join(row(outcome) for outcome in found)}"
-        for part, found in rows
-        if found
+        f'<tr><th class="group" colspan="4"><a href="#{escape(result.name)}">{escape(result.title)}'
+        f"</a></th></tr>{''.join(_row(outcome) for outcome in outcomes)}"
+        for result, outcomes in groups
+        if outcomes
     )
     return (
         f'<table id="{name}"><thead><tr><th>{title}</th><th>wanted</th><th>measured</th>'
@@ -72,17 +72,17 @@ def summary(parts: Sequence[Part], title: str, name: str, ours: bool) -> str:
     )
 
 
-def beyond(parts: Sequence[Part]) -> str:
-    if not any(outcome.ours for part in parts for outcome in part.outcomes):
+def _our_claims(results: Sequence[ExperimentResult]) -> str:
+    if not any(outcome.ours for result in results for outcome in result.outcomes):
         return ""
     return (
-        "<section><h2>Ours, not the paper's</h2><p>What the paper does not say and the same runs "
-        "show, judged in the same way.</p>"
-        f"{summary(parts, 'we find', 'ours', ours=True)}</section>"
+        "<section><h2>Ours, not the paper's</h2><p>Claims that are not in the paper, "
+        "checked against the same runs.</p>"
+        f"{_claims_table(results, 'we find', 'ours', ours=True)}</section>"
     )
 
 
-def row(outcome: Outcome) -> str:
+def _row(outcome: Outcome) -> str:
     mark, kind = MARKS.get(outcome.verdict, ("–", "open"))
     why = f"<small>{escape(outcome.why)}</small>" if outcome.why else ""
     many = " cases" if outcome.cases else ""
@@ -91,29 +91,29 @@ def row(outcome: Outcome) -> str:
         f'<td class="number" data-label="wanted">{escape(outcome.wanted)}</td>'
         f'<td class="number{many}" data-label="measured">{escape(outcome.measured)}</td>'
         f'<td data-label="verdict"><span class="verdict {kind}">{mark} '
-        f"{escape(outcome.said)}</span>{why}</td></tr>"
+        f"{escape(outcome.verdict_text)}</span>{why}</td></tr>"
     )
 
 
-def setting_of(part: Part) -> str:
-    size = part.key["size"]
+def _setting(result: ExperimentResult) -> str:
+    size = result.key["size"]
     return "the paper's iteration counts" if size == "full" else f"the {size} setting"
 
 
-def made(part: Part) -> str:
-    """The setting of a part where not all have the same."""
-    seeds = part.key["seeds"]
-    often = "" if seeds is None else f", {seeds} seed{'s' if seeds > 1 else ''}"
-    return f"{setting_of(part)}{often}, cfgd {part.key['version']}"
+def _setting_and_version(result: ExperimentResult) -> str:
+    """Describe the settings of a result; shown if the results of a page differ in them."""
+    seeds = result.key["seeds"]
+    count = "" if seeds is None else f", {seeds} seed{'s' if seeds > 1 else ''}"
+    return f"{_setting(result)}{count}, cfgd {result.key['version']}"
 
 
-def section(part: Part, made: str) -> str:
-    name = escape(part.name)
-    facts = " · ".join(fact for fact in (part.where, duration(part.seconds), made) if fact)
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in part.notes)
+def _section(result: ExperimentResult, setting: str) -> str:
+    name = escape(result.name)
+    facts = " · ".join(fact for fact in (result.where, duration(result.seconds), setting) if fact)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in result.notes)
     return (
-        f'<section id="{name}"><h2>{escape(part.title)}</h2><small>{escape(facts)}</small>'
-        f"<p>{escape(part.about)}</p>{notes}{figures(part.panels)}"
-        f"<details><summary>Parameters and seeds</summary>{definitions(part.parameters)}"
+        f'<section id="{name}"><h2>{escape(result.title)}</h2><small>{escape(facts)}</small>'
+        f"<p>{escape(result.about)}</p>{notes}{figures(result.panels)}"
+        f"<details><summary>Parameters and seeds</summary>{definitions(result.parameters)}"
         f'<p><a href="{name}.png">{name}.png</a></p></details></section>'
     )

@@ -1,11 +1,10 @@
-"""The report: what is made of the parts of a run."""
+"""The report: index.html, results.json and the figures, from the results of the experiments."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,45 +12,52 @@ from typing import Any
 
 from cfgd._core.files import plain, write
 from cfgd.apps.reproduce.report.claim import VERDICTS, Outcome
+from cfgd.apps.reproduce.report.conclusions import conclusions
 from cfgd.apps.reproduce.report.page import page
-from cfgd.apps.reproduce.report.part import Part
-from cfgd.apps.reproduce.report.story import story
+from cfgd.apps.reproduce.report.result import ExperimentResult
+from cfgd.apps.resumable import machine
 
 PAGE, RESULTS = "index.html", "results.json"
 PACKAGES = ("cfgd", "jax", "numpy", "scipy", "matplotlib")
 
 
-def write_report(folder: Path, parts: Sequence[Part], setting: Mapping[str, Any]) -> Path:
-    """`index.html`, `results.json` and the figures of the parts; returns the page."""
-    for part in parts:
-        part.draw(folder)
+def write_report(
+    folder: Path, results: Sequence[ExperimentResult], setting: Mapping[str, Any]
+) -> Path:
+    """Write the page, `results.json` and the figures; return the path of the page."""
+    for result in results:
+        result.write_png(folder)
+    outcomes = [outcome for result in results for outcome in result.outcomes]
     facts = {
         "setting": dict(setting),
         "versions": versions(),
-        "seconds": round(sum(part.seconds for part in parts), 1),
-        "verdicts": count([o for part in parts for o in part.outcomes if not o.ours]),
-        "verdicts on rows of ours": count([o for part in parts for o in part.outcomes if o.ours]),
-        "story": story(parts),
+        "seconds": round(sum(result.seconds for result in results), 1),
+        "verdicts": count_verdicts([one for one in outcomes if not one.ours]),
+        "verdicts on rows of ours": count_verdicts([one for one in outcomes if one.ours]),
+        "story": conclusions(results),
     }
-    results = {**facts, "experiments": [_plain(part) for part in parts]}
-    write(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False))
-    write(folder / PAGE, page(parts, facts))
+    content = {**facts, "experiments": [_as_json(result) for result in results]}
+    write(folder / RESULTS, json.dumps(content, indent=1, ensure_ascii=False))
+    write(folder / PAGE, page(results, facts))
     return folder / PAGE
 
 
-def count(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    return {verdict: sum(o.verdict == verdict for o in outcomes) for verdict in VERDICTS}
+def count_verdicts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Return how many outcomes have each verdict."""
+    return {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in VERDICTS}
 
 
 def versions() -> dict[str, str]:
-    found = {package: importlib.metadata.version(package) for package in PACKAGES}
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    return {"python": platform.python_version(), **found, "machine": machine}
+    """Return the versions of Python and of the packages, and the machine."""
+    packages = {package: importlib.metadata.version(package) for package in PACKAGES}
+    return {"python": platform.python_version(), **packages, "machine": machine()}
 
 
-def _plain(part: Part) -> Any:
-    kept = dataclasses.asdict(part)
-    del kept["panels"], kept["picture"]
-    kept["setting"] = kept.pop("key")  # parts of other runs may stand beside those of this one
-    kept["panels"] = [[title for title, _ in row] for row in part.panels]
-    return plain(kept)
+def _as_json(result: ExperimentResult) -> Any:
+    """Return an entry of results.json: without drawings, and with the names of that format."""
+    entry = dataclasses.asdict(result)
+    del entry["picture"]
+    entry["panels"] = [[title for title, _ in row] for row in result.panels]
+    entry["setting"] = entry.pop("key")  # results of runs with other settings may be in one report
+    entry["story"] = entry.pop("conclusion")
+    return plain(entry)

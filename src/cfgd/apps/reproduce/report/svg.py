@@ -1,7 +1,7 @@
-"""What an SVG may hold to stand in the page: shapes and text, and nothing that acts or fetches.
+"""A check of saved SVG figures: only shapes and text, no scripts, links or external resources.
 
-A figure stands in the page as it is, with the page's colours, and cannot be escaped: it is held
-against what matplotlib draws.
+A figure is part of the page, uses its colours and cannot be escaped. So elements and attributes are
+allowed only if matplotlib writes them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ ELEMENTS = {
 }
 HREF = "{http://www.w3.org/1999/xlink}href"
 NAME = r"[\w.-]+"
-FREE = ".*"  # no browser does anything with it but show it
+ANYTHING = ".*"  # for attributes that a browser only displays
 ATTRIBUTES = {
-    "aria-label": FREE,
-    "role": FREE,
-    "d": FREE,
-    **dict.fromkeys(("viewBox", "x", "y", "width", "height"), FREE),
+    "aria-label": ANYTHING,
+    "role": ANYTHING,
+    "d": ANYTHING,
+    **dict.fromkeys(("viewBox", "x", "y", "width", "height"), ANYTHING),
     "transform": r"[\w\s(),.+-]*",
     "id": NAME,
     "clip-path": rf"url\(#{NAME}\)",
@@ -32,14 +32,14 @@ PROPERTIES = re.compile(
 
 
 def check_svg(svg: str) -> None:
-    """Say what does not belong into a figure."""
-    # XML and HTML do not agree where a comment ends, nor on what else these begin
+    """Raise ValueError if a figure holds anything but shapes and text."""
+    # XML and HTML parsers disagree about comments and declarations, so there may be none
     if not svg.startswith("<svg") or "<!" in svg or "<?" in svg:
         raise ValueError("must be an <svg> element without comments or declarations")
     try:
         root = ElementTree.fromstring(svg)
     except ElementTree.ParseError as error:
-        raise ValueError(f"must be whole XML ({error})") from None
+        raise ValueError(f"must be well-formed XML ({error})") from None
     for element in root.iter():
         if element.tag not in ELEMENTS:
             raise ValueError(f"must be a drawing, without <{_short(element.tag)}>")

@@ -1,0 +1,230 @@
+"""The claims of the project about `Auto`, checked against the runs of `cfgd bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cfgd.apps.bench.field.estimators import COLUMNS, CORE, GROUP, ROWS
+from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED, SolverRun
+from cfgd.apps.bench.field.networks_timed import SECONDS
+from cfgd.apps.bench.field.summary import SolverSummary, auto_loses, summarize
+
+# The bounds are goals of the project; docs/measured.md has the values that were measured.
+MAX_ESTIMATOR_OVERHEAD = 1.2  # seconds of an estimator over those of the core
+MANY_VARIABLES = 50  # CUTEst problems with fewer and with at least as many are checked separately
+PAPER_LOSS_SECONDS = 0.2  # to the loss that the paper reaches on h1
+
+RunsByInstance = dict[tuple[str, int], SolverRun]
+
+
+def check_claims(runs: list[SolverRun]) -> list[str]:
+    """Return a sentence for each claim that these runs can check."""
+    summaries = summarize(runs)
+    return [
+        *_nist(runs),
+        *_linear_models(summaries),
+        *_estimators(summaries),
+        *_networks_at_equal_time(summaries),
+        *_networks_at_equal_work(summaries),
+        *_least_squares(summaries),
+        *_smooth(summaries),
+        *_cutest(runs),
+    ]
+
+
+# ---------------------------------------------------------------------- wording
+
+
+def _at_most(what: str, measured: float, bound: float) -> str:
+    return f"{what}: {measured:.4g} (wanted at most {bound:g}): {_holds(measured <= bound)}"
+
+
+def _in_cases(what: str, count: int, total: int, wanted: int, things: str = "cases") -> str:
+    return f"{what} in {count} of {total} {things} (wanted {wanted}): {_holds(count >= wanted)}"
+
+
+def _holds(holds: bool) -> str:
+    return "holds" if holds else "DOES NOT HOLD"
+
+
+def _share(total: int, part: int, whole: int) -> int:
+    """Return `total * part / whole`, rounded up."""
+    return -(-part * total // whole)
+
+
+# ---------------------------------------------------------------------- claims by runs
+
+
+def _nist(runs: list[SolverRun]) -> Iterator[str]:
+    by_solver = _by_solver(runs, "nist")
+    auto = by_solver.get(AUTO, {})
+    if not auto:
+        return
+    for solver, some in by_solver.items():
+        solved = sum(run.solved for run in some.values())
+        digits = np.median([run.digits for run in some.values()])
+        missed = [f"{run.problem} {run.seed + 1}" for run in some.values() if not run.solved]
+        sentence = (
+            f"nist: {solver} has six digits in {solved} of {len(some)} starts"
+            f" (median {digits:.3g} digits; missed: {', '.join(missed) or 'none'})"
+        )
+        if solver == AUTO:
+            wanted = _share(len(some), 53, 54)
+            yield f"{sentence}, wanted {wanted}: {_holds(solved >= wanted)}"
+        else:
+            yield sentence
+    for solver in (name for name in by_solver if name != AUTO):
+        ratio = _median_work_ratio(auto, by_solver[solver])
+        what = f"nist: Jacobians of Auto over those of {solver}, median"
+        yield _at_most(what, ratio, 1.2) if solver == "SciPy lm" else f"{what}: {ratio:.4g}"
+
+
+def _cutest(runs: list[SolverRun]) -> Iterator[str]:
+    by_solver = _by_solver(runs, "cutest")
+    auto, lbfgsb = by_solver.get(AUTO, {}), by_solver.get("L-BFGS-B", {})
+    for words, few in (
+        (f"fewer than {MANY_VARIABLES}", True),
+        (f"{MANY_VARIABLES} or more", False),
+    ):
+        some = {key: run for key, run in lbfgsb.items() if (run.dimension < MANY_VARIABLES) == few}
+        if any(run.solved for run in some.values()):
+            what = f"cutest: gradients of Auto over L-BFGS-B, {words} variables, median"
+            yield _at_most(what, _median_work_ratio(auto, some), 1.05)
+    if not lbfgsb:
+        return
+    converged = by_solver.get(AUTO_CONVERGED, {})
+    lost = [key[0] for key, run in lbfgsb.items() if auto_loses(auto[key], run, converged.get(key))]
+    more = [key[0] for key, run in lbfgsb.items() if auto[key].solved and not run.solved]
+    solved = sum(run.solved for run in lbfgsb.values())
+    yield (
+        f"cutest: Auto loses {len(lost)} of the {solved} problems that L-BFGS-B solves"
+        f" ({', '.join(lost) or 'none'}) and solves {len(more)} others (wanted 0 lost)"
+        f": {_holds(not lost)}"
+    )
+
+
+def _by_solver(runs: list[SolverRun], group: str) -> dict[str, RunsByInstance]:
+    found: dict[str, RunsByInstance] = {}
+    for run in runs:
+        if run.group == group:
+            found.setdefault(run.solver, {})[(run.problem, run.seed)] = run
+    return found
+
+
+def _median_work_ratio(auto: RunsByInstance, other: RunsByInstance) -> float:
+    """Return the median over what the other solves; the work of a lost instance is infinite."""
+    return float(np.median([auto[key].work / run.work for key, run in other.items() if run.solved]))
+
+
+# ---------------------------------------------------------------------- claims by medians
+
+
+def _linear_models(summaries: list[SolverSummary]) -> Iterator[str]:
+    ratios = _ratios_to_fastest([one for one in summaries if one.group == "glm"])
+    if not ratios:
+        return
+    shown = ", ".join(f"{problem} {ratio:.2g}" for problem, ratio in ratios.items())
+    what = f"glm: Auto takes at most the time of the best solver of scikit-learn ({shown})"
+    fast = sum(ratio <= 1 for ratio in ratios.values())
+    yield _in_cases(what, fast, len(ratios), _share(len(ratios), 4, 6), "sets")
+    yield _at_most("glm: Auto over the best solver, the largest", max(ratios.values()), 2)
+
+
+def _estimators(summaries: list[SolverSummary]) -> Iterator[str]:
+    some = [one for one in summaries if one.group == GROUP]
+    overhead = {one.problem: one.seconds_ratio for one in some if one.solver == CORE}
+    if overhead:
+        shown = ", ".join(f"{problem} {ratio:.3g}" for problem, ratio in overhead.items())
+        what = f"estimators: time over that of the core at {ROWS:,} x {COLUMNS} ({shown}), the most"
+        yield _at_most(what, max(overhead.values()), MAX_ESTIMATOR_OVERHEAD)
+    ratios = _ratios_to_fastest([one for one in some if one.solver != CORE])
+    if ratios:
+        names = {problem: problem.removeprefix("fit: ") for problem in ratios}
+        shown = ", ".join(f"{names[problem]} {ratio:.2g}" for problem, ratio in ratios.items())
+        lost = [names[problem] for problem, ratio in ratios.items() if ratio > 1]
+        yield (
+            f"estimators: time over that of the best solver of scikit-learn: {shown}; "
+            f"lost: {'; '.join(lost) or 'none'}"
+        )
+
+
+def _ratios_to_fastest(summaries: Sequence[SolverSummary]) -> dict[str, float]:
+    """Return the seconds of Auto over those of the fastest other solver, by problem."""
+    ratios: dict[str, float] = {}
+    for one in summaries:
+        if one.solver != AUTO:  # the ratio to the fastest solver is the largest
+            ratios[one.problem] = max(ratios.get(one.problem, 0.0), one.seconds_ratio)
+    return ratios
+
+
+def _networks_at_equal_time(summaries: list[SolverSummary]) -> Iterator[str]:
+    some = [one for one in summaries if one.measure == "timed loss"]
+    problems = list(dict.fromkeys(one.problem for one in some))
+    if not problems:
+        return
+    won = [one.problem for one in some if one.winner and one.solver == AUTO]
+    lost = {one.problem: one.solver for one in some if one.winner and one.problem not in won}
+    what = f"networks: after {SECONDS:g} s the loss of Auto is below all others"
+    if lost:
+        what += f" ({', '.join(f'{problem}: {solver}' for problem, solver in lost.items())})"
+    yield _in_cases(what, len(won), len(problems), _share(len(problems), 5, 6))
+    h1 = [one for one in some if one.solver == AUTO and one.problem.startswith("h1,")]
+    if h1:
+        seconds = max(one.to_reference for one in h1)
+        what = "networks: seconds to the loss that the paper reaches on h1"
+        yield _at_most(what, seconds, PAPER_LOSS_SECONDS)
+
+
+def _networks_at_equal_work(summaries: list[SolverSummary]) -> Iterator[str]:
+    pairs = _pairs_with_lbfgsb([one for one in summaries if one.measure == "loss"])
+    if not pairs:
+        return
+    wanted = _share(len(pairs), 5, 6)
+    better = sum(auto.score[0] <= lbfgsb.score[0] for auto, lbfgsb in pairs)
+    what = "networks: at equal work the loss of Auto is at most that of L-BFGS-B"
+    yield _in_cases(what, better, len(pairs), wanted)
+    shares = [auto.to_reference / lbfgsb.seconds[0] for auto, lbfgsb in pairs]
+    what = (
+        "networks: Auto is at the final loss of L-BFGS-B in a fifth of its time"
+        f" ({np.min(shares):.2g} to {np.max(shares):.2g})"
+    )
+    yield _in_cases(what, sum(share <= 0.2 for share in shares), len(pairs), wanted)
+
+
+def _least_squares(summaries: list[SolverSummary]) -> Iterator[str]:
+    by_name = {(one.problem, one.solver): one for one in summaries}
+    auto, cg = by_name.get(("random d = 20", AUTO)), by_name.get(("random d = 20", "CG, Jacobi"))
+    if auto is not None and cg is not None:
+        what = "random d = 20: products of Auto over those of CG"
+        yield _at_most(what, auto.score[0] / cg.score[0], 1.3)
+    if gas := by_name.get(("gas", AUTO)):  # two products in each iteration
+        what = "gas: iterations of Auto to a relative error of 1e-8"
+        yield _at_most(what, gas.score[0] / 2, 4000)
+
+
+def _smooth(summaries: list[SolverSummary]) -> Iterator[str]:
+    pairs = [
+        (auto, lbfgsb)
+        for auto, lbfgsb in _pairs_with_lbfgsb([one for one in summaries if one.group == "smooth"])
+        if np.isfinite(lbfgsb.score[0])
+    ]
+    if pairs:
+        ratio = float(np.median([auto.score[0] / lbfgsb.score[0] for auto, lbfgsb in pairs]))
+        yield _at_most("smooth problems: gradients of Auto over L-BFGS-B, median", ratio, 3)
+        missed = [auto.problem for auto, lbfgsb in pairs if auto.solved < lbfgsb.solved]
+        what = f"Auto solves what L-BFGS-B solves; missed: {', '.join(missed) or 'none'}"
+        yield f"smooth problems: {what}: {_holds(not missed)}"
+
+
+def _pairs_with_lbfgsb(
+    summaries: Sequence[SolverSummary],
+) -> list[tuple[SolverSummary, SolverSummary]]:
+    """Return the summaries of Auto and of L-BFGS-B for each problem that has both."""
+    auto = {one.problem: one for one in summaries if one.solver == AUTO}
+    return [
+        (auto[one.problem], one)
+        for one in summaries
+        if one.solver == "L-BFGS-B" and one.problem in auto
+    ]
