@@ -81,7 +81,7 @@ def _in_memory(
     f = LinearModel(X, y, rows.target.loss, setting.l2, weight, intercept=True)
     method = METHODS[setting.method]()
     if f.is_quadratic and isinstance(method, Auto):
-        method = Auto("tikhonov")  # from Python: nothing is compiled
+        method = Auto("levenberg_marquardt")  # from Python: nothing is compiled
     ends = _solved(f, w0, method, setting)
     return np.asarray(ends.x), ends
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -105,6 +106,11 @@ class LinearModel(Objective):
     def shape(self) -> tuple[int, ...]:
         columns, classes = self.X.shape[1], getattr(self.loss, "classes", None)
         return (columns,) if classes is None else (columns, classes)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coefficients."""
+        return math.prod(self.shape)
 
     @property
     def traits(self) -> Traits:

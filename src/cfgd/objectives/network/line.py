@@ -16,7 +16,7 @@ from cfgd.objectives.evaluation import Line, LineCosts
 from cfgd.objectives.network.activation import series
 
 # A unit's response to a change of its input by at most NEAR is a polynomial of degree 8, to
-# rounding: tanh has poles at a distance of pi/2, so that the remainder is about (2/pi NEAR)^9 = 1e-18.
+# rounding: tanh has poles at a distance of pi/2, and the remainder is about (2/pi NEAR)^9 = 1e-18.
 NEAR = 1 / 64
 # Number of values from which on the polynomial pays for its nine coefficients, measured.
 MANY = 8

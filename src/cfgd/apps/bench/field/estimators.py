@@ -76,7 +76,7 @@ def _regressor() -> FitPair:
 
     def core() -> cfgd.Solution:
         f = cfgd.LinearModel(X, y, "squared", L2, intercept=True)
-        return cfgd.minimize(f, np.zeros(COLUMNS + 1), cfgd.Auto("tikhonov"))
+        return cfgd.minimize(f, np.zeros(COLUMNS + 1), cfgd.Auto("levenberg_marquardt"))
 
     return FitPair(lambda: CaputoRegressor(l2=L2).fit(X, y), core)
 

@@ -79,7 +79,9 @@ def levenberg_marquardt(objective: Any) -> TimedRuns:
     """Return whole runs of Levenberg-Marquardt to convergence."""
 
     def run() -> int:
-        solution = cfgd.minimize(objective, np.zeros(objective.dimension), cfgd.Auto("tikhonov"))
+        solution = cfgd.minimize(
+            objective, np.zeros(objective.dimension), cfgd.Auto("levenberg_marquardt")
+        )
         return solution.iterations
 
     return TimedRuns(run, lambda: None, run())

@@ -61,11 +61,11 @@ class RandomSign(cfgd.AdaptiveTerminal):
     def direction_at(
         self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
     ) -> Vector:
-        x = state.point.x
+        x = state.evaluation.x
         sign = jax.random.rademacher(_iteration_key(state), x.shape, x.dtype)
         u, w = (part[:, None] if part.ndim == 1 else part for part in memory.nodes)
         length = sign * jnp.abs(x - c)
-        slopes, curvatures = objective.coordinate_derivatives(state.point, c + u * length)
+        slopes, curvatures = objective.coordinate_derivatives(state.evaluation, c + u * length)
         return jnp.sum(w * slopes, 0) + memory.beta * length * jnp.sum(w * curvatures, 0)
 
 
@@ -78,8 +78,8 @@ class Noise(cfgd.AdaptiveTerminal):
     def direction_at(
         self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
     ) -> Vector:
-        g = state.point.gradient
-        added = direction(objective, state.point, c, memory, self.reading) - g
+        g = state.evaluation.gradient
+        added = direction(objective, state.evaluation, c, memory, self.reading) - g
         noise = jax.random.normal(_iteration_key(state), g.shape, g.dtype)
         layers = [slice(objective.hidden), slice(objective.hidden, None)]
         parts = [
