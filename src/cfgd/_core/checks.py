@@ -107,7 +107,7 @@ def unmasked(owner: str, field: str, value: Any) -> None:
 def finite(owner: str, field: str, value: Values) -> None:
     """Say where the first entry that is not finite stands."""
     if sharding.is_sharded(value):
-        none(owner, field, "be finite", _is_infinite, value)
+        no_entry(owner, field, "be finite", _is_infinite, value)
         return
     bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
     if not bad.any():
@@ -121,7 +121,7 @@ def _is_infinite(values: Any) -> Any:
     return ~jnp.isfinite(values)
 
 
-def none(owner: str, field: str, wanted: str, bad: sharding.Test, value: Values) -> None:
+def no_entry(owner: str, field: str, wanted: str, bad: sharding.Test, value: Values) -> None:
     """Say where the first entry stands of which `bad` is true."""
     if sharding.any_of(bad, value):
         place, worth = sharding.first_of(bad, value)
@@ -165,7 +165,7 @@ def number(
         fail(owner, field, wanted, repr(value))
     value = array(owner, field, value, wanted)
     if sharding.is_sharded(value):
-        none(owner, field, wanted, lambda v: ~holds(v), value)
+        no_entry(owner, field, wanted, lambda v: ~holds(v), value)
     elif not traced(value) and not np.all(holds(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~holds(np.asarray(value))][0]
         fail(owner, field, wanted, got)

@@ -100,7 +100,7 @@ class Logistic(Loss):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
         wanted = "be 0/1 or -1/1 for the loss logistic"
         if any_of(_not_0_1, y) and any_of(_not_signs, y):
-            checks.none(owner, "y", wanted, _no_label, y)
+            checks.no_entry(owner, "y", wanted, _no_label, y)
             checks.fail(owner, "y", wanted, "labels -1, 0 and 1")
         xp, y = (jnp, y) if is_sharded(y) else (np, np.asarray(y))
         return xp.where(y > 0, 1, -1).astype(y.dtype)
@@ -121,7 +121,7 @@ class Poisson(Loss):
 
     def targets(self, owner: str, y: Samples) -> Samples:
         if not checks.traced(y):
-            checks.none(owner, "y", "not be negative for the loss poisson", is_negative, y)
+            checks.no_entry(owner, "y", "not be negative for the loss poisson", is_negative, y)
         return y
 
 
@@ -143,7 +143,7 @@ class Gamma(Loss):
 
     def targets(self, owner: str, y: Samples) -> Samples:
         if not checks.traced(y):
-            checks.none(owner, "y", "be positive for the loss gamma", _is_no_size, y)
+            checks.no_entry(owner, "y", "be positive for the loss gamma", _is_no_size, y)
         return y
 
 

@@ -42,7 +42,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
     if counted:
         weight = weight.astype(dtype)
     if not checks.traced(weight):
-        checks.none(owner, "sample_weight", "not be negative", is_negative, weight)
+        checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
         if not sharding.any_of(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
     return sharding.shard_rows_like(X, weight)
