@@ -49,7 +49,7 @@ def _is_ours(frame: FrameType) -> bool:
     return package in ("cfgd", "equinox", "jaxtyping", "beartype", "scipy")
 
 
-def traced(value: object) -> bool:
+def is_traced(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
@@ -60,7 +60,7 @@ def is_counted(value: Values) -> bool:
 
 def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """`value` as an array of real numbers of whatever kind; JAX arrays stay JAX arrays."""
-    if traced(value):
+    if is_traced(value):
         return value
     unmasked(owner, field, value)
     try:
@@ -76,7 +76,7 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
 def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """`value` as a floating array; integers become float64."""
     value = real(owner, field, value, wanted)
-    if traced(value) or not is_counted(value):
+    if is_traced(value) or not is_counted(value):
         return value
     if sharding.is_sharded(value):
         return sharding.as_float64(value)
@@ -86,7 +86,7 @@ def floating(owner: str, field: str, value: Any, wanted: str = "be an array of n
 def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """`value` as a finite floating array."""
     value = floating(owner, field, value, wanted)
-    if not traced(value):
+    if not is_traced(value):
         finite(owner, field, value)
     return value
 
@@ -166,7 +166,7 @@ def number(
     value = array(owner, field, value, wanted)
     if sharding.is_sharded(value):
         no_entry(owner, field, wanted, lambda v: ~holds(v), value)
-    elif not traced(value) and not np.all(holds(np.asarray(value))):
+    elif not is_traced(value) and not np.all(holds(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~holds(np.asarray(value))][0]
         fail(owner, field, wanted, got)
     return value
@@ -212,7 +212,7 @@ def key(owner: str, value: Any) -> Any:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
-        return value if traced(value) else np.asarray(value)
+        return value if is_traced(value) else np.asarray(value)
     fail(owner, "key", "be an integer or a JAX key", value)
 
 

@@ -67,7 +67,7 @@ def settle(
             # a program of its own: compiled once for all functions and shapes of x
             rules = tuple(nodes_and_weights(alpha.astype(dtype), nodes) for nodes in pair)
             value, left = program(f, rules, x, c, alpha, *more)
-            if checks.traced(left) or not float(left) > 0:
+            if checks.is_traced(left) or not float(left) > 0:
                 return value
         if float(left) > math.sqrt(jnp.finfo(dtype).eps):
             _warn(owner, f, pair[0], float(left))

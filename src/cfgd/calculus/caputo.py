@@ -63,7 +63,7 @@ def caputo(
     n, alpha = _interval(order, derivatives)
     terminal = checks.array("caputo", "terminal", terminal)
     tried, curve = pairs("caputo", nodes), compilable(f)
-    whole = None if checks.traced(alpha) else np.asarray(alpha) == 1
+    whole = None if checks.is_traced(alpha) else np.asarray(alpha) == 1
     if whole is None or (whole.any() and not whole.all()):
         xp = jnp if isinstance(alpha, jax.Array) else np
         memory, program = xp.where((alpha > 0) & (alpha < 1), alpha, 0), _either
@@ -81,7 +81,7 @@ def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
         order = checks.number("caputo", "order", order, wanted, lambda v: (n - 1 < v) & (v <= n))
         return n, order - (n - 1)
     order = checks.number("caputo", "order", order, "be a positive number", lambda v: v > 0)
-    if checks.traced(order):
+    if checks.is_traced(order):
         return 1, order
     ceilings = np.unique(np.ceil(np.asarray(order)))
     if len(ceilings) != 1:

@@ -122,7 +122,7 @@ class Quadratic(AnyQuadratic):
         if constant.ndim != 0:
             checks.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
         # in the precision of A, so that a default of 0.0 does not widen float32 data
-        self.constant = constant if checks.traced(constant) else np.asarray(constant, A.dtype)
+        self.constant = constant if checks.is_traced(constant) else np.asarray(constant, A.dtype)
 
     @property
     def dimension(self) -> int:
@@ -168,7 +168,7 @@ def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0
 
     `rounding` is that of the entries as they were given, if they have fewer digits than A.
     """
-    if checks.traced(A):
+    if checks.is_traced(A):
         return
     A = np.asarray(A)
     tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)

@@ -68,7 +68,7 @@ def caputo(
     owner: str, gamma: Any, lag: Any, curvature: Any
 ) -> optax.GradientTransformationExtraArgs:
     """`scale_by_caputo` under the name that an error says."""
-    if checks.traced(lag):
+    if checks.is_traced(lag):
         wanted = f'be known: inject_hyperparams({owner}, static_args="lag")'
         checks.fail(owner, "lag", wanted, "a traced value")
     lag = checks.integer(owner, "lag", lag)

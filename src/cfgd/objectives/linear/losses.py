@@ -96,7 +96,7 @@ class Logistic(Loss):
         return space(p).stack([logistic(-p), logistic(p)], -1)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if checks.traced(y):
+        if checks.is_traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
         wanted = "be 0/1 or -1/1 for the loss logistic"
         if any_of(_not_0_1, y) and any_of(_not_signs, y):
@@ -120,7 +120,7 @@ class Poisson(Loss):
         return space(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not checks.traced(y):
+        if not checks.is_traced(y):
             checks.no_entry(owner, "y", "not be negative for the loss poisson", is_negative, y)
         return y
 
@@ -142,7 +142,7 @@ class Gamma(Loss):
         return space(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not checks.traced(y):
+        if not checks.is_traced(y):
             checks.no_entry(owner, "y", "be positive for the loss gamma", _is_no_size, y)
         return y
 

@@ -292,4 +292,4 @@ class LinearModel(Objective):
 
 def _signed(y: Any) -> bool:
     """Whether labels are -1 and 1."""
-    return not checks.traced(y) and any_of(is_negative, y)
+    return not checks.is_traced(y) and any_of(is_negative, y)

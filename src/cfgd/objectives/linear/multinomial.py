@@ -89,7 +89,7 @@ class Multinomial(Loss):
 
 def last_label(owner: str, y: Any) -> int:
     """The largest of labels 0, 1, 2, ..."""
-    if checks.traced(y):
+    if checks.is_traced(y):
         checks.fail(owner, "y", "be known for the loss multinomial", "a traced array")
     checks.no_entry(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
     return int(largest(y))

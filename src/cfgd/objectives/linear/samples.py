@@ -41,7 +41,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
     checks.shape(owner, "sample_weight", weight, (m,))
     if counted:
         weight = weight.astype(dtype)
-    if not checks.traced(weight):
+    if not checks.is_traced(weight):
         checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
         if not sharding.any_of(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
@@ -58,34 +58,34 @@ def _is_positive(values: Values) -> Any:
 
 def idle(weight: Values) -> int:
     """How many samples have the weight 0, and are none."""
-    return 0 if checks.traced(weight) else weight.size - sharding.count(_is_positive, weight)
+    return 0 if checks.is_traced(weight) else weight.size - sharding.count(_is_positive, weight)
 
 
 def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
     """One number for all coefficients, or one for each of them in a row: 0 for an intercept."""
     l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim == 0 and not intercept:
-        return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+        return l2 if checks.is_traced(l2) else np.asarray(l2, dtype)
     if l2.shape not in ((), shape[:1], shape):
         wanted = f"be one number or have shape {shape}"
         checks.fail(owner, "l2", wanted, f"shape {l2.shape}")
-    kit = jnp if checks.traced(l2) or isinstance(l2, jax.Array) else np
+    kit = jnp if checks.is_traced(l2) or isinstance(l2, jax.Array) else np
     each = kit.broadcast_to(l2.reshape(l2.shape + (1,) * (len(shape) - l2.ndim)), shape)
     if intercept:
         each = kit.concatenate([each, kit.zeros((1, *shape[1:]), each.dtype)])
     each = each.reshape(-1)
-    return each if checks.traced(l2) else each.astype(dtype)
+    return each if checks.is_traced(l2) else each.astype(dtype)
 
 
 def penalty(owner: str, l2: Any, dtype: DType) -> Data:
     l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim != 0:
         checks.fail(owner, "l2", "be one number", f"shape {l2.shape}")
-    return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+    return l2 if checks.is_traced(l2) else np.asarray(l2, dtype)
 
 
 def _counted(values: Values) -> bool:
-    return not checks.traced(values) and checks.is_counted(values)
+    return not checks.is_traced(values) and checks.is_counted(values)
 
 
 def sum_of_parts(
