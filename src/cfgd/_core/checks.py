@@ -53,7 +53,7 @@ def is_traced(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-def is_counted(value: Values) -> bool:
+def is_integer_or_bool(value: Values) -> bool:
     """Whether it holds integers or labels, which have no precision of their own."""
     return jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool
 
@@ -68,7 +68,7 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
     except ValueError:
         fail(owner, field, wanted, "rows of different lengths")
     # numpy's kind of an extension float (bfloat16) is "V", hence jax's own test
-    if not jnp.issubdtype(value.dtype, jnp.floating) and not is_counted(value):
+    if not jnp.issubdtype(value.dtype, jnp.floating) and not is_integer_or_bool(value):
         fail(owner, field, wanted, f"an array of dtype {value.dtype}")
     return value
 
@@ -76,7 +76,7 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
 def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """`value` as a floating array; integers become float64."""
     value = real(owner, field, value, wanted)
-    if is_traced(value) or not is_counted(value):
+    if is_traced(value) or not is_integer_or_bool(value):
         return value
     if sharding.is_sharded(value):
         return sharding.as_float64(value)

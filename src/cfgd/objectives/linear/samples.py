@@ -85,7 +85,7 @@ def penalty(owner: str, l2: Any, dtype: DType) -> Data:
 
 
 def _counted(values: Values) -> bool:
-    return not checks.is_traced(values) and checks.is_counted(values)
+    return not checks.is_traced(values) and checks.is_integer_or_bool(values)
 
 
 def sum_of_parts(
