@@ -172,7 +172,7 @@ def number(
     return value
 
 
-def order(owner: str, field: str, value: Any) -> Values:
+def in_open_unit_interval(owner: str, field: str, value: Any) -> Values:
     return number(owner, field, value, "lie in (0, 1)", lambda v: (v > 0) & (v < 1))
 
 

@@ -29,7 +29,7 @@ def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
     [0.258444 0.884413] [0.347855 0.652145]
     """
     checks.integer("gauss_jacobi", "nodes", nodes)
-    alpha = checks.order("gauss_jacobi", "alpha", alpha)
+    alpha = checks.in_open_unit_interval("gauss_jacobi", "alpha", alpha)
     return numpy_in_numpy_out(nodes_and_weights)(alpha, nodes)
 
 

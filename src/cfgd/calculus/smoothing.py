@@ -43,7 +43,7 @@ def smoothing(
     >>> print(F.slope(-2.7).round(9), F(-1.0))
     -279.987803956 -441.0
     """
-    alpha = checks.order("smoothing", "alpha", alpha)
+    alpha = checks.in_open_unit_interval("smoothing", "alpha", alpha)
     beta = checks.array("smoothing", "beta", beta)
     for field, value in (("alpha", alpha), ("beta", beta)):
         if np.ndim(value) != 0:

@@ -117,7 +117,7 @@ def fractional_gradient(
     one_number = is_array(terminal) and terminal.ndim == 0
     if not one_number and Structure.of(terminal) != structure:
         checks.fail(owner, "terminal", "be a number or have the structure of x", terminal)
-    alpha = checks.order(owner, "alpha", alpha)
+    alpha = checks.in_open_unit_interval(owner, "alpha", alpha)
     beta = checks.array(owner, "beta", beta, "be a number")
     checks.integer(owner, "nodes", nodes)
     check_reading(owner, reading)

@@ -36,7 +36,7 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
 
 def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
     """The order, the smoothing, and which of beta and gamma was given."""
-    alpha = checks.order(owner, "alpha", alpha)
+    alpha = checks.in_open_unit_interval(owner, "alpha", alpha)
     checks.one_of(owner, beta, gamma)
     given = Word("gamma" if beta is None else "beta")
     value = checks.array(owner, given, gamma if beta is None else beta, "be a number")
@@ -108,7 +108,7 @@ class Constant(_Given):
         self, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None, owner: str = "Constant"
     ) -> None:
         if is_open(gamma) and beta is None:
-            self.alpha, self.beta = checks.order(owner, "alpha", alpha), gamma
+            self.alpha, self.beta = checks.in_open_unit_interval(owner, "alpha", alpha), gamma
             self.given = Word("gamma")
         else:
             self.alpha, self.beta, self.given = alpha_and_beta(owner, alpha, beta, gamma)

@@ -198,8 +198,8 @@ class ArmijoStep(StepRule):
 
     def __init__(self, initial: Any = 1.0, shrink: Any = 0.5, fraction: Any = 1e-4) -> None:
         self.initial = checks.positive("ArmijoStep", "initial", initial)
-        self.shrink = checks.order("ArmijoStep", "shrink", shrink)
-        self.fraction = checks.order("ArmijoStep", "fraction", fraction)
+        self.shrink = checks.in_open_unit_interval("ArmijoStep", "shrink", shrink)
+        self.fraction = checks.in_open_unit_interval("ArmijoStep", "fraction", fraction)
 
     def init(self, dtype: DType) -> Scalar:
         return jnp.asarray(self.initial, dtype)
