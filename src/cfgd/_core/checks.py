@@ -267,7 +267,7 @@ def scalar_function(
         if isinstance(out, bool | int | float | complex):
             out = jnp.asarray(out)
         if not hasattr(out, "shape") or out.shape != ():
-            return "return a scalar", kind(out)
+            return "return a scalar", describe(out)
         if not jnp.issubdtype(out.dtype, jnp.floating):
             return "return a real number", f"dtype {out.dtype}"
         return None
@@ -307,7 +307,7 @@ def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: Any)
         try:
             numbers = jnp.asarray(out)
         except (TypeError, ValueError):  # also JAX's own, of a list that holds no numbers
-            return "return numbers", kind(out)
+            return "return numbers", describe(out)
         if not jnp.issubdtype(numbers.dtype, jnp.number) and numbers.dtype != bool:
             return "return numbers", f"dtype {numbers.dtype}"
         count = numbers.size
@@ -337,6 +337,6 @@ def _look_at_return(
         fail(owner, field, wanted, got)
 
 
-def kind(value: Any) -> str:
+def describe(value: Any) -> str:
     """What was given instead, in few words."""
     return f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"

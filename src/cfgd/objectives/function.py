@@ -53,7 +53,7 @@ class Smooth(Objective):
 def passed(owner: str, args: Any) -> tuple[Any, ...]:
     """What a function is passed beside x: numbers as arrays, so that a new one compiles nothing."""
     if not isinstance(args, tuple):
-        checks.fail(owner, "args", "be a tuple, such as (data,)", checks.kind(args))
+        checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
     return jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
 
 

@@ -122,7 +122,7 @@ def curve_fit(
     p0 = as_tree(owner, "p0", p0)
     whiten = None if sigma is None else _whitening(owner, sigma, y)
     if not isinstance(p0, dict) and (isinstance(p0, list | tuple) or p0.ndim != 1):
-        checks.fail(owner, "p0", "be a list of numbers or a dict", checks.kind(p0))
+        checks.fail(owner, "p0", "be a list of numbers or a dict", checks.describe(p0))
     shape = _shape(owner, model, p0, x)
     if shape != y.shape:
         checks.fail(owner, "y", f"have the shape {shape} of model(x, *p0)", f"shape {y.shape}")

@@ -99,5 +99,5 @@ def _answer(owner: str, callback: Callable[[Solution], Any], solution: Solution)
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:
-        got = checks.kind(answer)
+        got = checks.describe(answer)
         checks.fail(owner, "callback", "return something true or false", got, error)

@@ -42,13 +42,13 @@ def of_files(paths: list[Path], given: Block, target: str | None, memory: float)
         refuse(given, "not be given with .npz files, which hold it")
         return lambda: (block for path in paths for block in _npz(path, memory))
     if given.y is not None:
-        checks.fail(OWNER, "y", "not be given with .parquet files", checks.kind(given.y))
+        checks.fail(OWNER, "y", "not be given with .parquet files", checks.describe(given.y))
     names = target, given.weight, given.offset
     if target is None:
         checks.fail(OWNER, "target", "name the column of the targets", "None")
     for field, name in zip(("sample_weight", "offset"), names[1:], strict=True):
         if not (name is None or isinstance(name, str)):
-            checks.fail(OWNER, field, "name a column of .parquet files", checks.kind(name))
+            checks.fail(OWNER, field, "name a column of .parquet files", checks.describe(name))
     return lambda: (block for path in paths for block in _parquet(path, names, memory))
 
 
@@ -59,7 +59,7 @@ def _npy(paths: list[Path], given: Block, memory: float) -> Source:
         several = isinstance(files, Sequence) and len(files) == len(paths)
         if not (several and all(map(is_path, files))) and (field == "y" or files is not None):
             wanted = "be a list of .npy files, one for each of X"
-            checks.fail(OWNER, field, wanted, repr(files) if several else checks.kind(files))
+            checks.fail(OWNER, field, wanted, repr(files) if several else checks.describe(files))
     columns = [paths, *(files or [None] * len(paths) for files in fields.values())]
 
     def opened(names: tuple[Any, ...]) -> Source:

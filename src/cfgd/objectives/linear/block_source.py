@@ -54,7 +54,7 @@ def source_of(source: Any, given: Block, target: str | None, memory: float) -> S
         from cfgd.objectives.linear.block_files import of_files
 
         return of_files([Path(part) for part in source], given, target, memory)
-    checks.fail(OWNER, "source", WANTED, checks.kind(source))
+    checks.fail(OWNER, "source", WANTED, checks.describe(source))
 
 
 def ahead(blocks: Iterable[T]) -> Iterator[T]:
@@ -171,4 +171,4 @@ def is_path(part: Any) -> bool:
 def refuse(given: Block, wanted: str) -> None:
     for field, of in (("y", given.y), ("sample_weight", given.weight), ("offset", given.offset)):
         if of is not None:
-            checks.fail(OWNER, field, wanted, checks.kind(of))
+            checks.fail(OWNER, field, wanted, checks.describe(of))

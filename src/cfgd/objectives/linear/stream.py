@@ -87,7 +87,7 @@ class Stream:
         where = f"(block {number})"
         if not isinstance(given, tuple | list) or not 2 <= len(given) <= 4:
             wanted = f"give X, y and perhaps weights and offsets {where}"
-            checks.fail(OWNER, "source", wanted, checks.kind(given))
+            checks.fail(OWNER, "source", wanted, checks.describe(given))
         X, y, weight, offset = _floats(Block(*given))
         if X.ndim != 2 or y.shape != X.shape[:1]:
             wanted = f"give a matrix and a target for each of its rows {where}"
