@@ -24,7 +24,7 @@ from cfgd._core.arrays import as_array
 from cfgd._core.types import Values
 
 # what loops count in
-MOST = 2**31 - 1
+MAX_INT32 = 2**31 - 1
 # what JAX says where a value must be known that is not
 UNKNOWN = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
@@ -186,8 +186,8 @@ def integer(owner: str, field: str, value: Any, least: int = 1) -> int:
         fail(owner, field, wanted, repr(value))
     if value < least:
         fail(owner, field, wanted, value)
-    if value > MOST:
-        fail(owner, field, f"be at most {MOST}", value)
+    if value > MAX_INT32:
+        fail(owner, field, f"be at most {MAX_INT32}", value)
     return int(value)
 
 

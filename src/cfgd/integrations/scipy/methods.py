@@ -182,7 +182,7 @@ def _last(owner: str, maxiter: float | None) -> int:
         return 10_000
     if not maxiter > 0:
         checks.fail(owner, "maxiter", "be a positive number", maxiter)
-    return min(math.ceil(min(maxiter, checks.MOST)), checks.MOST)
+    return min(math.ceil(min(maxiter, checks.MAX_INT32)), checks.MAX_INT32)
 
 
 def _of(f: Functions, x: np.ndarray, nit: int, value: float | None = None) -> OptimizeResult:

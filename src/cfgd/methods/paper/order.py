@@ -172,8 +172,8 @@ class Stages(_Given):
             got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
             checks.fail(owner, "stages", "have numbers of one shape", got)
         ends = np.cumsum([stage.iterations for stage in stages])
-        if ends[-1] > checks.MOST:
-            wanted = f"have at most {checks.MOST} iterations together"
+        if ends[-1] > checks.MAX_INT32:
+            wanted = f"have at most {checks.MAX_INT32} iterations together"
             checks.fail(owner, "stages", wanted, ends[-1])
         self.ends = ends.astype(np.int32)
         self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
