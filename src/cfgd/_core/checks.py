@@ -228,7 +228,7 @@ def function(owner: str, field: str, value: Any, wanted: str) -> None:
         fail(owner, field, wanted, repr(value))
 
 
-def rounding(value: Any) -> float:
+def input_eps(value: Any) -> float:
     """Of numbers as they were given; 0 where they have no type of their own."""
     dtype = getattr(value, "dtype", None)
     known = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)

@@ -110,7 +110,7 @@ class Quadratic(AnyQuadratic):
     constant: Data
 
     def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
-        rounding = checks.rounding(A)
+        rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
         if b.ndim != 1:
