@@ -272,7 +272,7 @@ def scalar_function(
             return "return a real number", f"dtype {out.dtype}"
         return None
 
-    known, shapes = seen_of(fn), shapes_of(args)
+    known, shapes = checked_signatures(fn), signature_of(args)
     if shapes in known:
         return
     with traceable(owner, field, instead):
@@ -284,7 +284,7 @@ def scalar_function(
 _looked_at: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
-def seen_of(fn: Any) -> set[Any]:
+def checked_signatures(fn: Any) -> set[Any]:
     """What is known of a function: shapes that it was looked at with."""
     try:
         return _looked_at.setdefault(fn, set())
@@ -292,7 +292,7 @@ def seen_of(fn: Any) -> set[Any]:
         return set()
 
 
-def shapes_of(args: Any) -> Any:
+def signature_of(args: Any) -> Any:
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
     return treedef, each, jnp.result_type(float)

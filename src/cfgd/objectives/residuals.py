@@ -82,7 +82,10 @@ class Residuals(Objective):
 
     def check(self, owner: str, x: Vector) -> None:
         """Refuse residuals that are no real numbers, and weights that do not go with them."""
-        known, shapes = checks.seen_of(self.fn), checks.shapes_of((x, *self.args, self.weights))
+        known, shapes = (
+            checks.checked_signatures(self.fn),
+            checks.signature_of((x, *self.args, self.weights)),
+        )
         if shapes in known:
             return
         with checks.traceable("Residuals", "fn"):
