@@ -123,8 +123,8 @@ def _is_infinite(values: Any) -> Any:
 
 def no_entry(owner: str, field: str, wanted: str, bad: sharding.Test, value: Values) -> None:
     """Say where the first entry stands of which `bad` is true."""
-    if sharding.any_of(bad, value):
-        place, worth = sharding.first_of(bad, value)
+    if sharding.any_entry(bad, value):
+        place, worth = sharding.first_entry(bad, value)
         fail(owner, field, wanted, f"{worth}{_at(place)}")
 
 

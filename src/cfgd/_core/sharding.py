@@ -100,7 +100,7 @@ def as_float64(array: Any) -> Any:
 Test = Callable[[Any], Any]  # of an array, entry by entry
 
 
-def any_of(test: Test, array: Any) -> bool:
+def any_entry(test: Test, array: Any) -> bool:
     """Whether it is true of any entry; for what is spread, `test` is compiled."""
     if not is_sharded(array):
         return bool(np.any(test(np.asarray(array))))
@@ -108,7 +108,7 @@ def any_of(test: Test, array: Any) -> bool:
         return bool(_any(test, array))
 
 
-def first_of(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
+def first_entry(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
     """Place and worth of the first entry of which it is true: there is one."""
     if not is_sharded(array):
         array = np.asarray(array)
@@ -119,14 +119,14 @@ def first_of(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
     return tuple(map(int, place)), worth
 
 
-def largest(array: Any) -> Any:
+def max_entry(array: Any) -> Any:
     if not is_sharded(array):
         return np.max(np.asarray(array))
     with in_precision(WIDE):
         return np.asarray(_max(array))
 
 
-def count(test: Test, array: Any) -> int:
+def count_entries(test: Test, array: Any) -> int:
     """Of how many entries it is true."""
     if not is_sharded(array):
         return int(np.count_nonzero(test(np.asarray(array))))

@@ -16,7 +16,7 @@ from cfgd._core import checks
 from cfgd._core.either import Plain, space
 from cfgd._core.linalg import logistic
 from cfgd._core.precision import in_precision
-from cfgd._core.sharding import any_of, is_sharded
+from cfgd._core.sharding import any_entry, is_sharded
 from cfgd._core.types import Data, DType, Samples
 from cfgd.objectives.linear.samples import is_negative
 
@@ -99,7 +99,7 @@ class Logistic(Loss):
         if checks.is_traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
         wanted = "be 0/1 or -1/1 for the loss logistic"
-        if any_of(_not_0_1, y) and any_of(_not_signs, y):
+        if any_entry(_not_0_1, y) and any_entry(_not_signs, y):
             checks.no_entry(owner, "y", wanted, _no_label, y)
             checks.fail(owner, "y", wanted, "labels -1, 0 and 1")
         xp, y = (jnp, y) if is_sharded(y) else (np, np.asarray(y))

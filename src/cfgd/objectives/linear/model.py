@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.either import Unbound, made, space
 from cfgd._core.linalg import inner
 from cfgd._core.precision import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import any_of, keep_float64, shard_rows_like
+from cfgd._core.sharding import any_entry, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Normal, normal_of
@@ -292,4 +292,4 @@ class LinearModel(Objective):
 
 def _signed(y: Any) -> bool:
     """Whether labels are -1 and 1."""
-    return not checks.is_traced(y) and any_of(is_negative, y)
+    return not checks.is_traced(y) and any_entry(is_negative, y)

@@ -12,7 +12,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import space
 from cfgd._core.linalg import logistic
-from cfgd._core.sharding import is_sharded, largest
+from cfgd._core.sharding import is_sharded, max_entry
 from cfgd._core.types import Data, Matrix, Samples, Vectors
 from cfgd.objectives.linear.losses import Loss
 
@@ -92,7 +92,7 @@ def last_label(owner: str, y: Any) -> int:
     if checks.is_traced(y):
         checks.fail(owner, "y", "be known for the loss multinomial", "a traced array")
     checks.no_entry(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
-    return int(largest(y))
+    return int(max_entry(y))
 
 
 def _is_no_class(y: Any) -> Any:

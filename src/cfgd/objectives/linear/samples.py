@@ -43,7 +43,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
         weight = weight.astype(dtype)
     if not checks.is_traced(weight):
         checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
-        if not sharding.any_of(_is_positive, weight):
+        if not sharding.any_entry(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
     return sharding.shard_rows_like(X, weight)
 
@@ -58,7 +58,11 @@ def _is_positive(values: Values) -> Any:
 
 def idle(weight: Values) -> int:
     """How many samples have the weight 0, and are none."""
-    return 0 if checks.is_traced(weight) else weight.size - sharding.count(_is_positive, weight)
+    return (
+        0
+        if checks.is_traced(weight)
+        else weight.size - sharding.count_entries(_is_positive, weight)
+    )
 
 
 def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
