@@ -38,14 +38,14 @@ def devices_across_processes(tree: Any) -> list[jax.Device]:
     return sorted(found, key=lambda device: device.id)
 
 
-def shards(array: Any) -> int:
+def n_shards(array: Any) -> int:
     """In how many parts its rows are."""
     if not is_sharded(array):
         return 1
     return array.shape[0] // array.sharding.shard_shape(array.shape)[0]
 
 
-def is_by_rows(array: Any) -> bool:
+def is_sharded_by_rows(array: Any) -> bool:
     """Whether rows are whole, and their place has a name."""
     part = array.sharding.shard_shape(array.shape)
     return isinstance(array.sharding, NamedSharding) and part[1:] == array.shape[1:]

@@ -44,9 +44,9 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     """A checked design matrix; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         X = checks.matrix(owner, "X", X)
-        if sharding.is_sharded(X) and not sharding.is_by_rows(X):
+        if sharding.is_sharded(X) and not sharding.is_sharded_by_rows(X):
             checks.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
-        return made(Dense, X=X, shards=sharding.shards(X))
+        return made(Dense, X=X, shards=sharding.n_shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()
