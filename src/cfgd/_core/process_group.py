@@ -60,7 +60,7 @@ class ProcessGroup:
         return len(self.devices) < 2
 
     @property
-    def is_first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the process that writes files and draws progress."""
         return self.is_single or jax.process_index() == self.indices[0]
 
@@ -77,7 +77,7 @@ class ProcessGroup:
 
     def broadcast_bytes(self, text: bytes) -> bytes:
         """What the first process has to say; the others give anything."""
-        said = np.frombuffer(text if self.is_first else b"", np.uint8)
+        said = np.frombuffer(text if self.is_main else b"", np.uint8)
         size = int(self.gather([said.size])[0, 0])
         row = np.zeros(size, np.uint8)
         row[: said.size] = said

@@ -93,7 +93,7 @@ def minimize(
                 progress=progress,
                 checkpoint=checkpoint,
                 checkpoint_every=checkpoint_every,
-                writes=group.is_first,
+                writes=group.is_main,
             )
             method = AUTO if method is None else method
             f = as_objective("minimize", objective, args)
@@ -162,7 +162,7 @@ def sweep(
                 progress=progress,
                 checkpoint=checkpoint,
                 checkpoint_every=checkpoint_every,
-                writes=group.is_first,
+                writes=group.is_main,
             )
             f = as_objective("sweep", objective, args)
             posed = problem(options, f, x0, methods, swept=True)

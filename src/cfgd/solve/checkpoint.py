@@ -81,7 +81,7 @@ class Checkpoint:
         arrays: list[np.ndarray] = []
         kept = None
         with self.group.propagate_errors():
-            if self.group.is_first:
+            if self.group.is_main:
                 kept, meta, arrays = self._read()
         if self.group.is_single:
             return kept
@@ -120,7 +120,7 @@ class Checkpoint:
         # what a point carries of rows that are spread comes along: a number or a few for each row
         if not self.group.is_single:
             carry = to_host(carry)
-        if not self.group.is_first:
+        if not self.group.is_main:
             return
         if isinstance(walk, Outside):
             tree = pack(Kept(None, walk.kept(carry), *history.kept()), arrays)

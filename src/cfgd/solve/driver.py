@@ -76,7 +76,7 @@ class Run:
 
     def _go(self) -> Solution:
         options, problem = self.options, self.problem
-        meter = Progress(self.last, options.progress and self.group.is_first)
+        meter = Progress(self.last, options.progress and self.group.is_main)
         tick, length = time.perf_counter(), problem.loop.block
         carry, row, goal = self._begin()
         if self.group.is_single:  # else all must have the same, and nothing is agreed yet
