@@ -75,7 +75,7 @@ class Structure:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
-def widened(x0: Any, dtype: DType) -> Any:
+def promote_precision(x0: Any, dtype: DType) -> Any:
     """x0 in the wider of its own precision and `dtype`, in which results come back like it.
 
     A float64 result rounded to the float32 of x0 would not be the point that was judged. Where
@@ -91,7 +91,7 @@ def widened(x0: Any, dtype: DType) -> Any:
     return jax.tree.map(one, x0)
 
 
-def like(tree: Any, x0: Any) -> Any:
+def match_array_type(tree: Any, x0: Any) -> Any:
     """`tree` in the kind of array of x0: NumPy for NumPy and numbers, JAX in its dtype for JAX."""
 
     def one(leaf: Values, start: Values) -> Values:

@@ -16,7 +16,7 @@ from cfgd._core import checks
 from cfgd._core.either import replaced
 from cfgd._core.precision import in_precision
 from cfgd._core.process_group import ProcessGroup
-from cfgd._core.pytrees import like
+from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import any_sharded, shard_like, shard_rows_like, to_host
 from cfgd.objectives.base import Sight
 from cfgd.objectives.evaluation import Evaluation
@@ -300,7 +300,7 @@ class Run:
             value, norms = value / self.factor, norms / self.factor
             rows = rows | {name: rows[name] / self.factor for name in ("value", "gradient_norm")}
         found = Solution(
-            x=like(problem.structure.unravel(at), problem.x0),
+            x=match_array_type(problem.structure.unravel(at), problem.x0),
             value=real(value),
             gradient_norm=real(norms),
             iterations=integer(tally.iterations),

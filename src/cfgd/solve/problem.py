@@ -15,7 +15,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import as_array
 from cfgd._core.either import Unbound, made
 from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
-from cfgd._core.pytrees import Structure, as_tree, widened
+from cfgd._core.pytrees import Structure, as_tree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, Tuning
 from cfgd.methods.paper.settings import rows_of
@@ -61,7 +61,7 @@ def problem(options: Options, objective: Objective, x0: Any, method: Any, swept:
     rows = rows if rows is None else max(rows, len(starts))
     structure = Structure.of(starts[0])
     dtype = precision_of(x0, objective)
-    x0 = widened(starts[0], dtype)  # in the user's precision, hence here
+    x0 = promote_precision(starts[0], dtype)  # in the user's precision, hence here
     with in_precision(dtype):
         vectors = [_vector(structure, x, dtype) for x in starts]
         d = vectors[0].size
