@@ -102,7 +102,7 @@ def match_array_type(tree: Any, x0: Any) -> Any:
     return jax.tree.map(one, tree, x0)
 
 
-class OfVector(eqx.Module):
+class FunctionOfVector(eqx.Module):
     """fn of a pytree, as a function of the vector in which the pytree is laid out."""
 
     fn: Callable[[Any], Any]

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import OfVector, Structure, as_tree
+from cfgd._core.pytrees import FunctionOfVector, Structure, as_tree
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective
 
@@ -44,7 +44,9 @@ class Smooth(Objective):
 
     def raveled(self, structure: Structure) -> Smooth:
         """The same function of the vector that `structure` makes of a pytree."""
-        return self if structure.is_vector else Smooth(OfVector(self.fn, structure), self.args)
+        return (
+            self if structure.is_vector else Smooth(FunctionOfVector(self.fn, structure), self.args)
+        )
 
     def check(self, owner: str, x: Vector) -> None:
         checks.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)

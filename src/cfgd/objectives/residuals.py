@@ -13,7 +13,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import space
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import OfVector, Structure, as_tree
+from cfgd._core.pytrees import FunctionOfVector, Structure, as_tree
 from cfgd._core.types import Column, Data, Rows, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, is_affordable
@@ -78,7 +78,7 @@ class Residuals(Objective):
         """The same residuals of the vector that `structure` makes of a pytree."""
         if structure.is_vector:
             return self
-        return eqx.tree_at(lambda f: f.fn, self, OfVector(self.fn, structure))
+        return eqx.tree_at(lambda f: f.fn, self, FunctionOfVector(self.fn, structure))
 
     def check(self, owner: str, x: Vector) -> None:
         """Refuse residuals that are no real numbers, and weights that do not go with them."""

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.pytrees import OfVector, Structure
+from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
@@ -21,7 +21,7 @@ from cfgd.methods.base import State
 class OfPoint(eqx.Module):
     """A function of the user's x, as one of the state."""
 
-    fn: OfVector
+    fn: FunctionOfVector
 
     def of(self, state: State) -> Any:
         return self.fn(state.point.x)
@@ -49,7 +49,7 @@ KEPT = ("k", "eta", "gamma")
 def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, OfPoint | OfState]:
     """The entries of `record` as functions of the state."""
     return {
-        name: OfPoint(OfVector(entry, structure)) if callable(entry) else OfState(entry)
+        name: OfPoint(FunctionOfVector(entry, structure)) if callable(entry) else OfState(entry)
         for name, entry in record.items()
     }
 
