@@ -23,7 +23,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array, computed_in
+from cfgd._core.arrays import as_array, compute_dtype
 from cfgd._core.files import INTERRUPTED
 from cfgd._core.precision import in_precision
 from cfgd._core.process_group import LostProcessError as LostProcessError, ProcessGroup
@@ -139,7 +139,7 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
     if each == 0:
         checks.fail(owner, "X", "have rows on some process", "none at all")
     if np.any(held[:, 0] != each * held[:, 1]) and sample_weight is None:
-        arrays["sample_weight"] = np.ones(len(X), computed_in(X.dtype))
+        arrays["sample_weight"] = np.ones(len(X), compute_dtype(X.dtype))
     place = NamedSharding(Mesh(np.array(jax.devices()), ("rows",)), PartitionSpec("rows"))
     # labels, counts and sizes of every loss may be 1: what has the weight 0 must still be one
     fill = {"X": 0, "y": 1, "sample_weight": 0}

@@ -11,7 +11,7 @@ import numpy as np
 from cfgd._core.types import DType, Values
 
 
-def computed_in(dtype: DType) -> DType:
+def compute_dtype(dtype: DType) -> DType:
     """The type in which numbers of `dtype` are computed with: float32 or float64.
 
     Halves lack linear algebra and JAX has neither long doubles nor foreign byte orders.
@@ -21,9 +21,9 @@ def computed_in(dtype: DType) -> DType:
     return np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
 
 
-def computable(array: Values) -> Values:
+def as_compute_dtype(array: Values) -> Values:
     """The array in that type: itself, where it has it already."""
-    dtype = computed_in(array.dtype)
+    dtype = compute_dtype(array.dtype)
     if array.dtype == dtype:
         return array
     with np.errstate(over="ignore"):  # a long double too large for float64 is found by its inf
@@ -33,11 +33,11 @@ def computable(array: Values) -> Values:
 def as_array(value: Any) -> Values:
     """Whatever holds numbers as an array; JAX arrays stay JAX arrays, all else becomes NumPy."""
     if isinstance(value, jax.Array):
-        return computable(value)
+        return as_compute_dtype(value)
     array = np.asarray(value)
     if array.dtype == object and hasattr(value, "to_numpy"):
         array = _of_table(value, array)
-    return computable(array)
+    return as_compute_dtype(array)
 
 
 def _of_table(table: Any, array: np.ndarray) -> np.ndarray:

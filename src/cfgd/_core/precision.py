@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd._core.arrays import as_array, computed_in
+from cfgd._core.arrays import as_array, compute_dtype
 from cfgd._core.types import DType
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -50,7 +50,9 @@ def precision_of(*trees: Any) -> DType:
         for leaf in jax.tree.leaves(trees)
         if is_array(leaf) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
     }
-    sizes = [computed_in(dtype).itemsize for dtype in kinds if jnp.issubdtype(dtype, jnp.floating)]
+    sizes = [
+        compute_dtype(dtype).itemsize for dtype in kinds if jnp.issubdtype(dtype, jnp.floating)
+    ]
     return SINGLE if sizes and max(sizes) <= SINGLE.itemsize else DOUBLE
 
 
