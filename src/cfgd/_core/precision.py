@@ -57,7 +57,7 @@ def precision_of(*trees: Any) -> DType:
 
 
 @contextlib.contextmanager
-def own_promotion() -> Iterator[None]:
+def standard_promotion() -> Iterator[None]:
     """JAX's default promotion of types and ranks, whatever the user wants for his own code."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
@@ -67,7 +67,7 @@ def own_promotion() -> Iterator[None]:
 def in_precision(dtype: DType) -> Iterator[None]:
     """Where cfgd's programs run: the one door to them."""
     wide = jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
-    with wide, own_promotion(), jax.debug_nans(False), jax.debug_infs(False):
+    with wide, standard_promotion(), jax.debug_nans(False), jax.debug_infs(False):
         yield
 
 
@@ -118,7 +118,7 @@ def numpy_in_numpy_out(fn: Callable[P, R]) -> Callable[P, R]:
         leaves = jax.tree.leaves((args, kwargs))
         of_jax = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
         if of_jax and not any(map(is_sharded, of_jax)):
-            with own_promotion():
+            with standard_promotion():
                 return fn(*args, **kwargs)
         with in_precision(precision_of(leaves)):
             return to_numpy(fn(*args, **kwargs))

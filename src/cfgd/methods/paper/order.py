@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import own_promotion
+from cfgd._core.precision import standard_promotion
 from cfgd._core.types import Count, Numbers
 from cfgd.methods.paper.direction import Memory, memory_of
 from cfgd.methods.paper.settings import Rule, Word, is_open, number, table
@@ -30,7 +30,7 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
     >>> print(cfgd.order.beta_of(0.5, -0.25))
     0.08333333333333331
     """
-    with own_promotion():
+    with standard_promotion():
         return gamma + (1 - alpha) / (2 - alpha)
 
 

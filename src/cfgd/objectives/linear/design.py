@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
 from cfgd._core.either import Plain, made, on_host, space
-from cfgd._core.precision import own_promotion
+from cfgd._core.precision import standard_promotion
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 from cfgd.objectives.linear.samples import sum_of_parts
 
@@ -110,7 +110,7 @@ class Dense(Plain, eqx.Module):
         if self.shards > 1 and not on_host(self.X):
             return _gram_of_shards(self, weight) + l2 * np.eye(d, dtype=self.dtype)
         if not on_host(self.X) or not on_host(weight):
-            with own_promotion():
+            with standard_promotion():
                 return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
         root, rows = np.sqrt(weight)[:, None], max(1, BLOCK_NUMBERS // d)
         total = l2 * np.eye(d, dtype=np.result_type(weight, self.X))
