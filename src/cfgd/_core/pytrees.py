@@ -17,7 +17,7 @@ from cfgd._core import checks
 from cfgd._core.types import Data, DType, Values, Vector
 
 
-def as_tree(owner: str, field: str, x: Any) -> Any:
+def checked_pytree(owner: str, field: str, x: Any) -> Any:
     """`x` with checked, floating array leaves; a list of numbers is a vector, not a pytree."""
     if _is_pytree(x):
         x = jax.tree_util.tree_map_with_path(

@@ -15,7 +15,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import Unbound, space
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Model, Normal, is_affordable, is_wide, kept
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -115,7 +115,7 @@ class Objective(eqx.Module):
 
     def _on_vectors(self, *points: Any) -> tuple[Objective, Structure, list[Vector]]:
         owner = type(self).__name__
-        trees = [jax.tree.map(jnp.asarray, as_tree(owner, "x", x)) for x in points]
+        trees = [jax.tree.map(jnp.asarray, checked_pytree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])
         if self.shape is not None and getattr(trees[0], "shape", ()) != self.shape:
             got = getattr(trees[0], "shape", "a pytree")

@@ -15,7 +15,7 @@ import scipy.sparse
 from cfgd._core import checks
 from cfgd._core.either import Unbound, eigenvalues, on_host, replaced
 from cfgd._core.linalg import inner
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Sight
 from cfgd.objectives.curvature import Normal, is_affordable, normal_of
@@ -133,7 +133,7 @@ class External(Objective):
         return Evaluation(x, both[0], both[1:])
 
     def value(self, x: Any) -> Any:
-        tree = as_tree("External", "x", x)
+        tree = checked_pytree("External", "x", x)
         structure = Structure.of(tree)
         return float(self.raveled(structure).on_host(np.asarray(structure.ravel(tree)))[0])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import FunctionOfVector, Structure, as_tree
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective
 
@@ -39,7 +39,7 @@ class Smooth(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        x = jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))
+        x = jax.tree.map(jnp.asarray, checked_pytree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
     def raveled(self, structure: Structure) -> Smooth:

@@ -13,7 +13,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.either import space
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import FunctionOfVector, Structure, as_tree
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Column, Data, Rows, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, is_affordable
@@ -70,7 +70,7 @@ class Residuals(Objective):
             checks.fail(owner, "scale", "be one number", f"shape {self.scale.shape}")
         self.weights = np.ones(())
         if weights is not None:
-            self.weights = as_tree(owner, "weights", weights)
+            self.weights = checked_pytree(owner, "weights", weights)
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
 
@@ -131,7 +131,7 @@ class Residuals(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        tree = jax.tree.map(jnp.asarray, as_tree("Residuals", "x", x))
+        tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
         return self._value(_joined(self.fn(tree, *self.args)))
 
     def _value(self, r: Column) -> Any:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.pytrees import as_tree
+from cfgd._core.pytrees import checked_pytree
 from cfgd.objectives.residuals import Residuals
 from cfgd.solve.api import minimize
 from cfgd.solve.covariance import UNKNOWN
@@ -119,7 +119,7 @@ def curve_fit(
     x = jax.tree.map(lambda leaf: checks.array(owner, "x", leaf), x) if _is_tree(x) else x
     x = x if _is_tree(x) else checks.array(owner, "x", x)
     y = checks.array(owner, "y", y)
-    p0 = as_tree(owner, "p0", p0)
+    p0 = checked_pytree(owner, "p0", p0)
     whiten = None if sigma is None else _whitening(owner, sigma, y)
     if not isinstance(p0, dict) and (isinstance(p0, list | tuple) or p0.ndim != 1):
         checks.fail(owner, "p0", "be a list of numbers or a dict", checks.describe(p0))

@@ -15,7 +15,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import as_array
 from cfgd._core.either import Unbound, made
 from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
-from cfgd._core.pytrees import Structure, as_tree, promote_precision
+from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, Tuning
 from cfgd.methods.paper.settings import rows_of
@@ -56,7 +56,7 @@ class Problem:
 def problem(options: Options, objective: Objective, x0: Any, method: Any, swept: bool) -> Problem:
     """Check everything and lay it out, before any work starts."""
     rows = _rows(options, method, swept)
-    x0 = as_tree(options.owner, "x0", x0)
+    x0 = checked_pytree(options.owner, "x0", x0)
     starts = _starts(options.owner, objective, x0, rows)
     rows = rows if rows is None else max(rows, len(starts))
     structure = Structure.of(starts[0])

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from cfgd._core import checks
 from cfgd._core.precision import is_array, numpy_in_numpy_out
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Given, Numbers, Vector
 from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.objectives.base import Objective
@@ -111,8 +111,8 @@ def fractional_gradient(
     """
     owner = "fractional_gradient"
     objective = as_objective(owner, objective)
-    x = as_tree(owner, "x", x)
-    terminal = as_tree(owner, "terminal", terminal)
+    x = checked_pytree(owner, "x", x)
+    terminal = checked_pytree(owner, "terminal", terminal)
     structure = Structure.of(x)
     one_number = is_array(terminal) and terminal.ndim == 0
     if not one_number and Structure.of(terminal) != structure:

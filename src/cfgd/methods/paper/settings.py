@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.arrays import as_array
 from cfgd._core.precision import is_array
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Vector, Vectors
 
 
@@ -167,7 +167,7 @@ class Place:
             return as_array(value)
         if self.kind.name == "number":
             return checks.array(owner, self.name, value, "be a number")
-        return as_tree(owner, self.name, value)
+        return checked_pytree(owner, self.name, value)
 
     def rows(self) -> Any:
         """Its value with an axis of rows in front."""
