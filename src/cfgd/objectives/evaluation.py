@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from cfgd._core.either import Plain, mapped
 from cfgd._core.linalg import inner
-from cfgd._core.types import Etas, Heights, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import Etas, LineValues, Numbers, Scalar, Vector, Vectors
 
 
 class Evaluation(Plain, eqx.Module):
@@ -59,7 +59,7 @@ class Line(Plain, eqx.Module):
         """d'Hd at the point."""
         return inner(self.d, self.objective.hessian_times(self.point, self.d))
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         """f(x - eta d) for every eta, a number or one for each coordinate, as one batch."""
         return mapped(lambda eta: self.objective.value(self.point.x - eta * self.d), etas)
 

@@ -16,7 +16,7 @@ from cfgd._core.types import (
     Data,
     Etas,
     Flag,
-    Heights,
+    LineValues,
     Number,
     Numbers,
     Scalar,
@@ -46,7 +46,7 @@ class QuadraticLine(Line):
     def curvature(self) -> Scalar:
         return inner(self.d, self.product)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
             return super().values(etas)
         return self.point.value - etas * self.slope + etas**2 / 2 * self.curvature()

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd._core.types import Etas, Flag, Heights, Number, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import Etas, Flag, LineValues, Number, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model
 from cfgd.objectives.evaluation import Costs, Evaluation, Line, slope_along
@@ -36,7 +36,7 @@ class ScaledLine(Line):
     def curvature(self) -> Scalar:
         return self.objective.factor * self.inner.curvature()
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         return self.objective.factor * self.inner.values(etas)
 
     def to(self, eta: Numbers) -> Evaluation:

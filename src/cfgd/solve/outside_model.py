@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd._core.either import Unbound
 from cfgd._core.sharding import any_sharded, to_host
-from cfgd._core.types import Etas, Heights, Vector
+from cfgd._core.types import Etas, LineValues, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.inside import normal_equations
@@ -30,14 +30,14 @@ def times_hessian_of_model(objective: Objective, point: Evaluation, v: Vector) -
     return objective.hessian_times(point, v)
 
 
-def heights(objective: Objective, point: Evaluation, d: Vector, etas: Etas) -> Heights:
+def heights(objective: Objective, point: Evaluation, d: Vector, etas: Etas) -> LineValues:
     return objective.line(point, d).values(etas)
 
 
 class Along(NamedTuple):
     """The line of an objective that is spread: its values, compiled."""
 
-    values: Callable[[Etas], Heights]
+    values: Callable[[Etas], LineValues]
 
 
 def diagonal_of_model(objective: Objective, point: Evaluation) -> Vector:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from cfgd._core import checks
 from cfgd._core.linalg import inner
-from cfgd._core.types import Count, DType, Etas, Flag, Heights, Number, Numbers, Scalar, Vector
+from cfgd._core.types import Count, DType, Etas, Flag, LineValues, Number, Numbers, Scalar, Vector
 from cfgd.methods.base import Info, Method, State, Tuning, ending
 from cfgd.methods.paper.direction import Memory, check_reading, direction, pull
 from cfgd.methods.paper.order import Order
@@ -84,7 +84,7 @@ class TikhonovLine(Line):
     def curvature(self) -> Scalar:
         return self.f_line.curvature() + inner(self.penalty * self.d, self.d)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         return self.f_line.values(etas)
 
     def to(self, eta: Numbers) -> Evaluation:

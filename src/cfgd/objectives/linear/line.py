@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from cfgd._core.either import mapped
 from cfgd._core.linalg import inner
-from cfgd._core.types import Computed, Etas, Heights, Numbers, Scalar, Vector
+from cfgd._core.types import Computed, Etas, LineValues, Numbers, Scalar, Vector
 from cfgd.objectives.evaluation import Costs, Evaluation, Line
 
 Predictions: TypeAlias = Float[Computed, " m *classes"]
@@ -30,7 +30,7 @@ class PredictionLine(Line):
         along = inner(change.reshape(-1), self.product.reshape(-1))
         return along + f.penalty(self.d)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         if etas.ndim != 1:
             return super().values(etas)
 
