@@ -10,27 +10,27 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 if TYPE_CHECKING:
-    Computed: TypeAlias = Array
+    AnyArray: TypeAlias = Array
 else:  # in a run on the host NumPy's, which behave alike
-    Computed = Array | np.ndarray | np.generic
+    AnyArray = Array | np.ndarray | np.generic
 
-Scalar: TypeAlias = Float[Computed, ""]
-Vector: TypeAlias = Float[Computed, " d"]
-Vectors: TypeAlias = Float[Computed, "s d"]  # one point, or slopes at it, in each row
-Rows: TypeAlias = Float[Computed, "m d"]  # a row for each sample
-Matrix: TypeAlias = Float[Computed, "n n"]
-Points: TypeAlias = Float[Computed, "*runs d"]  # of a run, or of each run of a sweep
-Flag: TypeAlias = Bool[Computed, ""]
-Count: TypeAlias = Int[Computed, ""]
+Scalar: TypeAlias = Float[AnyArray, ""]
+Vector: TypeAlias = Float[AnyArray, " d"]
+Vectors: TypeAlias = Float[AnyArray, "s d"]  # one point, or slopes at it, in each row
+Rows: TypeAlias = Float[AnyArray, "m d"]  # a row for each sample
+Matrix: TypeAlias = Float[AnyArray, "n n"]
+Points: TypeAlias = Float[AnyArray, "*runs d"]  # of a run, or of each run of a sweep
+Flag: TypeAlias = Bool[AnyArray, ""]
+Count: TypeAlias = Int[AnyArray, ""]
 # of a run, or of each run of a sweep
-Counts: TypeAlias = Int[Computed, "*runs"]
-Reals: TypeAlias = Float[Computed, "*runs"]
-Flags: TypeAlias = Bool[Computed, "*runs"]
+Counts: TypeAlias = Int[AnyArray, "*runs"]
+Reals: TypeAlias = Float[AnyArray, "*runs"]
+Flags: TypeAlias = Bool[AnyArray, "*runs"]
 Number: TypeAlias = Scalar | float  # what may be known before tracing
-Etas: TypeAlias = Float[Computed, " n *d"]  # candidates, numbers or one for each coordinate
-LineValues: TypeAlias = Float[Computed, " n"]  # the values at them
+Etas: TypeAlias = Float[AnyArray, " n *d"]  # candidates, numbers or one for each coordinate
+LineValues: TypeAlias = Float[AnyArray, " n"]  # the values at them
 Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
-Offset: TypeAlias = Float[Computed, " offset"]  # to be added to a vector: one like it, or a zero
+Offset: TypeAlias = Float[AnyArray, " offset"]  # to be added to a vector: one like it, or a zero
 DType: TypeAlias = np.dtype[Any]  # of an array
 Column: TypeAlias = Float[Array | np.ndarray, " n"]
 Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # a number for each sample

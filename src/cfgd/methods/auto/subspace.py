@@ -23,7 +23,7 @@ from cfgd._core.either import (
     triangular_solved,
 )
 from cfgd._core.linalg import eps_of, inner, size as size_of
-from cfgd._core.types import Column, Computed, Count, Flag, Matrix, Scalar, Vector, Vectors
+from cfgd._core.types import AnyArray, Column, Count, Flag, Matrix, Scalar, Vector, Vectors
 
 # terminals, and directions that are looked along before a run ends, where there are as many
 TERMINALS = 16
@@ -217,7 +217,7 @@ def looked_direction(
     P: Vector,
     size: Scalar,
     noise: Any,
-    far: Bool[Computed, " d"],
+    far: Bool[AnyArray, " d"],
 ) -> Looked:
     """Newton's step in the span of the probes, which are orthogonal in the norm of P.
 

@@ -9,10 +9,10 @@ from jaxtyping import Float
 
 from cfgd._core.either import mapped
 from cfgd._core.linalg import inner
-from cfgd._core.types import Computed, Etas, LineValues, Numbers, Scalar, Vector
+from cfgd._core.types import AnyArray, Etas, LineValues, Numbers, Scalar, Vector
 from cfgd.objectives.evaluation import Costs, Evaluation, Line
 
-Predictions: TypeAlias = Float[Computed, " m *classes"]
+Predictions: TypeAlias = Float[AnyArray, " m *classes"]
 
 
 class PredictionLine(Line):
