@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 # a tuple is ArrayLike to NumPy, but not to a checker that looks at run time
-Given = ArrayLike | Sequence[Any]
-Numbers = float | Given  # one number, or one for each coordinate or stage
+ArrayInput = ArrayLike | Sequence[Any]
+Numbers = float | ArrayInput  # one number, or one for each coordinate or stage
 Stages = Sequence[tuple[int, float]]
 
 
@@ -39,7 +39,7 @@ def _array(owner: str, field: str, value: Numbers, *shapes: tuple[int, ...]) -> 
     return value
 
 
-def _symmetric(owner: str, A: Given) -> Array:
+def _symmetric(owner: str, A: ArrayInput) -> Array:
     A = np.asarray(A, dtype=np.float64)
     square = A.ndim == 2 and A.shape[0] == A.shape[1] > 0
     _require(square, owner, "A", "be a square matrix", f"shape {A.shape}")
@@ -64,7 +64,7 @@ def _extremes(owner: str, A: Array, gamma: Numbers) -> tuple[float, float]:
     return low, high
 
 
-def tilde_A(A: Given, gamma: Numbers) -> Array:
+def tilde_A(A: ArrayInput, gamma: Numbers) -> Array:
     """A + gamma D, the matrix of Theorem 3 (thm:fLSQ); gamma: a number or one per coordinate.
 
     The theorem writes beta + 1/(2-alpha) on the diagonal, which is 1 + gamma.
@@ -77,7 +77,7 @@ def tilde_A(A: Given, gamma: Numbers) -> Array:
     return A + _shift("tilde_A", A, gamma)
 
 
-def tikhonov_solution(A: Given, b: Given, terminal: Given, gamma: Numbers) -> Array:
+def tikhonov_solution(A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gamma: Numbers) -> Array:
     """The limit of the non-adaptive method, x_gamma = c - (A + gamma D)^-1 (A c + b), c = terminal.
 
     Theorem 3 (thm:fLSQ). It minimises f(x) + (gamma/2) |x - c|_D^2 if A + gamma D is positive
@@ -94,7 +94,7 @@ def tikhonov_solution(A: Given, b: Given, terminal: Given, gamma: Numbers) -> Ar
     return c - step
 
 
-def non_adaptive_rate(A: Given, gamma: Numbers, eta: float) -> float:
+def non_adaptive_rate(A: ArrayInput, gamma: Numbers, eta: float) -> float:
     """The factor by which |x_k - x_gamma| falls in one iteration of the non-adaptive method.
 
     max(|1 - eta|, |1 - eta/kappa|), kappa being the condition number of A + gamma D, for the
@@ -109,7 +109,7 @@ def non_adaptive_rate(A: Given, gamma: Numbers, eta: float) -> float:
     return float(max(abs(1 - eta), abs(1 - eta * low / high)))
 
 
-def _blocks(owner: str, A: Given, gamma: Numbers, eta: float) -> tuple[Array, Array]:
+def _blocks(owner: str, A: ArrayInput, gamma: Numbers, eta: float) -> tuple[Array, Array]:
     """A_{1,0} and A_{1,L} of Theorem 4; the proof's gamma D without eta is erratum 6."""
     A = _symmetric(owner, A)
     oldest = eta * _shift(owner, A, gamma)
@@ -140,7 +140,7 @@ def _rows(newest: Array, oldest: Array, lag: int) -> Iterator[Array]:
 
 
 def adaptive_terminal_matrices(
-    A: Given, gamma: Numbers, eta: float, lag: int, iterations: int
+    A: ArrayInput, gamma: Numbers, eta: float, lag: int, iterations: int
 ) -> Array:
     """The matrices A_{k,0}, ..., A_{k,L} of Theorem 4 for k = iterations; shape (lag + 1, d, d).
 
@@ -158,7 +158,7 @@ def adaptive_terminal_matrices(
 
 
 def adaptive_terminal_bound(
-    A: Given, gamma: Numbers, eta: float, errors: Given, iterations: int
+    A: ArrayInput, gamma: Numbers, eta: float, errors: ArrayInput, iterations: int
 ) -> Array:
     """A bound on |x_k - x*| of the adaptive terminal for k = 0, ..., iterations.
 
@@ -192,7 +192,7 @@ def _norm(block: Array) -> float:
     return float(each.max())
 
 
-def spectral_radius(A: Given, gamma: Numbers, eta: float, lag: int) -> float:
+def spectral_radius(A: ArrayInput, gamma: Numbers, eta: float, lag: int) -> float:
     """The factor by which the error of the adaptive terminal falls per iteration in the long run.
 
     The largest |z| for which z^(L+1) I - z^L (I - eta (A + gamma D)) - eta gamma D is singular: an
@@ -211,7 +211,9 @@ def spectral_radius(A: Given, gamma: Numbers, eta: float, lag: int) -> float:
     return float(np.abs(np.linalg.eigvals(M)).max())
 
 
-def adaptive_order_constant(A: Given, b: Given, terminal: Given, gammas: Given) -> float:
+def adaptive_order_constant(
+    A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gammas: ArrayInput
+) -> float:
     """The constant C of Theorem 5 (thm:adapt-order): |x_g - x_h| <= C |g - h|.
 
     C = B_max^2 |W|^2 |R|^2 |x* - c| with |W|^2 = |A|, |R|^2 = max D and B_max the largest
@@ -231,7 +233,7 @@ def adaptive_order_constant(A: Given, b: Given, terminal: Given, gammas: Given) 
 
 
 def adaptive_order_bound(
-    A: Given, b: Given, terminal: Given, x0: Given, stages: Stages, eta: Numbers
+    A: ArrayInput, b: ArrayInput, terminal: ArrayInput, x0: ArrayInput, stages: Stages, eta: Numbers
 ) -> Array:
     """A bound on |x - x*| of the adaptive order after each of the stages (iterations, gamma).
 
@@ -273,7 +275,7 @@ class BestConstants(NamedTuple):
     rate: float
 
 
-def best_constants(eigenvalues: Given) -> BestConstants:
+def best_constants(eigenvalues: ArrayInput) -> BestConstants:
     """The gamma and eta of the fastest adaptive terminal of lag 1, and its rate (spectral radius).
 
     For the eigenvalues of D^-1 A (only the extremes l and h matter) and the direction scaled by

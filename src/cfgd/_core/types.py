@@ -34,6 +34,6 @@ Offset: TypeAlias = Float[AnyArray, " offset"]  # to be added to a vector: one l
 DType: TypeAlias = np.dtype[Any]  # of an array
 Column: TypeAlias = Float[Array | np.ndarray, " n"]
 Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # a number for each sample
-Given: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
+ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it
 Values: TypeAlias = Array | np.ndarray  # of any dtype: floating once checked, unless traced

@@ -14,7 +14,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.types import Given, Numbers, Scalar
+from cfgd._core.types import ArrayInput, Numbers, Scalar
 from cfgd.calculus.accuracy import compilable, error, pairs, settle
 from cfgd.calculus.expectation import (
     Curve,
@@ -29,8 +29,8 @@ from cfgd.calculus.expectation import (
 
 def caputo(
     f: Curve,
-    order: Given,
-    terminal: Given,
+    order: ArrayInput,
+    terminal: ArrayInput,
     nodes: int | Literal["auto"] = "auto",
     *,
     derivatives: int | None = None,

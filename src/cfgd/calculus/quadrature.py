@@ -11,10 +11,10 @@ from jaxtyping import Array, Float
 
 from cfgd._core import checks
 from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.types import Data, Given, Numbers, Scalar
+from cfgd._core.types import ArrayInput, Data, Numbers, Scalar
 
 
-def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
+def gauss_jacobi(alpha: ArrayInput, nodes: int) -> tuple[Data, Data]:
     r"""Nodes in [0, 1] and weights that sum to one, for U ~ Beta(1, 1 - alpha).
 
     $$ E[p(U)] = (1-\alpha) \int_0^1 p(u) (1-u)^{-\alpha} du = \sum_l w_l\, p(u_l) $$

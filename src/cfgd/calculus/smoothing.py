@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.types import Data, Given, Numbers, Scalar, Values
+from cfgd._core.types import ArrayInput, Data, Numbers, Scalar, Values
 from cfgd.calculus.accuracy import Pairs, compilable, error, pairs, settle
 from cfgd.calculus.expectation import (
     Curve,
@@ -25,9 +25,9 @@ from cfgd.calculus.expectation import (
 
 def smoothing(
     f: Curve,
-    alpha: Given,
-    beta: Given,
-    terminal: Given,
+    alpha: ArrayInput,
+    beta: ArrayInput,
+    terminal: ArrayInput,
     nodes: int | Literal["auto"] = "auto",
 ) -> Smoothing:
     r"""The smoothing F of `f` whose ordinary slope is the scaled Caputo slope (Theorem 2.3).
@@ -63,11 +63,11 @@ class Smoothing:
         self.f, self.pairs = f, pairs
         self.alpha, self.beta, self.terminal = alpha, beta, terminal
 
-    def __call__(self, z: Given) -> Data:
+    def __call__(self, z: ArrayInput) -> Data:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _value, self.f, z, *numbers)
 
-    def slope(self, z: Given) -> Data:
+    def slope(self, z: ArrayInput) -> Data:
         numbers = self.terminal, self.alpha, self.beta
         return settle("smoothing", self.pairs, _slope, self.f, z, *numbers)
 

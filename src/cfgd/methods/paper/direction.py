@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from cfgd._core import checks
 from cfgd._core.precision import is_array, numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, checked_pytree
-from cfgd._core.types import Given, Numbers, Vector
+from cfgd._core.types import ArrayInput, Numbers, Vector
 from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
     gamma: Numbers
 
 
-def memory_of(alpha: Given, beta: Given, nodes: int) -> Memory:
+def memory_of(alpha: ArrayInput, beta: ArrayInput, nodes: int) -> Memory:
     """gamma is beta - (1 - alpha)/(2 - alpha), because the mean of U is 1/(2 - alpha)."""
     alpha, beta = jnp.asarray(alpha), jnp.asarray(beta)
     u, w = nodes_and_weights(alpha, nodes)
