@@ -23,9 +23,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array, compute_dtype
+from cfgd._core.arrays import as_array, compute_dtype, in_precision
 from cfgd._core.files import INTERRUPTED
-from cfgd._core.precision import in_precision
 from cfgd._core.process_group import LostProcessError as LostProcessError, ProcessGroup
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import Values

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd._core.arrays import to_numpy
 from cfgd._core.either import Unbound
-from cfgd._core.precision import to_numpy
 from cfgd.methods.auto import projected
 from cfgd.methods.auto.projected import Projected, ProjectedState
 from cfgd.objectives.network.projection import Projection

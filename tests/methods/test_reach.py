@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd._core.precision import to_numpy
+from cfgd._core.arrays import to_numpy
 from cfgd.methods.auto.reach import MOST_DOUBLINGS, reach, searches
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.precision import in_precision, is_array
+from cfgd._core.arrays import in_precision, is_array
 from cfgd._core.sharding import WIDE, devices_across_processes
 
 Program: TypeAlias = Callable[[Any], Any]

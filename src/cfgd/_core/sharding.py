@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from cfgd._core.precision import in_precision, is_sharded as is_sharded
+from cfgd._core.arrays import in_precision, is_sharded as is_sharded
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.types import Data, Numbers, Scalar
 from cfgd.calculus.expectation import Average, Curve, precision
 from cfgd.calculus.quadrature import nodes_and_weights

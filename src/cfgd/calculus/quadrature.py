@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.types import ArrayInput, Data, Numbers, Scalar
 
 

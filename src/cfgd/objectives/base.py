@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.either import Unbound, space
-from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Column, Count, Flag, Number, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Model, Normal, is_affordable, is_wide, kept

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
 from cfgd._core.either import Unbound, on_host
 from cfgd._core.linalg import inner, positive, size
-from cfgd._core.precision import numpy_in_numpy_out, to_numpy
 from cfgd._core.sharding import keep_float64
 from cfgd._core.types import Data, Flag, Number, Numbers, Samples, Scalar, Vector
 from cfgd.objectives.base import Objective

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.linalg import inner, positive, size
-from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.types import (
     Data,
     Etas,

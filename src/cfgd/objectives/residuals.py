@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.either import space
-from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Column, Data, Rows, Vector
 from cfgd.objectives.base import Objective

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision
 from cfgd._core.either import replaced
-from cfgd._core.precision import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import any_sharded, shard_like, shard_rows_like, to_host

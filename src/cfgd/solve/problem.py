@@ -12,9 +12,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array
+from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.either import Unbound, made
-from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, Tuning

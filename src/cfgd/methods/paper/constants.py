@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from cfgd._core.precision import cast, in_precision
+from cfgd._core.arrays import cast, in_precision
 from cfgd._core.types import DType, Vector
 from cfgd.methods.base import Tuning
 from cfgd.objectives.base import Objective

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.precision import is_array, numpy_in_numpy_out
+from cfgd._core.arrays import is_array, numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import ArrayInput, Numbers, Vector
 from cfgd.calculus.quadrature import nodes_and_weights

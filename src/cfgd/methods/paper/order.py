@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import standard_promotion
+from cfgd._core.arrays import standard_promotion
 from cfgd._core.types import Count, Numbers
 from cfgd.methods.paper.direction import Memory, memory_of
 from cfgd.methods.paper.settings import Rule, Word, is_open, number, table

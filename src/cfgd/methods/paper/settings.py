@@ -27,8 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array
-from cfgd._core.precision import is_array
+from cfgd._core.arrays import as_array, is_array
 from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Vector, Vectors
 

@@ -16,8 +16,8 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
+from cfgd._core.arrays import standard_promotion
 from cfgd._core.either import Plain, made, on_host, space
-from cfgd._core.precision import standard_promotion
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 from cfgd.objectives.linear.samples import sum_of_parts
 

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision
 from cfgd._core.either import Plain, space
 from cfgd._core.linalg import logistic
-from cfgd._core.precision import in_precision
 from cfgd._core.sharding import any_entry, is_sharded
 from cfgd._core.types import Data, DType, Samples
 from cfgd.objectives.linear.samples import is_negative

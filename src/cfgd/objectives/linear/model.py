@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.either import Unbound, made, space
 from cfgd._core.linalg import inner
-from cfgd._core.precision import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.sharding import any_entry, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision
 from cfgd._core.either import space
 from cfgd._core.linalg import logistic
-from cfgd._core.precision import in_precision
 from cfgd._core.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)

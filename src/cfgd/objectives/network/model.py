@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.either import Unbound, made, on_host, space
 from cfgd._core.linalg import inner
-from cfgd._core.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.sharding import is_sharded, is_sharded_by_rows, keep_float64, n_shards
 from cfgd._core.types import Column, Data, Rows, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import CHUNK_NUMBERS, Objective
