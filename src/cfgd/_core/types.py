@@ -1,4 +1,4 @@
-"""The words of the annotations. Shapes are those of one setting: a sweep adds its axis outside."""
+"""Type aliases of the annotations. Shapes are those of one run: a sweep adds its axis by `vmap`."""
 
 from __future__ import annotations
 
@@ -11,29 +11,33 @@ from jaxtyping import Array, Bool, Float, Int
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Array
-else:  # in a run on the host NumPy's, which behave alike
+else:  # a run on the host uses NumPy arrays, which have the same operators
     AnyArray = Array | np.ndarray | np.generic
 
+# of one run
 Scalar: TypeAlias = Float[AnyArray, ""]
 Vector: TypeAlias = Float[AnyArray, " d"]
-Vectors: TypeAlias = Float[AnyArray, "s d"]  # one point, or slopes at it, in each row
-Rows: TypeAlias = Float[AnyArray, "m d"]  # a row for each sample
+Vectors: TypeAlias = Float[AnyArray, "s d"]  # s vectors as rows: points, or slopes at each of them
+Rows: TypeAlias = Float[AnyArray, "m d"]  # one row for each sample
 Matrix: TypeAlias = Float[AnyArray, "n n"]
-Points: TypeAlias = Float[AnyArray, "*runs d"]  # of a run, or of each run of a sweep
 Flag: TypeAlias = Bool[AnyArray, ""]
 Count: TypeAlias = Int[AnyArray, ""]
-# of a run, or of each run of a sweep
+Number: TypeAlias = Scalar | float  # a float is known before tracing
+Etas: TypeAlias = Float[AnyArray, " n *d"]  # n step sizes: numbers, or one for each coordinate
+LineValues: TypeAlias = Float[AnyArray, " n"]  # the values of f at n step sizes
+Numbers: TypeAlias = Float[Array, "..."]  # one number, or one for each coordinate
+Offset: TypeAlias = Float[AnyArray, " offset"]  # added to a vector: has its shape, or is one zero
+
+# of one run, or of all runs of a sweep
+Points: TypeAlias = Float[AnyArray, "*runs d"]
 Counts: TypeAlias = Int[AnyArray, "*runs"]
 Reals: TypeAlias = Float[AnyArray, "*runs"]
 Flags: TypeAlias = Bool[AnyArray, "*runs"]
-Number: TypeAlias = Scalar | float  # what may be known before tracing
-Etas: TypeAlias = Float[AnyArray, " n *d"]  # candidates, numbers or one for each coordinate
-LineValues: TypeAlias = Float[AnyArray, " n"]  # the values at them
-Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
-Offset: TypeAlias = Float[AnyArray, " offset"]  # to be added to a vector: one like it, or a zero
-DType: TypeAlias = np.dtype[Any]  # of an array
-Column: TypeAlias = Float[Array | np.ndarray, " n"]
-Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # a number for each sample
+
+# inputs and data
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
-Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it
-Values: TypeAlias = Array | np.ndarray  # of any dtype: floating once checked, unless traced
+Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
+Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device
+Column: TypeAlias = Float[Array | np.ndarray, " n"]
+Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # one number for each sample
+DType: TypeAlias = np.dtype[Any]

@@ -37,12 +37,12 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
 def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
     """The order, the smoothing, and which of beta and gamma was given."""
     alpha = checks.in_open_unit_interval(owner, "alpha", alpha)
-    checks.one_of(owner, beta, gamma)
+    checks.exactly_one_of(owner, beta, gamma)
     given = Word("gamma" if beta is None else "beta")
     value = checks.array(owner, given, gamma if beta is None else beta, "be a number")
     if value.size == 0:
         checks.fail(owner, given, "hold at least one number", "nothing")
-    checks.fits(owner, given, value, "alpha", alpha)
+    checks.broadcastable(owner, given, value, "alpha", alpha)
     return alpha, (beta_of(alpha, value) if beta is None else value), given
 
 
