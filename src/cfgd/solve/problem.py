@@ -17,7 +17,7 @@ from cfgd._core.either import Unbound, made
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, Tuning
-from cfgd.methods.paper.settings import rows_of
+from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.sharded import host_of
 from cfgd.objectives.local import Local
@@ -154,7 +154,7 @@ def _rows(options: Options, method: Any, swept: bool) -> int | None:
             checks.fail("sweep", "methods", wanted, got)
         if one.is_open:
             checks.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
-    return rows_of(method)
+    return n_settings(method)
 
 
 def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:

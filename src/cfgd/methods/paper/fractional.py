@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.linalg import inner
 from cfgd._core.types import Count, DType, Etas, Flag, LineValues, Number, Numbers, Scalar, Vector
 from cfgd.methods.base import Info, Method, State, Tuning, ending
-from cfgd.methods.paper.direction import Memory, check_reading, direction, pull
+from cfgd.methods.paper.direction import Memory, check_reading, direction, penalty_curvature
 from cfgd.methods.paper.order import Order
 from cfgd.methods.paper.step import Chosen, StepRule
 from cfgd.methods.paper.terminal import Terminal
@@ -206,7 +206,7 @@ class Fractional(Method):
         memory = self._order_at(objective, state.prepared, state.k, state.point.x.dtype)
         gamma = memory.gamma
         d = self.direction_at(objective, state, c, memory)
-        slope_of_d = pull(gamma, point.x, c, self.reading)
+        slope_of_d = penalty_curvature(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self.seeks_minimiser else square
