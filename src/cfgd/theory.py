@@ -244,11 +244,11 @@ def adaptive_order_bound(
 ) -> Array:
     """Return a bound on |x - x*| of the adaptive order after each stage (iterations, gamma).
 
-    The bound after stage s is R_s E_s + C |gamma_s| (Theorem 5, thm:adapt-order), with
-    E_1 = |x0 - x_gamma1| and E_{s+1} = R_s E_s + C |gamma_s - gamma_{s+1}|. The theorem's
-    R_s = |1 - eta_s/kappa_s|^(k_s/2) inherits erratum 5; here it is `non_adaptive_rate` to the power k_s. The step in stage s is
-    eta_s / sigma_max(A + gamma_s D), as R_s assumes, and not eta_s as in the theorem's text; `eta`
-    is one number or one for each stage.
+    The bound after stage s is R_s E_s + C |gamma_s| (Theorem 5, thm:adapt-order), with E_1 = |x0 -
+    x_gamma1| and E_{s+1} = R_s E_s + C |gamma_s - gamma_{s+1}|. The theorem's R_s = |1 -
+    eta_s/kappa_s|^(k_s/2) inherits erratum 5; here it is `non_adaptive_rate` to the power k_s. The
+    step in stage s is eta_s / sigma_max(A + gamma_s D), as R_s assumes, and not eta_s as in the
+    theorem's text; `eta` is one number or one for each stage.
 
     >>> adaptive_order_bound([[2.0]], [-6.0], [1.0], [0.0], [(2, 1.0), (1, 0.0)], 0.5)
     array([2.5 , 1.25])
@@ -286,11 +286,11 @@ def best_constants(eigenvalues: ArrayInput) -> BestConstants:
     """Return gamma and eta of the fastest adaptive terminal of lag 1, and its rate.
 
     The rate is the spectral radius of the iteration. `eigenvalues` are those of D^-1 A, of which
-    only the extremes l and h matter, and the direction is scaled by D^-1:
-    x+ = x - eta D^-1 (A x + b) - eta gamma (x - x_prev) is Polyak's heavy ball with momentum
-    -eta gamma. The best constants are eta = 4/(sqrt h + sqrt l)^2 and gamma = -(sqrt h - sqrt l)^2/4,
-    with the rate (sqrt k - 1)/(sqrt k + 1), k = h/l. If D = delta I, the unscaled direction takes the same gamma and the step eta / delta. This is not in the paper,
-    which finds gamma by hand.
+    only the extremes l and h matter, and the direction is scaled by D^-1: x+ = x - eta D^-1 (A x +
+    b) - eta gamma (x - x_prev) is Polyak's heavy ball with momentum -eta gamma. The best constants
+    are eta = 4/(sqrt h + sqrt l)^2 and gamma = -(sqrt h - sqrt l)^2/4, with the rate (sqrt k -
+    1)/(sqrt k + 1), k = h/l. If D = delta I, the unscaled direction takes the same gamma and the
+    step eta / delta. This is not in the paper, which finds gamma by hand.
 
     >>> best_constants([1.0, 9.0])
     BestConstants(gamma=-1.0, eta=0.25, rate=0.5)
