@@ -19,7 +19,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, Normal, normal_of
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, Sparse, design
-from cfgd.objectives.linear.samples import idle, penalty, targets, weights
+from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small
@@ -155,7 +155,7 @@ class LeastSquares(AnyQuadratic):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if float(self.l2) > 0:
             return None
-        freedom = freedom - idle(self.sample_weight)
+        freedom = freedom - count_zero_weight(self.sample_weight)
         return 2 * value / freedom if freedom > 0 else np.inf
 
     def in_residual_form(self) -> LeastSquares:

@@ -19,7 +19,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Model, is_affordable
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import passed
-from cfgd.objectives.linear.samples import idle
+from cfgd.objectives.linear.samples import count_zero_weight
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
 # of its largest weight, what a residual counts for at least where its loss is not convex
@@ -192,7 +192,9 @@ class Residuals(Objective):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if not self.is_squared:
             return None
-        freedom -= sum(idle(leaf) for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0)
+        freedom -= sum(
+            count_zero_weight(leaf) for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0
+        )
         return 2 * value / freedom if freedom > 0 else np.inf
 
     @property

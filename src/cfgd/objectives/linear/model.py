@@ -30,7 +30,13 @@ from cfgd.objectives.linear.multinomial import (
     slopes_by_class,
 )
 from cfgd.objectives.linear.one_pass import is_long, one_pass
-from cfgd.objectives.linear.samples import idle, is_negative, penalties, targets, weights
+from cfgd.objectives.linear.samples import (
+    count_zero_weight,
+    is_negative,
+    penalties,
+    targets,
+    weights,
+)
 
 # columns whose products with one another cost a gradient: a product of matrices reads X less often
 COLUMNS = 30
@@ -267,7 +273,7 @@ class LinearModel(Objective):
     def dispersion(self, value: float, freedom: int) -> float | None:
         if np.any(np.asarray(self.l2) > 0):
             return None  # what is shrunk is not spread around the truth
-        return self.loss.dispersion(value, freedom - idle(self.sample_weight))
+        return self.loss.dispersion(value, freedom - count_zero_weight(self.sample_weight))
 
     def model_times(self, point: Evaluation, v: Vector) -> Vector:
         along = self.X.times(self.coefficients(v))

@@ -56,7 +56,7 @@ def _is_positive(values: Values) -> Any:
     return values > 0
 
 
-def idle(weight: Values) -> int:
+def count_zero_weight(weight: Values) -> int:
     """How many samples have the weight 0, and are none."""
     return (
         0
