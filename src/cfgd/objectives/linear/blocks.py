@@ -13,7 +13,7 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External, asked
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
-from cfgd.objectives.linear.multinomial import held_in_place
+from cfgd.objectives.linear.multinomial import fix_gauge
 from cfgd.objectives.linear.samples import penalties
 from cfgd.objectives.linear.stream import Stream
 
@@ -126,7 +126,7 @@ class Blocks(External):
         if not self.stream.loss.has_classes:
             return External.normal(self, point, old)  # of any object, as a run on the host has it
         H: Any = self.hessian_on_host(np.asarray(point.x))
-        return normal_of(held_in_place(H, self.stream.l2, self.shape[1]), old)
+        return normal_of(fix_gauge(H, self.stream.l2, self.shape[1]), old)
 
     def hessian_times(self, point: Evaluation, v: Vector) -> Vector:
         def times(x: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from cfgd.objectives.linear.line import PredictionLine
 from cfgd.objectives.linear.losses import Loss, loss_of
 from cfgd.objectives.linear.multinomial import (
     Multinomial,
-    held_in_place,
+    fix_gauge,
     matrix_of_classes,
     slopes_by_class,
 )
@@ -255,7 +255,7 @@ class LinearModel(Objective):
         if not self.loss.has_classes:
             return normal_of(self.X.gram(self._weight_at(point), self.l2), old)
         H = matrix_of_classes(self.X, self.loss, point.aux, self.sample_weight)
-        H = held_in_place(H, self.l2, self.shape[1])
+        H = fix_gauge(H, self.l2, self.shape[1])
         return normal_of(H + space(H).diag(space(H).broadcast_to(self.l2, (len(H),))), old)
 
     def _weight_at(self, point: Evaluation) -> Samples:

@@ -143,7 +143,7 @@ def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
     return H.transpose(2, 0, 3, 1).reshape(size, size)
 
 
-def held_in_place(H: Matrix, l2: Data, classes: int) -> Matrix:
+def fix_gauge(H: Matrix, l2: Data, classes: int) -> Matrix:
     """Where a column has no penalty, what is added to all of its classes changes nothing.
 
     Neither has the gradient any of it: there H is given a size, so that it can be factored.
