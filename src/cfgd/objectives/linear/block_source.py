@@ -57,7 +57,7 @@ def source_of(source: Any, given: Block, target: str | None, memory: float) -> S
     checks.fail(OWNER, "source", WANTED, checks.describe(source))
 
 
-def ahead(blocks: Iterable[T]) -> Iterator[T]:
+def prefetch(blocks: Iterable[T]) -> Iterator[T]:
     """The same blocks, the next one being read while one computes; never more than these two."""
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
     wanted, left = threading.Semaphore(1), threading.Event()

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd.objectives.linear.block_source import OWNER, Block, Source, ahead
+from cfgd.objectives.linear.block_source import OWNER, Block, Source, prefetch
 from cfgd.objectives.linear.design import Dense, InScipy
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.losses import Loss
@@ -62,7 +62,7 @@ class Stream:
         """Look at all rows once: what is wrong with them is said before any work."""
         self.passes += 1
         labels, heavy = np.zeros(0), False
-        for number, given in enumerate(ahead(self.source())):
+        for number, given in enumerate(prefetch(self.source())):
             block = self._checked(number, given)
             self.columns, self.rows = block.X.shape[1], self.rows + len(block.y)
             heavy = heavy or block.weight is None or bool(np.any(block.weight))
@@ -112,7 +112,7 @@ class Stream:
         """One pass, of the rows that were there in the first one."""
         self.passes += 1
         rows = 0
-        for block in ahead(_floats(Block(*given)) for given in self.source()):
+        for block in prefetch(_floats(Block(*given)) for given in self.source()):
             rows += len(block.y)
             yield block
             del block
