@@ -68,7 +68,7 @@ def drawn(script: Path) -> str:
     return f'<div class="drawn">{figures(titled)}</div>'
 
 
-def prefetch(app: Any) -> None:
+def ahead(app: Any) -> None:
     """Draw in a process of its own, while the scripts of the gallery run."""
     if not all(kept(script).exists() for script in FIGURES.glob("*.py")):
         path = os.pathsep.join([str(FIGURES.parent), str(LIBRARY.parent)])

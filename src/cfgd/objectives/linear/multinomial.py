@@ -1,4 +1,4 @@
-"""The loss of several classes: a prediction for each of them, of which the differences count."""
+"""The multinomial logistic loss: one prediction for each class, of which only differences matter."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cfgd.objectives.linear.losses import Loss
 class Multinomial(Loss):
     """log(sum_k exp(p_k)) - p_y for labels y = 0, 1, ..., classes - 1.
 
-    All classes have coefficients: what is added to all of them changes nothing, so that only a
-    penalty makes them unique.
+    All classes have coefficients. Adding a constant to the predictions of all classes changes
+    nothing, so that only a penalty makes the coefficients unique.
     """
 
     has_classes: ClassVar[bool] = True
@@ -30,11 +30,12 @@ class Multinomial(Loss):
 
     @classmethod
     def of(cls, owner: str, y: Any) -> Multinomial:
-        """For as many classes as the labels name."""
+        """Return the loss for labels 0, 1, ..., with as many classes as the largest one requires."""
         return cls.with_last(owner, last_label(owner, y))
 
     @classmethod
     def with_last(cls, owner: str, label: int) -> Multinomial:
+        """Return the loss whose largest label is `label`."""
         classes = label + 1
         if classes < 2:
             checks.fail(owner, "y", "name at least two classes", "only 0")
@@ -44,41 +45,42 @@ class Multinomial(Loss):
         return (y if is_sharded(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
-        return _log_sum(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
+        return _log_sum_exp(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
 
     def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
-        """Of every class its own."""
+        """Return the gradient, and the diagonal of the Hessian, in the predictions of all classes."""
         share = self.shares(p)
-        return share - self._own(p, y), share * (1 - share)
+        return share - self._one_hot(p, y), share * (1 - share)
 
     def along(self, p: Data, y: Any, v: Data) -> Any:
         share = self.shares(p)
         return share * (v - (share * v).sum(1, keepdims=True))
 
     def shares(self, p: Data) -> Any:
-        """The probability of each class."""
+        """Return the probability of each class."""
         xp = space(p)
         weight = xp.exp(p - p.max(1, keepdims=True))
         return weight / weight.sum(1, keepdims=True)
 
-    def _own(self, p: Data, y: Any) -> Any:
+    def _one_hot(self, p: Data, y: Any) -> Any:
+        """Return 1 for the class of each sample and 0 for the others."""
         return (y[:, None] == space(p).arange(self.classes)).astype(p.dtype)
 
     def one_by_one(self, p: Data, y: Any) -> tuple[Any, Any]:
-        """For each class, predictions and labels of a `logistic_slopes` that is the same.
+        """Return for each class the predictions and labels of an equivalent logistic loss.
 
-        Where the prediction of one class moves and the others stay, its probability is that of
-        logistic regression on how far it is above the logarithm of the sum of the others.
+        As a function of the prediction of class k alone, the loss is that of logistic regression
+        with the prediction p_k - log(sum of exp(p_l) over l != k); see `logistic_slopes`.
         """
 
         def above(k: Any) -> Any:
             others = jnp.where(jnp.arange(self.classes) == k, -jnp.inf, p)
-            return p[:, k] - _log_sum(others)
+            return p[:, k] - _log_sum_exp(others)
 
-        return jax.lax.map(above, jnp.arange(self.classes)), self._own(p, y).T
+        return jax.lax.map(above, jnp.arange(self.classes)), self._one_hot(p, y).T
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None  # what is not unique is not spread around anything
+        return None  # coefficients are not identifiable, so they have no covariance
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Any:
         return p.argmax(1)
@@ -88,24 +90,25 @@ class Multinomial(Loss):
 
 
 def last_label(owner: str, y: Any) -> int:
-    """The largest of labels 0, 1, 2, ..."""
+    """Return the largest of the labels, checked to be 0, 1, 2, ..."""
     if checks.is_traced(y):
         checks.fail(owner, "y", "be known for the loss multinomial", "a traced array")
-    checks.no_entry(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
+    checks.no_entry(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_not_a_class, y)
     return int(max_entry(y))
 
 
-def _is_no_class(y: Any) -> Any:
+def _is_not_a_class(y: Any) -> Any:
     return (y < 0) | (y != y.round())
 
 
 def logistic_slopes(p: Data, y: Data) -> tuple[Data, Data]:
-    """Of log(1 + exp(p)) - y p for labels 0 and 1."""
+    """Return the first two derivatives of log(1 + exp(p)) - y p, for labels 0 and 1."""
     share = logistic(p)
     return share - y, share * (1 - share)
 
 
-def _log_sum(p: Data) -> Any:
+def _log_sum_exp(p: Data) -> Any:
+    """Return log(sum_k exp(p_k)) of each row, without overflow."""
     xp = space(p)
     largest = p.max(1)
     return largest + xp.log(xp.exp(p - largest[:, None]).sum(1))
@@ -114,7 +117,7 @@ def _log_sum(p: Data) -> Any:
 def slopes_by_class(
     X: Any, loss: Any, p: Data, y: Any, weight: Samples, shift: Vectors
 ) -> tuple[Vectors, Vectors]:
-    """Coordinate slopes and curvatures: each class as logistic regression, while others stay."""
+    """Return coordinate slopes and curvatures: each class is a logistic regression, the others fixed."""
     nodes, columns = len(shift), X.shape[1]
 
     def of_class(job: Any) -> tuple[Vectors, Vectors]:
@@ -128,7 +131,7 @@ def slopes_by_class(
 
 
 def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
-    """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X."""
+    """Return the Hessian, whose block of classes k and l is X' diag(s share_k (delta_kl - share_l)) X."""
     shares, xp = loss.shares(p), space(p)
     K, none = shares.shape[1], xp.zeros((), shares.dtype)
     blocks: list[list[Any]] = [[None] * K for _ in range(K)]
@@ -137,16 +140,17 @@ def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
         blocks[k][k] = X.gram(own * (1 - shares[:, k]), none)
         for j in range(k):
             blocks[k][j] = blocks[j][k] = -X.gram(own * shares[:, j], none)
-    # coefficients are in the order of columns: those of all classes for a column stand together
+    # coefficients are ordered by columns: those of one column for all classes are adjacent
     H = xp.stack([xp.stack(row) for row in blocks])
     size = X.shape[1] * K
     return H.transpose(2, 0, 3, 1).reshape(size, size)
 
 
 def fix_gauge(H: Matrix, l2: Data, classes: int) -> Matrix:
-    """Where a column has no penalty, what is added to all of its classes changes nothing.
+    """Return H with curvature added along its null directions, so that it can be factorised.
 
-    Neither has the gradient any of it: there H is given a size, so that it can be factored.
+    In a column without penalty, adding a constant to the coefficients of all classes changes
+    nothing. The gradient is zero along such a direction, so the Newton step is not changed.
     """
     xp, K = space(H), classes
     free = (xp.broadcast_to(l2, (len(H),)).reshape(-1, K) == 0).all(1)
