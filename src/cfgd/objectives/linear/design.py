@@ -30,16 +30,14 @@ BLOCK_NUMBERS = 2**18
 # the same in compiled code, for sharded or long matrices: 1 MiB of float64
 SHARD_NUMBERS = 2**17
 
-# a matrix is narrow up to this many columns, and long from this many numbers on (16 MiB of float64).
+# a matrix is narrow up to this many columns, and long from this many numbers on (16 MiB).
 # For a matrix with 4000 columns, v @ X.T takes XLA 24 times as long as X @ v.
 NARROW, LONG = 512, 2**21
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
 Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
 Entries: TypeAlias = Float[Array | np.ndarray, " entries"]
-Places: TypeAlias = Int[
-    Array | np.ndarray, " entries"
-]  # row or column indices of the entries of a sparse matrix
+Indices: TypeAlias = Int[Array | np.ndarray, " entries"]  # of rows or columns
 
 
 def design(owner: str, X: Any) -> Dense | Sparse:
@@ -171,8 +169,8 @@ class Sparse(Plain, eqx.Module):
     """A sparse design matrix in coordinate format, with entries in row order."""
 
     data: Entries
-    row: Places
-    column: Places
+    row: Indices
+    column: Indices
     shape: tuple[int, int] = eqx.field(static=True)
 
     @property
@@ -251,8 +249,8 @@ class InScipy(Plain, eqx.Module):
         return total
 
 
-def _take(v: Data, places: Places) -> Data:
-    return jnp.asarray(v).at[places].get(mode=IN_BOUNDS)
+def _take(v: Data, indices: Indices) -> Data:
+    return jnp.asarray(v).at[indices].get(mode=IN_BOUNDS)
 
 
 def _broadcastable(entries: Entries, v: Data) -> Data:

@@ -1,4 +1,4 @@
-"""The multinomial logistic loss: one prediction for each class, of which only differences matter."""
+"""The multinomial logistic loss, with one prediction for each class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Multinomial(Loss):
 
     @classmethod
     def of(cls, owner: str, y: Any) -> Multinomial:
-        """Return the loss for labels 0, 1, ..., with as many classes as the largest one requires."""
+        """Return the loss for the classes 0, 1, ... up to the largest label."""
         return cls.with_last(owner, last_label(owner, y))
 
     @classmethod
@@ -48,7 +48,7 @@ class Multinomial(Loss):
         return _log_sum_exp(p) - space(p).take_along_axis(p, y[:, None], 1)[:, 0]
 
     def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
-        """Return the gradient, and the diagonal of the Hessian, in the predictions of all classes."""
+        """Return the gradient in the predictions, and the diagonal of the Hessian."""
         share = self.shares(p)
         return share - self._one_hot(p, y), share * (1 - share)
 
@@ -117,7 +117,7 @@ def _log_sum_exp(p: Data) -> Any:
 def slopes_by_class(
     X: Any, loss: Any, p: Data, y: Any, weight: Samples, shift: Vectors
 ) -> tuple[Vectors, Vectors]:
-    """Return coordinate slopes and curvatures: each class is a logistic regression, the others fixed."""
+    """Return coordinate slopes and curvatures; along one class the loss is that of `one_by_one`."""
     nodes, columns = len(shift), X.shape[1]
 
     def of_class(job: Any) -> tuple[Vectors, Vectors]:
@@ -131,7 +131,7 @@ def slopes_by_class(
 
 
 def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
-    """Return the Hessian, whose block of classes k and l is X' diag(s share_k (delta_kl - share_l)) X."""
+    """Return the Hessian, with the blocks X' diag(s share_k (delta_kl - share_l)) X."""
     shares, xp = loss.shares(p), space(p)
     K, none = shares.shape[1], xp.zeros((), shares.dtype)
     blocks: list[list[Any]] = [[None] * K for _ in range(K)]
