@@ -184,7 +184,7 @@ BAD = {
     ),
     "a short target": (lambda _: {"source": X, "y": Y[:3]}, "must have shape (500,), got (3,)."),
     "a vector": (lambda _: {"source": Y, "y": Y}, "must be a matrix, got shape (500,)."),
-    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that are there, got no.npz."),
+    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that exist, got no.npz."),
     "another kind": (
         lambda _: {"source": ["a.txt"]},
         "must be files of .npy, .npz, .parquet, got a",
@@ -277,7 +277,7 @@ def test_a_mistake_is_a_sentence(case, tmp_path, unchecked):
 
 def test_rows_of_a_block_follow_from_the_memory():
     assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
-    assert block_source.rows_of_block(1.0, 10) == block_source.LEAST_ROWS
+    assert block_source.rows_of_block(1.0, 10) == block_source.MIN_ROWS
 
 
 def test_rows_that_are_gone_at_the_second_pass_are_missed():
