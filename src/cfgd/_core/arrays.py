@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeGuard, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core.types import DType, Values
 
@@ -100,7 +101,7 @@ def _from_pandas(table: Any, array: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------ precision of a computation
 
 
-def precision_of(*trees: Any) -> DType:
+def precision_of(*trees: PyTree) -> DType:
     """Return float32 if every floating array in `trees` has at most that precision, else float64.
 
     A single number has no precision of its own: a float64 scalar, of Python or NumPy, does not
@@ -132,7 +133,7 @@ def in_precision(dtype: DType) -> Iterator[None]:
         yield
 
 
-def cast(tree: Any, dtype: DType) -> Any:
+def cast(tree: PyTree, dtype: DType) -> Any:
     """Convert array leaves to JAX arrays, floating ones to `dtype`; leave other leaves as they are.
 
     Integer and boolean arrays keep their dtype.
@@ -140,7 +141,7 @@ def cast(tree: Any, dtype: DType) -> Any:
     return jax.tree.map(lambda leaf: _cast(leaf, dtype, jnp) if is_array(leaf) else leaf, tree)
 
 
-def cast_on_host(tree: Any, dtype: DType) -> Any:
+def cast_on_host(tree: PyTree, dtype: DType) -> Any:
     """Do the same as `cast` with NumPy arrays; a sharded array stays a JAX array.
 
     A tree whose leaves all are NumPy arrays of `dtype` is returned without a copy.
@@ -156,7 +157,7 @@ def _cast(array: Values | np.generic, dtype: DType, xp: ModuleType) -> Values:
     return xp.asarray(as_array(array), dtype if is_floating else None)
 
 
-def to_numpy(tree: Any) -> Any:
+def to_numpy(tree: PyTree) -> Any:
     """Convert JAX arrays to NumPy, except those that are traced or partitioned over devices."""
     if all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(tree)):
         return tree

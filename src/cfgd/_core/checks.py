@@ -97,7 +97,7 @@ def array(owner: str, field: str, value: Any, wanted: str = "be an array of numb
     return value
 
 
-def unmasked(owner: str, field: str, value: Any) -> None:
+def unmasked(owner: str, field: str, value: object) -> None:
     """Refuse masked entries: the conversion to an array would drop the mask and use them."""
     if isinstance(value, list | tuple):
         for i, part in enumerate(value):
@@ -145,7 +145,7 @@ def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Val
     return value
 
 
-def flag(owner: str, field: str, value: Any) -> bool:
+def flag(owner: str, field: str, value: object) -> bool:
     """Return `value` as a Python bool; only booleans are accepted."""
     if not isinstance(value, bool | np.bool_):
         fail(owner, field, "be True or False", repr(value))
@@ -191,7 +191,7 @@ def positive(owner: str, field: str, value: Any) -> Values:
     return number(owner, field, value, "be positive", lambda v: v > 0)
 
 
-def integer(owner: str, field: str, value: Any, least: int = 1) -> int:
+def integer(owner: str, field: str, value: object, least: int = 1) -> int:
     """Return `value` as a Python int of at least `least` that fits into an int32."""
     wanted = f"be an integer of at least {least}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
@@ -240,13 +240,13 @@ def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str
     return value
 
 
-def function(owner: str, field: str, value: Any, wanted: str) -> None:
+def function(owner: str, field: str, value: object, wanted: str) -> None:
     """Refuse a value that is no function; a class is callable, but calling it makes an instance."""
     if not callable(value) or isinstance(value, type):
         fail(owner, field, wanted, repr(value))
 
 
-def input_eps(value: Any) -> float:
+def input_eps(value: object) -> float:
     """Return the machine epsilon of an input's own dtype; 0 if it has no floating dtype."""
     dtype = getattr(value, "dtype", None)
     is_floating = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
@@ -364,6 +364,6 @@ def _check_output(
         fail(owner, field, wanted, got)
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Describe a value in a message by its shape or type."""
     return f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision, is_array
@@ -64,7 +65,7 @@ class ProcessGroup:
         self.devices = tuple(first_devices[i] for i in self.indices)
 
     @classmethod
-    def of(cls, *trees: Any) -> ProcessGroup:
+    def of(cls, *trees: PyTree) -> ProcessGroup:
         """Return the group of the processes over which the arrays in `trees` are sharded."""
         return cls(devices_across_processes(trees))
 
@@ -193,7 +194,7 @@ def _collectives(devices: tuple[jax.Device, ...]) -> _Collectives:
     )
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: PyTree) -> bytes:
     """Return bytes by which values are compared: the entries of arrays, the repr of all else."""
     leaves, treedef = jax.tree.flatten(value)
     texts = [str(treedef), *(repr(leaf) for leaf in leaves if not is_array(leaf))]

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.types import Data, DType, Values, Vector
@@ -52,7 +53,7 @@ class Structure:
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, x: Any) -> Structure:
+    def of(cls, x: PyTree) -> Structure:
         """Return the structure of the pytree `x`."""
         leaves, treedef = jax.tree.flatten(x)
         return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves))
@@ -67,7 +68,7 @@ class Structure:
         """The length of the vector."""
         return sum(math.prod(shape) for shape in self.shapes)
 
-    def ravel(self, x: Any) -> Vector:
+    def ravel(self, x: PyTree) -> Vector:
         """Return the leaves of `x` as one vector, a NumPy array if all leaves are NumPy arrays.
 
         Creating a JAX array takes as long as a small solve, so NumPy leaves are not converted.
@@ -87,7 +88,7 @@ class Structure:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
-def promote_precision(x0: Any, dtype: DType) -> Any:
+def promote_precision(x0: PyTree, dtype: DType) -> Any:
     """Return x0 with its JAX leaves in the wider of their own precision and `dtype`.
 
     Results are returned in the precision of this x0: a float64 result rounded to the float32 of x0
@@ -104,7 +105,7 @@ def promote_precision(x0: Any, dtype: DType) -> Any:
     return jax.tree.map(promote, x0)
 
 
-def match_array_type(tree: Any, x0: Any) -> Any:
+def match_array_type(tree: PyTree, x0: PyTree) -> Any:
     """Return `tree` with the array types of x0: a JAX array of its dtype for JAX, else NumPy."""
 
     def convert(leaf: Values, start: Values) -> Values:

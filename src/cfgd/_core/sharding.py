@@ -14,16 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
 
 from cfgd._core.arrays import in_precision, is_sharded as is_sharded
-from cfgd._core.types import DType
+from cfgd._core.types import DType, Values
 
 P = ParamSpec("P")
 R = TypeVar("R")
 WIDE = np.dtype(np.float64)
 
 
-def any_sharded(tree: Any) -> bool:
+def any_sharded(tree: PyTree) -> bool:
     """Return whether any leaf of `tree` is sharded."""
     return any(map(is_sharded, jax.tree.leaves(tree)))
 
@@ -33,7 +34,7 @@ def is_on_cpu(array: Any) -> bool:
     return all(device.platform == "cpu" for device in array.sharding.device_set)
 
 
-def devices_across_processes(tree: Any) -> list[jax.Device]:
+def devices_across_processes(tree: PyTree) -> list[jax.Device]:
     """Return the devices of those arrays in `tree` that are sharded over several processes."""
     sharded = [leaf for leaf in jax.tree.leaves(tree) if is_sharded(leaf)]
     global_arrays = [leaf for leaf in sharded if not leaf.is_fully_addressable]
@@ -104,7 +105,7 @@ def as_float64(array: jax.Array) -> jax.Array:
 Test = Callable[[Any], Any]  # array -> boolean array; for a sharded array it is compiled
 
 
-def any_entry(test: Test, array: Any) -> bool:
+def any_entry(test: Test, array: Values) -> bool:
     """Return whether `test` is true for any entry."""
     if not is_sharded(array):
         return bool(np.any(test(np.asarray(array))))
@@ -112,7 +113,7 @@ def any_entry(test: Test, array: Any) -> bool:
         return bool(_any(test, array))
 
 
-def first_entry(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
+def first_entry(test: Test, array: Values) -> tuple[tuple[int, ...], Any]:
     """Return index and value of the first entry for which `test` is true; there must be one."""
     if not is_sharded(array):
         array = np.asarray(array)
@@ -123,7 +124,7 @@ def first_entry(test: Test, array: Any) -> tuple[tuple[int, ...], Any]:
     return tuple(map(int, index)), entry
 
 
-def max_entry(array: Any) -> Any:
+def max_entry(array: Values) -> Any:
     """Return the largest entry."""
     if not is_sharded(array):
         return np.max(np.asarray(array))
@@ -131,7 +132,7 @@ def max_entry(array: Any) -> Any:
         return np.asarray(_max(array))
 
 
-def count_entries(test: Test, array: Any) -> int:
+def count_entries(test: Test, array: Values) -> int:
     """Return for how many entries `test` is true."""
     if not is_sharded(array):
         return int(np.count_nonzero(test(np.asarray(array))))
@@ -167,7 +168,7 @@ def _first(test: Test, array: Any) -> Any:
 # ------------------------------------------------------------------ transfer to the host
 
 
-def to_host(tree: Any, most_rows: float = np.inf) -> Any:
+def to_host(tree: PyTree, most_rows: float = np.inf) -> Any:
     """Convert the JAX arrays in `tree` to NumPy; a tree without JAX arrays is returned unchanged.
 
     A sharded array is gathered on every process, unless it has more than `most_rows` rows: then it

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import is_array, numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, checked_pytree
-from cfgd._core.types import ArrayInput, Numbers, Vector
+from cfgd._core.types import ArrayInput, Numbers, Values, Vector
 from cfgd.calculus.quadrature import nodes_and_weights
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
@@ -82,10 +82,10 @@ def penalty_curvature(gamma: Numbers, x: Vector, c: Vector, reading: str) -> Num
 
 def fractional_gradient(
     objective: Objective | Callable[[Any], Any],
-    x: Any,
-    terminal: Any,
-    alpha: Any,
-    beta: Any,
+    x: PyTree,
+    terminal: PyTree,
+    alpha: ArrayInput,
+    beta: ArrayInput,
     nodes: int = 10,
     reading: str = "exact",
 ) -> Any:
@@ -159,10 +159,10 @@ def fractional_gradient(
 def _on_trees(
     objective: Objective,
     structure: Structure,
-    x: Any,
-    c: Any,
-    alpha: Any,
-    beta: Any,
+    x: PyTree,
+    c: PyTree,
+    alpha: Values,
+    beta: Values,
     nodes: int,
     reading: str,
 ) -> Any:

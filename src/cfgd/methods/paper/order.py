@@ -18,7 +18,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import standard_promotion
-from cfgd._core.types import Count, Numbers
+from cfgd._core.types import ArrayInput, Count, DType, Numbers
 from cfgd.methods.paper.direction import Memory, memory_of
 from cfgd.methods.paper.settings import MessageText, Rule, is_open, number, table
 
@@ -34,7 +34,9 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
         return gamma + (1 - alpha) / (2 - alpha)
 
 
-def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, MessageText]:
+def alpha_and_beta(
+    owner: str, alpha: ArrayInput, beta: ArrayInput | None, gamma: ArrayInput | None
+) -> tuple[Any, Any, MessageText]:
     """Return alpha and beta, checked, and which of beta and gamma the user gave."""
     alpha = checks.in_open_unit_interval(owner, "alpha", alpha)
     checks.exactly_one_of(owner, beta, gamma)
@@ -73,7 +75,7 @@ class Order(Rule):
         """Return what is computed once for a run and passed to `at`."""
         return None
 
-    def at(self, prepared: Any, k: Count, nodes: int, dtype: Any) -> Memory:
+    def at(self, prepared: Any, k: Count, nodes: int, dtype: DType) -> Memory:
         """Return the quadrature rule, beta and gamma of iteration k."""
         alpha, beta = self.numbers(k)
         return memory_of(jnp.asarray(alpha, dtype), jnp.asarray(beta, dtype), nodes)
@@ -125,7 +127,7 @@ class Constant(_BetaOrGamma):
     def prepare(self, nodes: int) -> Memory:
         return memory_of(self.alpha, self.beta, nodes)
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
         return prepared
 
 
@@ -196,7 +198,7 @@ class Stages(_BetaOrGamma):
     def prepare(self, nodes: int) -> Memory:
         return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)
 
     def _stage(self, k: Count) -> Count:

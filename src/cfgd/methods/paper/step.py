@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
+from cfgd._core.types import ArrayInput, Count, DType, Flag, Number, Numbers, Scalar, Vector
 from cfgd.methods.paper.settings import Rule, is_open, number
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation, Line
@@ -100,7 +100,7 @@ class FixedStep(StepRule):
 
     eta: Any = number()
 
-    def __init__(self, eta: Any) -> None:
+    def __init__(self, eta: ArrayInput | Literal["best"]) -> None:
         self.eta = eta if is_open(eta) else checks.positive("FixedStep", "eta", eta)
 
     @property
@@ -201,7 +201,9 @@ class ArmijoStep(StepRule):
     shrink: Any = number(per_coordinate=False)
     fraction: Any = number(per_coordinate=False)
 
-    def __init__(self, initial: Any = 1.0, shrink: Any = 0.5, fraction: Any = 1e-4) -> None:
+    def __init__(
+        self, initial: ArrayInput = 1.0, shrink: ArrayInput = 0.5, fraction: ArrayInput = 1e-4
+    ) -> None:
         self.initial = checks.positive("ArmijoStep", "initial", initial)
         self.shrink = checks.in_open_unit_interval("ArmijoStep", "shrink", shrink)
         self.fraction = checks.in_open_unit_interval("ArmijoStep", "fraction", fraction)
