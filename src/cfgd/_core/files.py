@@ -97,20 +97,20 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def plain(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
+def json_safe(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
     """Convert a value to what JSON can represent: arrays, tuples and ranges become lists.
 
     JSON has no NaN and no infinity: such numbers are passed to `not_finite`, by default `str`.
 
-    >>> plain({1: (np.float64(0.5), np.inf)})
+    >>> json_safe({1: (np.float64(0.5), np.inf)})
     {'1': [0.5, 'inf']}
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(entry, not_finite) for key, entry in value.items()}
+        return {str(key): json_safe(entry, not_finite) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist(), not_finite)
+        return json_safe(value.tolist(), not_finite)
     if isinstance(value, list | tuple | range):
-        return [plain(entry, not_finite) for entry in value]
+        return [json_safe(entry, not_finite) for entry in value]
     if isinstance(value, float) and not np.isfinite(value):
         return not_finite(value)
     return value

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jax
 
-from cfgd._core.files import NotWrittenError, check_writable, plain, write
+from cfgd._core.files import NotWrittenError, check_writable, json_safe, write
 from cfgd.apps.bench.field.cases import TARGET
 from cfgd.apps.bench.field.instance import Instance, Say
 from cfgd.apps.bench.field.part import Part, files_of, key_of, machine, saved_parts
@@ -83,4 +83,4 @@ def _write(path: Path, runs: list[Run], quick: bool) -> None:
         "table": [dataclasses.asdict(standing) for standing in table(runs)],
         "runs": [dataclasses.asdict(run) for run in runs],
     }
-    write(path, json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")
+    write(path, json.dumps(json_safe(data, not_finite=lambda _: None), indent=1) + "\n")

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from cfgd._core.files import check_writable, plain, write
+from cfgd._core.files import check_writable, json_safe, write
 from cfgd.apps.bench.growth.figure import figure
 from cfgd.apps.bench.growth.jobs import JOBS
 from cfgd.apps.bench.growth.one import in_fresh_process
@@ -37,7 +37,7 @@ def rows(out: Path = OUT, more: Sequence[Series] = ()) -> Iterator[Row]:
     found = [*measured(), *more]
     for one in found:
         yield from one.rows()
-    write(out / FILES[0], json.dumps(plain(report(found)), indent=1))
+    write(out / FILES[0], json.dumps(json_safe(report(found)), indent=1))
     write(out / FILES[1], figure(found))
     yield Row("exponents are those of the upper decade", " and ".join(FILES), f"in {out}")
 

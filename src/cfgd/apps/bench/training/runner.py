@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import jax
 
-from cfgd._core.files import NotWrittenError, check_writable, plain, write
+from cfgd._core.files import NotWrittenError, check_writable, json_safe, write
 from cfgd.apps.bench.field.part import machine
 from cfgd.apps.bench.training.optimizers import Optimizer
 from cfgd.apps.bench.training.part import Part, file_of, key_of, name_of, saved_parts
@@ -119,5 +119,5 @@ def _write(out: Path, plan: Plan, found: list[Standing]) -> None:
             for one in found
         ],
     }
-    write(out / FILES[0], json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")
+    write(out / FILES[0], json.dumps(json_safe(data, not_finite=lambda _: None), indent=1) + "\n")
     write(out / FILES[1], markdown(plan.problems, found, plan.seeds))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd._core.files import plain, write
+from cfgd._core.files import json_safe, write
 from cfgd.apps.reproduce.report.claim import VERDICTS, Outcome
 from cfgd.apps.reproduce.report.page import page
 from cfgd.apps.reproduce.report.part import Part
@@ -54,4 +54,4 @@ def _plain(part: Part) -> Any:
     del kept["panels"], kept["picture"]
     kept["setting"] = kept.pop("key")  # parts of other runs may stand beside those of this one
     kept["panels"] = [[title for title, _ in row] for row in part.panels]
-    return plain(kept)
+    return json_safe(kept)
