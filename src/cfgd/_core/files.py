@@ -73,12 +73,12 @@ def printable(text: str) -> str:
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a file atomically: an interrupted or failed write leaves the previous file."""
-    with writing(path) as file:
+    with atomic_writer(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` once the context ends without an error."""
     temporary = ""
     try:

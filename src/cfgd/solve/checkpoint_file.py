@@ -22,7 +22,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from cfgd._core.files import writing
+from cfgd._core.files import atomic_writer
 
 META = "tree"
 # where the file before the last one is, in case the last one is damaged
@@ -154,7 +154,7 @@ def _name(kind: type) -> str:
 
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """To a new file, onto the disk, and then in place of the old one, which is kept beside it."""
-    with writing(path) as file:
+    with atomic_writer(path) as file:
         put(file, meta, arrays)
         file.flush()
         os.fsync(file.fileno())
