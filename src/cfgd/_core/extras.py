@@ -10,7 +10,7 @@ class MissingExtraError(ModuleNotFoundError):
     """Raised where an optional dependency is missing; says who needs it and how to install it."""
 
 
-def needed(module: str, who: str, extra: str) -> ModuleType:
+def import_extra(module: str, who: str, extra: str) -> ModuleType:
     """Import and return `module`; a `MissingExtraError` names the extra that is missing."""
     try:
         return importlib.import_module(module)

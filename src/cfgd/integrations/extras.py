@@ -9,4 +9,4 @@ from cfgd._core import extras
 
 def needed(module: str, extra: str) -> ModuleType:
     """The module, or how to get it."""
-    return extras.needed(module, f"`cfgd.integrations.{extra}`", extra)
+    return extras.import_extra(module, f"`cfgd.integrations.{extra}`", extra)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from cfgd._core.extras import MissingExtraError, needed
+from cfgd._core.extras import MissingExtraError, import_extra
 
 FLAGS = (
     "--headless",
@@ -32,7 +32,7 @@ def missing() -> str | None:
     if found() is None or shutil.which("chromedriver") is None:
         return "there is no chromium; `apt-get install chromium chromium-driver` brings it"
     try:
-        needed("selenium", "A driven browser", "test")
+        import_extra("selenium", "A driven browser", "test")
     except MissingExtraError as error:
         return str(error)
     return None
@@ -41,8 +41,8 @@ def missing() -> str | None:
 @contextlib.contextmanager
 def driven(*flags: str) -> Iterator[Any]:
     """A driver of selenium, with a profile of its own; more flags may follow."""
-    webdriver = needed("selenium.webdriver", "A driven browser", "test")
-    service = needed("selenium.webdriver.chrome.service", "A driven browser", "test")
+    webdriver = import_extra("selenium.webdriver", "A driven browser", "test")
+    service = import_extra("selenium.webdriver.chrome.service", "A driven browser", "test")
     options = webdriver.ChromeOptions()
     options.binary_location = found()
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

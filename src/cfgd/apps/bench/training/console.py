@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 
 SEEDS = {True: 2, False: 5}  # where none are asked for, quick or not
 WHO = "`cfgd bench --training`"
@@ -26,7 +26,7 @@ def show_training(
     if data is not None:
         raise ValueError("--data is the gas data of `cfgd bench`: --training has no use for it.")
     for module in ("optax", "sklearn"):
-        needed(module, WHO, "bench")
+        import_extra(module, WHO, "bench")
     # these need optax
     from cfgd.apps.bench.training import catalogue, optimizers
     from cfgd.apps.bench.training.progress import show
