@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.files import plain, write
+from cfgd._core.files import json_safe, write
 from cfgd.apps.fit.columns import Column, Number, Text, labels
 from cfgd.apps.fit.survey import MISSING
 from cfgd.apps.fit.target import NAMES
@@ -57,7 +57,7 @@ class Model:
             ],
             "facts": self.facts,
         }
-        write(path, _text(plain(saved, lambda value: None)))
+        write(path, _text(json_safe(saved, lambda value: None)))
 
 
 def _text(saved: dict[str, Any]) -> str:

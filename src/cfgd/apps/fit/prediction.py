@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from cfgd._core.files import writing
+from cfgd._core.files import atomic_writer
 from cfgd.apps.fit.columns import Entries, entries
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.opening import ending_of, open_table
@@ -34,7 +34,7 @@ def predict(model: Model, data: Path, out: Path, memory: float, say: Callable[[i
     names = [column.name for column in model.columns]
     size, count = rows_of_block(memory, len(model.terms)), 0
     schema = pa.schema(_fields(model))
-    with writing(out) as file, _writer(file, ending, schema) as writer:
+    with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
         for batch in table.blocks(names, size):
             _check_numbers(model, table, batch, count)
             found = entries(model.columns, batch)

@@ -19,7 +19,7 @@ from cfgd.apps.fit.split import train
 from cfgd.apps.fit.survey import Scaling
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.objectives.linear.multinomial import held_in_place, matrix_of_classes
+from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
 
 NONE = np.zeros(())
 # Pearson's residuals, whose mean square is the dispersion
@@ -39,7 +39,7 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
     for X, y in rows.blocks(train):
         design, p = WithIntercept(Dense(X)), X @ w[:-1] + w[-1]
         if loss.has_classes:
-            H += held_in_place(
+            H += fix_gauge(
                 matrix_of_classes(design, loss, p, np.ones(len(p))), NONE, rows.target.classes
             )
             continue
