@@ -27,15 +27,26 @@ class Information(NamedTuple):
     factor: float
 
     def covariance(self) -> np.ndarray:
-        own = np.sqrt(np.diagonal(self.matrix))
-        if (own > 0).all() and np.isfinite(self.factor):
-            H = self.matrix / own / own[:, None]
-            values, vectors = np.linalg.eigh(H)
-            if values[0] > len(H) * np.finfo(H.dtype).eps * values[-1]:
-                size = own * self.root
-                return self.factor * ((vectors / values) @ vectors.T) / size / size[:, None]
-        checks.warn("The data do not determine the parameters: their covariance is infinite.")
-        return np.full_like(self.matrix, np.inf)
+        inverse = inverse_of_positive_definite(self.matrix) if np.isfinite(self.factor) else None
+        if inverse is None:
+            checks.warn("The data do not determine the parameters: their covariance is infinite.")
+            return np.full_like(self.matrix, np.inf)
+        return self.factor * inverse / self.root / self.root[:, None]
+
+
+def inverse_of_positive_definite(matrix: np.ndarray) -> np.ndarray | None:
+    """Return the inverse of a symmetric matrix, or None if it is not positive definite to rounding.
+
+    The matrix is scaled to a unit diagonal first: the units of the parameters do not matter.
+    """
+    diagonal = np.diagonal(matrix)
+    if not np.all(diagonal > 0) or not np.all(np.isfinite(matrix)):
+        return None
+    scale = np.sqrt(diagonal)
+    eigenvalues, eigenvectors = np.linalg.eigh(matrix / scale / scale[:, None])
+    if eigenvalues[0] <= len(matrix) * np.finfo(matrix.dtype).eps * eigenvalues[-1]:
+        return None
+    return (eigenvectors / eigenvalues) @ eigenvectors.T / scale / scale[:, None]
 
 
 def information(objective: Objective, point: Evaluation, normal: Any) -> Information | None:

@@ -9,7 +9,7 @@ from fit_tables import design, lopsided, targets, write
 from scipy.special import logsumexp
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor, Ridge
 
-from cfgd.apps.fit.run import Asked, Meter, fit
+from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 
 LOSSES = ("squared", "huber", "poisson", "gamma", "logistic", "multinomial")
 
@@ -18,7 +18,7 @@ LOSSES = ("squared", "huber", "poisson", "gamma", "logistic", "multinomial")
 def fitted(tmp_path):
     def run(columns, target="y", name="data.parquet", **options):
         path = write(tmp_path / name, columns)
-        return fit(Asked(path, target, **{"test": 0.0, **options}), Meter())
+        return fit(FitOptions(path, target, **{"test": 0.0, **options}), ProgressReporter())
 
     return run
 
@@ -175,15 +175,15 @@ def test_cross_validation_takes_the_penalty_that_predicts_left_out_rows_best(fit
     mean, size = X.mean(0), X.std(0)
     Z, v = (X - mean) / size, (y - y.mean()) / y.std()
     losses = []
-    for l2 in done.validated.l2:
+    for l2 in done.cross_validation.l2:
         total = 0.0
         for k in range(5):
             ours = fold != k
             told = Ridge(alpha=l2).fit(Z[ours], v[ours]).predict(Z[~ours])
             total += np.sum((told - v[~ours]) ** 2) / 2
         losses.append(total / n)
-    np.testing.assert_allclose(done.validated.losses, losses, rtol=1e-5)
-    assert done.l2 == done.validated.l2[np.argmin(losses)] > 1
+    np.testing.assert_allclose(done.cross_validation.losses, losses, rtol=1e-5)
+    assert done.l2 == done.cross_validation.l2[np.argmin(losses)] > 1
 
 
 def test_rows_that_are_held_out_have_no_say(fitted):
@@ -198,7 +198,7 @@ def test_rows_that_are_held_out_have_no_say(fitted):
     assert done.quality.model["mean squared error"] == pytest.approx(squares)
     assert done.quality.baseline["mean squared error"] == pytest.approx(base)
     assert done.quality.explained == pytest.approx(1 - squares / base)
-    assert (done.quality.rows, done.survey.train) == (out.sum(), (~out).sum())
+    assert (done.quality.rows, done.statistics.training_count) == (out.sum(), (~out).sum())
 
 
 def test_the_measures_of_labels_are_scikit_learns(fitted):
@@ -243,7 +243,7 @@ def test_the_conditioning_is_that_of_the_matrix(fitted):
     rest = np.delete(Z, found.worst, 1)
     residual = Z[:, found.worst] - rest @ np.linalg.lstsq(rest, Z[:, found.worst])[0]
     assert found.inflation == pytest.approx(1 / np.mean(residual**2), rel=1e-6)
-    assert found.words == "poor"
+    assert found.grade == "poor"
     raw = np.column_stack([X, like])
     assert found.raw == pytest.approx(np.linalg.cond(raw), rel=1e-4)
 
@@ -256,7 +256,7 @@ def test_columns_that_follow_from_others_need_a_penalty(fitted):
     ):
         fitted(columns)
     done = fitted(columns, l2=1.0)
-    assert (done.conditioning.words, done.good) == ("singular", True)
+    assert (done.conditioning.grade, done.success) == ("singular", True)
     np.testing.assert_allclose(done.standardised[3], done.standardised[4], rtol=1e-6)
 
 
@@ -292,10 +292,10 @@ def test_a_target_of_two_numbers_is_a_label(fitted):
 def test_labels_that_the_columns_tell_apart_are_said(fitted):
     columns, _, _ = made("squared")
     done = fitted(columns | {"y": np.where(columns["large"] > 500, "up", "down")})
-    assert done.separated
-    assert not done.good
+    assert done.separable
+    assert not done.success
     penalised = fitted(columns | {"y": np.where(columns["large"] > 500, "up", "down")}, l2=1.0)
-    assert penalised.good
+    assert penalised.success
 
 
 def test_a_fit_is_plain_data(fitted):

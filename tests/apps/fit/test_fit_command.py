@@ -107,7 +107,7 @@ def test_two_processes_fit_the_same_model(fitted, tmp_path, capfd, monkeypatch):
 
 @pytest.mark.slow
 def test_it_says_that_figures_are_of_some_rows(data, tmp_path, monkeypatch):
-    for place in ("quality", "words"):
+    for place in ("quality", "report_text"):
         monkeypatch.setattr(f"cfgd.apps.fit.{place}.SAMPLE", 20)
     _, said = cfgd("fit", data("logistic"), "--target", "y", "--out", tmp_path)
     assert "The area under the ROC curve and the figures are of the first 20 of these rows." in said
@@ -118,13 +118,15 @@ def test_there_is_a_live_bar(data, tmp_path):
     """On a terminal; the names of the stages, and how far they are."""
     from rich.console import Console
 
-    from cfgd.apps.fit.console import show_fit
-    from cfgd.apps.fit.run import Asked
+    from cfgd.apps.fit.console import run_fit
+    from cfgd.apps.fit.run import FitOptions
 
     for memory in (None, 2000.0):
         with open(tmp_path / "screen", "w", encoding="utf-8") as file:
             console = Console(file=file, force_terminal=True, width=120)
-            show_fit(console, Asked(data("poisson"), "y", loss="poisson", memory=memory), tmp_path)
+            run_fit(
+                console, FitOptions(data("poisson"), "y", loss="poisson", memory=memory), tmp_path
+            )
         screen = (tmp_path / "screen").read_text(encoding="utf-8")
         assert "━" in screen
         assert "%" in screen

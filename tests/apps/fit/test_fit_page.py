@@ -8,9 +8,9 @@ import pytest
 from fit_tables import lopsided, targets, write
 
 from browser import command
-from cfgd.apps.fit.console import show
-from cfgd.apps.fit.page import page
-from cfgd.apps.fit.run import Asked, Meter, fit
+from cfgd.apps.fit.console import print_result
+from cfgd.apps.fit.report_page import report_page
+from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from problems import few
 
 # what an attacker, or a sloppy spreadsheet, may call a column, a label or a target
@@ -41,13 +41,13 @@ def done(tmp_path_factory):
     columns["kind"] = np.where(columns["kind"] == "a", NASTY, columns["kind"])
     y = np.where(labels == "red", NASTY, labels)
     path = write(tmp_path_factory.mktemp("fit") / "a.parquet", columns | {NASTY + "y": y})
-    return fit(Asked(path, NASTY + "y", l2=1.0), Meter())
+    return fit(FitOptions(path, NASTY + "y", l2=1.0), ProgressReporter())
 
 
 @pytest.fixture(scope="module")
 def folder(done, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    (folder / "report.html").write_text(page(done), encoding="utf-8")
+    (folder / "report.html").write_text(report_page(done), encoding="utf-8")
     (folder / "look.html").write_text(LOOK, encoding="utf-8")
     return folder
 
@@ -94,7 +94,7 @@ def test_it_fits_a_phone_in_light_and_in_dark(folder, theme):
 def test_numbers_have_residuals(tmp_path, loss):
     random, columns, eta = lopsided()
     path = write(tmp_path / "a.csv", columns | {"y": targets(loss, random, eta)})
-    html = page(fit(Asked(path, "y", loss=loss), Meter()))
+    html = report_page(fit(FitOptions(path, "y", loss=loss), ProgressReporter()))
     for title in ("Residuals", "How residuals are spread"):
         assert f"<figcaption>{title}</figcaption>" in html
 
@@ -103,7 +103,7 @@ def test_the_terminal_obeys_nothing_either(done, tmp_path):
     from rich.console import Console
 
     with open(tmp_path / "screen", "w", encoding="utf-8") as file:
-        show(Console(file=file, width=200), done)
+        print_result(Console(file=file, width=200), done)
     screen = (tmp_path / "screen").read_text(encoding="utf-8")
     assert "\x1b" not in screen
     assert "\\x1b[2J" in screen

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from cfgd.apps.fit.columns import Number, Text
+from cfgd.apps.fit.columns import NumberColumn, TextColumn
 from cfgd.apps.fit.model import Model, read_model
 
-COLUMNS = (Number("a", 1.5), Text("ü \x1b", "base", ("x", "y")))
+COLUMNS = (NumberColumn("a", 1.5), TextColumn("ü \x1b", "base", ("x", "y")))
 MODELS = {
     "squared": Model(
         "t", "squared", (), "mean", COLUMNS, np.array([0.1, 1 / 3, -2e-300, 4.0]), None, {"l2": 0.5}

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from fit_tables import lopsided, targets, write
 
-from cfgd.apps.fit.columns import Number, Text, entries
-from cfgd.apps.fit.conditioning import correlation
-from cfgd.apps.fit.opening import open_table
-from cfgd.apps.fit.rows import Streamed, rows_of_block
-from cfgd.apps.fit.run import Asked, Meter, fit
+from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
+from cfgd.apps.fit.conditioning import correlation_matrix
+from cfgd.apps.fit.rows import StreamedRows, rows_of_block
+from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from cfgd.apps.fit.split import Split
-from cfgd.apps.fit.survey import Survey
-from cfgd.apps.fit.target import target_of
+from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table_statistics import TableStatistics
+from cfgd.apps.fit.target import choose_target
 
 LOSSES = ("squared", "huber", "poisson", "gamma", "logistic", "multinomial")
 NAMES = ("a.csv", "a.csv.gz", "a.parquet", "a.feather", "a.npz")
@@ -36,11 +36,12 @@ def test_streamed_is_as_in_memory(tmp_path, loss, l2):
     """Within 1e-6, coefficients and all that follows from them."""
     path = made(tmp_path, loss)
     held, streamed = (
-        fit(Asked(path, "y", loss=loss, l2=l2, memory=memory), Meter()) for memory in (None, TINY)
+        fit(FitOptions(path, "y", loss=loss, l2=l2, memory=memory), ProgressReporter())
+        for memory in (None, TINY)
     )
     assert (held.streamed, streamed.streamed) == (False, True)
-    assert streamed.good
-    assert streamed.survey.rows > 2 * 256  # more than two blocks
+    assert streamed.success
+    assert streamed.statistics.row_count > 2 * 256  # more than two blocks
     for mine, theirs in (
         (streamed.model.coefficients, held.model.coefficients),
         (streamed.model.errors, held.model.errors),
@@ -48,19 +49,19 @@ def test_streamed_is_as_in_memory(tmp_path, loss, l2):
         (streamed.conditioning.standardised, held.conditioning.standardised),
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
-    assert streamed.survey.test == held.survey.test == held.quality.rows
+    assert streamed.statistics.held_out_count == held.statistics.held_out_count == held.quality.rows
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_has_the_same_rows(tmp_path, name):
     path = made(tmp_path, "squared", name)
-    found = fit(Asked(path, "y", memory=TINY), Meter())
-    want = fit(Asked(made(tmp_path, "squared", "b.csv"), "y"), Meter())
+    found = fit(FitOptions(path, "y", memory=TINY), ProgressReporter())
+    want = fit(FitOptions(made(tmp_path, "squared", "b.csv"), "y"), ProgressReporter())
     np.testing.assert_allclose(found.model.coefficients, want.model.coefficients, rtol=1e-6)
 
 
 def test_rows_are_read_once_for_each_gradient(tmp_path):
-    done = fit(Asked(made(tmp_path, "logistic"), "y", memory=TINY), Meter())
+    done = fit(FitOptions(made(tmp_path, "logistic"), "y", memory=TINY), ProgressReporter())
     # correlations, standard errors, quality; the rest are looks of the run
     looks = done.passes - 3
     assert done.solution.evaluations - 1 <= looks <= done.solution.evaluations + 2
@@ -70,12 +71,14 @@ def test_rows_are_read_once_for_each_gradient(tmp_path):
 def test_a_penalty_is_chosen_from_the_file_too(tmp_path):
     path = made(tmp_path, "squared", rows=600)
     held, streamed = (
-        fit(Asked(path, "y", memory=memory, cross_validate=True), Meter())
+        fit(FitOptions(path, "y", memory=memory, cross_validate=True), ProgressReporter())
         for memory in (None, TINY)
     )
     assert streamed.streamed
     assert held.l2 == streamed.l2
-    np.testing.assert_allclose(held.validated.losses, streamed.validated.losses, rtol=1e-5)
+    np.testing.assert_allclose(
+        held.cross_validation.losses, streamed.cross_validation.losses, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("missing", ["drop", "mean"])
@@ -84,10 +87,11 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
     columns["large"][::11] = np.nan
     path = write(tmp_path / "a.parquet", columns | {"y": targets("squared", random, eta)})
     held, streamed = (
-        fit(Asked(path, "y", missing=missing, memory=memory), Meter()) for memory in (None, TINY)
+        fit(FitOptions(path, "y", missing=missing, memory=memory), ProgressReporter())
+        for memory in (None, TINY)
     )
     np.testing.assert_allclose(held.model.coefficients, streamed.model.coefficients, rtol=1e-6)
-    assert streamed.survey.dropped == (64 if missing == "drop" else 0)
+    assert streamed.statistics.left_out_count == (64 if missing == "drop" else 0)
 
 
 def test_held_out_rows_with_a_new_text_are_counted(tmp_path):
@@ -96,24 +100,24 @@ def test_held_out_rows_with_a_new_text_are_counted(tmp_path):
     columns["kind"][out[3]] = "new"
     path = write(tmp_path / "a.parquet", columns | {"y": targets("squared", random, eta)})
     for memory in (None, TINY):
-        done = fit(Asked(path, "y", memory=memory), Meter())
-        assert (done.unseen, done.quality.rows) == (1, len(out) - 1)
+        done = fit(FitOptions(path, "y", memory=memory), ProgressReporter())
+        assert (done.unknown_text_rows, done.quality.rows) == (1, len(out) - 1)
         assert done.model.columns[1].levels == ("a", "c & d")
 
 
 GROWTH = """
 import re, sys
 from pathlib import Path
-from cfgd.apps.fit.run import Asked, Meter, fit
+from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 
 def most():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-fit(Asked(Path(sys.argv[1]), "y", memory=2000.0), Meter())  # what is imported once
+fit(FitOptions(Path(sys.argv[1]), "y", memory=2000.0), ProgressReporter())  # what is imported once
 for memory in (4e6, None):
     Path("/proc/self/clear_refs").write_text("5")  # what was most is forgotten
     before = most()
-    done = fit(Asked(Path(sys.argv[2]), "y", memory=memory), Meter())
+    done = fit(FitOptions(Path(sys.argv[2]), "y", memory=memory), ProgressReporter())
     assert done.streamed == (memory is not None)
     print(most() - before)
 """
@@ -140,11 +144,13 @@ def test_a_pass_has_a_block_in_memory(tmp_path):
 
     before = pa.total_allocated_bytes()
     tracemalloc.start()
-    survey = Survey(table, "y", [], "refuse")
-    survey.run(split, rows_of_block(1e6, 13), seen)
-    known = survey.columns(), survey.scaling(), target_of(survey, None)
-    rows = Streamed(table, *known, split, "refuse", rows_of_block(1e6, 12), survey.train, seen)
-    correlation(rows)
+    statistics = TableStatistics(table, "y", [], "refuse")
+    statistics.collect(split, rows_of_block(1e6, 13), seen)
+    known = statistics.columns(), statistics.standardisation(), choose_target(statistics, None)
+    rows = StreamedRows(
+        table, *known, split, "refuse", rows_of_block(1e6, 12), statistics.training_count, seen
+    )
+    correlation_matrix(rows)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rows.passes == 1
@@ -205,6 +211,9 @@ def test_booleans_and_categories_are_taken(tmp_path):
     opened = open_table(tmp_path / "a.parquet")
     assert [opened.kind(name) for name in opened.types] == ["number", "text", "number"]
     (batch,) = opened.blocks(list(opened.types), 10)
-    found = entries([Number("flag", 0.5), Text("kind", "u", ("v",)), Number("small", 0.0)], batch)
+    found = encode(
+        [NumberColumn("flag", 0.5), TextColumn("kind", "u", ("v",)), NumberColumn("small", 0.0)],
+        batch,
+    )
     np.testing.assert_array_equal(found.X, [[1, 0, 1], [0, 1, 2], [0.5, 0, 3]])
     np.testing.assert_array_equal(found.missing, [False, False, True])
