@@ -130,7 +130,8 @@ from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-fit(FitOptions(Path(sys.argv[1]), "y", memory=2000.0), ProgressReporter())  # imports and first allocations
+# imports and first allocations
+fit(FitOptions(Path(sys.argv[1]), "y", memory=2000.0), ProgressReporter())
 for memory in (4e6, None):
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = peak()
@@ -154,14 +155,11 @@ def write_long_parquet(path, groups, width):
 
 def test_a_pass_has_one_block_in_memory(tmp_path):
     """The matrix takes 9.6 MB; pyarrow holds up to a page of a megabyte for each column."""
-    table, split, arrow = (
-        open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12)),
-        Split(0.2, 0),
-        [],
-    )
+    table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12))
+    split, arrow_bytes = Split(0.2, 0), []
 
     def record_arrow_memory(rows):
-        arrow.append(pa.total_allocated_bytes())
+        arrow_bytes.append(pa.total_allocated_bytes())
 
     before = pa.total_allocated_bytes()
     tracemalloc.start()
@@ -182,7 +180,7 @@ def test_a_pass_has_one_block_in_memory(tmp_path):
     tracemalloc.stop()
     assert rows.passes == 1
     assert peak < 2.5e6  # with the stored targets of the first 100,000 rows
-    assert max(arrow) - before < 13 * 2**20
+    assert max(arrow_bytes) - before < 13 * 2**20
 
 
 @pytest.mark.slow
