@@ -35,8 +35,8 @@ class Regression:
     def residuals(self, b: Any) -> Any:
         """Return formula(b) - y."""
         parameters = {f"b{i + 1}": b[i] for i in range(len(self.certified))}
-        # the formula is one of nist.json, not input of a user; the builtins must be in its reach, since
-        # NumPy imports modules by them while it computes
+        # The formula is from nist.json, not from a user. It needs the builtins, since NumPy imports
+        # modules while it computes, with the `__import__` of the calling frame.
         return eval(self._code, {}, FUNCTIONS | self.data | parameters) - self.y
 
     @functools.cached_property
