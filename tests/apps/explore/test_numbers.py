@@ -176,10 +176,10 @@ def test_the_methods_of_the_paper(page):
 
 
 def steady(solution, name, setting, numbers):
-    """How many rows say the same when the start moves by a unit in its last place.
+    """Return the number of iterations that hardly change if the start moves by one rounding unit.
 
-    In a curved valley, and where steps are too long, rounding grows from step to step, in the
-    library as in the page.
+    In a curved valley, and where steps are too long, rounding errors grow from step to step, in
+    the library as on the page.
     """
     x = solution.history["x"]
     rows = len(x)

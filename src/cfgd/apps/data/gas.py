@@ -92,11 +92,11 @@ def cached() -> Gas | None:
     if not cache().exists():
         return None
     try:
-        found = read(cache())
+        gas = read(cache())
     except ValueError as error:
         cause = str(error).removesuffix(".")
         raise ValueError(f"{cause}; delete this cached copy to download it again.") from None
-    return dataclasses.replace(found, source=f"the cached copy {cache()}")
+    return dataclasses.replace(gas, source=f"the cached copy {cache()}")
 
 
 class NotDownloadedError(Exception):

@@ -55,7 +55,7 @@ def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> 
 
 
 def _ignore_progress(fraction: float, description: str) -> None:
-    """Report nothing: the progress of cross-validation counts whole fits."""
+    """Report nothing: the progress of cross-validation counts fits."""
 
 
 def _total_loss(rows: Rows, subset: RowSubset, w: np.ndarray) -> float:

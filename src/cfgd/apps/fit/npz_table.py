@@ -57,15 +57,15 @@ class Npz(Table):
 
 
 def _checked_member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
-    found = member(path, archive, file)
-    name, shape, dtype = found.name, found.shape, found.dtype
+    checked = member(path, archive, file)
+    name, shape, dtype = checked.name, checked.shape, checked.dtype
     if dtype.kind not in "biufUS":
         raise ValueError(
             f"{path}: {name!r} has dtype {dtype}, but only numbers and texts can be used."
         )
     if len(shape) not in (1, 2):
         raise ValueError(f"{path}: {name!r} must be a vector or a matrix, got shape {shape}.")
-    return found
+    return checked
 
 
 def _arrow_type(member: Member) -> pa.DataType:

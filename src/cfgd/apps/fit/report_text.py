@@ -130,24 +130,25 @@ def _missing_errors(result: FitResult) -> list[str]:
 
 
 def _conditioning(result: FitResult) -> str:
-    found = result.conditioning
-    if found is None:
+    condition = result.conditioning
+    if condition is None:
         return "The conditioning is not computed: there are too many columns."
-    worst = result.model.terms[found.worst]
-    if found.grade == SINGULAR:
+    worst = result.model.terms[condition.worst]
+    if condition.grade == SINGULAR:
         return (
             f"The columns are singular: {worst!r} is a linear combination of others, and only the "
             "penalty determines their coefficients."
         )
     inflation = ""
-    if found.inflation > SHOWN_INFLATION:
+    if condition.inflation > SHOWN_INFLATION:
         inflation = (
             f"; {worst!r} is the most collinear column, with a variance inflation factor of "
-            f"{format_number(found.inflation)}"
+            f"{format_number(condition.inflation)}"
         )
     return (
-        f"The conditioning of the columns is {found.grade}: condition number "
-        f"{found.standardised:.3g} standardised, {found.raw:.3g} in original units{inflation}."
+        f"The conditioning of the columns is {condition.grade}: condition number "
+        f"{condition.standardised:.3g} standardised, {condition.raw:.3g} in original units"
+        f"{inflation}."
     )
 
 

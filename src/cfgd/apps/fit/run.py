@@ -138,9 +138,9 @@ def fit(
     options
         What to fit to what.
     progress
-        Is told of each stage and of the progress in it.
+        Receives each stage and the progress in it.
     on_data_checked
-        Is called once the data are known to be valid, before the long computations.
+        Called once the data are known to be valid, before the long computations.
 
     Raises
     ------
