@@ -27,14 +27,14 @@ class Information(NamedTuple):
     factor: float
 
     def covariance(self) -> np.ndarray:
-        inverse = inverse_of_positive_definite(self.matrix) if np.isfinite(self.factor) else None
+        inverse = inverse_if_definite(self.matrix) if np.isfinite(self.factor) else None
         if inverse is None:
             checks.warn("The data do not determine the parameters: their covariance is infinite.")
             return np.full_like(self.matrix, np.inf)
         return self.factor * inverse / self.root / self.root[:, None]
 
 
-def inverse_of_positive_definite(matrix: np.ndarray) -> np.ndarray | None:
+def inverse_if_definite(matrix: np.ndarray) -> np.ndarray | None:
     """Return the inverse of a symmetric matrix, or None if it is not positive definite to rounding.
 
     The matrix is scaled to a unit diagonal first: the units of the parameters do not matter.

@@ -21,7 +21,7 @@ from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.multinomial import held_in_place, matrix_of_classes
-from cfgd.solve.covariance import inverse_of_positive_definite
+from cfgd.solve.covariance import inverse_if_definite
 
 NO_PENALTY = np.zeros(())
 # Pearson residuals, whose mean square estimates the dispersion, from predictors and targets
@@ -49,7 +49,7 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
         if target.loss in PEARSON_RESIDUALS:
             squares += float(np.sum(PEARSON_RESIDUALS[target.loss](p, y) ** 2))
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
-    inverse = inverse_of_positive_definite(hessian + np.diag(penalty))
+    inverse = inverse_if_definite(hessian + np.diag(penalty))
     if inverse is None:
         return None
     # the rows less the effective number of coefficients
