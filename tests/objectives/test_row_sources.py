@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 import cfgd
 from cfgd.objectives.linear import block_source
-from cfgd.objectives.linear.block_source import ahead
+from cfgd.objectives.linear.block_source import prefetch
 
 random = np.random.default_rng(8)
 X = random.normal(size=(500, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.5, 0, 0, 0]
@@ -118,7 +118,7 @@ def test_the_next_block_is_read_while_one_is_computed_with():
             reading[k].set()
             yield k
 
-    for k in ahead(blocks()):
+    for k in prefetch(blocks()):
         # set by the reader while this loop still has block k
         assert k == 4 or reading[k + 1].wait(timeout=60)
 
@@ -131,7 +131,7 @@ def test_no_more_than_one_block_is_read_ahead():
             read.release()
             yield k
 
-    for k in ahead(blocks()):
+    for k in prefetch(blocks()):
         assert k == 5 or read.acquire(timeout=60)  # block k, or k + 1 from the second turn on
         if k == 0:
             assert read.acquire(timeout=60)
@@ -145,7 +145,7 @@ def test_the_reading_thread_ends_with_the_loop():
         while True:
             yield 1
 
-    blocks = ahead(forever())
+    blocks = prefetch(forever())
     next(blocks)
     assert threading.active_count() == before + 1
     blocks.close()
@@ -186,7 +186,7 @@ BAD = {
     ),
     "a short target": (lambda _: {"source": X, "y": Y[:3]}, "must have shape (500,), got (3,)."),
     "a vector": (lambda _: {"source": Y, "y": Y}, "must be a matrix, got shape (500,)."),
-    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that are there, got no.npz."),
+    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that exist, got no.npz."),
     "another kind": (
         lambda _: {"source": ["a.txt"]},
         "must be files of .npy, .npz, .parquet, got a",
@@ -279,7 +279,7 @@ def test_bad_input_is_refused(case, tmp_path, unchecked):
 
 def test_rows_per_block_follow_from_the_memory():
     assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
-    assert block_source.rows_of_block(1.0, 10) == block_source.LEAST_ROWS
+    assert block_source.rows_of_block(1.0, 10) == block_source.MIN_ROWS
 
 
 def test_a_source_with_fewer_rows_at_the_second_pass_is_refused():

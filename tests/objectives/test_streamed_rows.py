@@ -114,7 +114,7 @@ def test_without_a_matrix_products_and_gradients_take_a_pass_each(monkeypatch, l
 
 def test_products_are_those_of_the_matrix(monkeypatch):
     whole = cfgd.Blocks(X, TARGETS["multinomial"], "multinomial", 0.7, WEIGHT, intercept=True)
-    monkeypatch.setattr(stream, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", 3)
     f = cfgd.Blocks(X, TARGETS["multinomial"], "multinomial", 0.7, WEIGHT, intercept=True)
     w, v = np.sin(np.arange(15.0)), np.cos(np.arange(15.0))
     H = whole.stream.hessian(w)
