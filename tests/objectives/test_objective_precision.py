@@ -40,7 +40,14 @@ def point_for(objective, dtype):
 DOUBLE = objectives_in(np.float64)
 
 
-QUICK_DOUBLE = ["least squares, csr", "logistic", "custom", "network", "local, hutchinson", "smooth"]
+QUICK_DOUBLE = [
+    "least squares, csr",
+    "logistic",
+    "custom",
+    "network",
+    "local, hutchinson",
+    "smooth",
+]
 
 
 @pytest.mark.parametrize("name", quick({name: name for name in DOUBLE}, QUICK_DOUBLE))
@@ -84,7 +91,13 @@ SINGLE = objectives_in(np.float32) | {
 }
 
 
-QUICK_SINGLE = [*QUICK_DOUBLE, "integer labels", "bool labels, csr", "integer weights", "nothing stored"]
+QUICK_SINGLE = [
+    *QUICK_DOUBLE,
+    "integer labels",
+    "bool labels, csr",
+    "integer weights",
+    "nothing stored",
+]
 
 
 @pytest.mark.parametrize("name", quick({name: name for name in SINGLE}, QUICK_SINGLE))

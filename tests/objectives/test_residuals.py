@@ -65,7 +65,9 @@ def test_the_minimiser_is_scipys(loss):
 @pytest.mark.parametrize("loss", RHO)
 def test_curvature_is_the_gauss_newton_matrix(loss):
     """J' diag(w (rho' + 2 rho'' r^2)) J, by differences of the gradient in r with J constant."""
-    f = cfgd.Residuals(misfit, loss, scale=2.5, weights=WEIGHTS)  # rho'' leaves all weights positive
+    f = cfgd.Residuals(
+        misfit, loss, scale=2.5, weights=WEIGHTS
+    )  # rho'' leaves all weights positive
     J = differences(misfit_in_numpy, X).T
     r = misfit_in_numpy(X)
 

@@ -80,9 +80,11 @@ def test_evaluations_are_passes(loss):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_the_covariance_is_that_of_the_linear_model(loss):
+    """Rows of weight zero are no samples, and do not reduce the variance of the residuals."""
+    given = {"sample_weight": WEIGHT, "intercept": True}
     models = (
-        cfgd.Blocks(X, TARGETS[loss], loss, intercept=True, memory=SMALL),
-        cfgd.LinearModel(X, TARGETS[loss], loss, intercept=True),
+        cfgd.Blocks(X, TARGETS[loss], loss, memory=SMALL, **given),
+        cfgd.LinearModel(X, TARGETS[loss], loss, **given),
     )
     ours, theirs = (cfgd.minimize(f, np.zeros(5), tolerance=1e-12).covariance() for f in models)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
@@ -99,7 +101,7 @@ def test_several_classes_without_a_penalty_converge():
 @pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial"])
 @pytest.mark.parametrize("solver", ["levenberg_marquardt", None])
 def test_without_a_matrix_products_and_gradients_take_a_pass_each(monkeypatch, loss, solver):
-    monkeypatch.setattr(stream, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", 3)
     f = cfgd.Blocks(X, TARGETS[loss], loss, 0.7, WEIGHT, memory=SMALL)
     before = f.passes
     solution = cfgd.minimize(f, np.zeros(f.shape), cfgd.Auto(solver))
@@ -157,7 +159,7 @@ def test_the_papers_methods_converge_on_streamed_rows():
 @pytest.mark.parametrize("most", [3, 100])
 def test_a_resumed_run_is_bitwise_the_same(tmp_path, monkeypatch, most):
     """With L-BFGS, where the Hessian has too many columns, and with Levenberg-Marquardt."""
-    monkeypatch.setattr(stream, "MOST_COLUMNS", most)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", most)
     options = {"tolerance": 1e-12}
 
     def run(**more):

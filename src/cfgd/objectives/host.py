@@ -10,11 +10,12 @@ import numpy as np
 
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
+from cfgd._core.pytrees import Structure
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows
-from cfgd.objectives.evaluation import Evaluation, Line
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
@@ -94,9 +95,25 @@ def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
     return found
 
 
+# Costs of lines by the structure of their objective, which decides them.
+_line_costs: dict[Any, LineCosts] = {}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class HostLine(Line):
     """A line whose answers are compiled functions."""
+
+    @property
+    def costs(self) -> LineCosts:
+        wrapped = self.objective.objective
+        structure = jax.tree.structure(wrapped)
+
+        def trace(evaluation: Evaluation, d: Vector) -> None:
+            _line_costs[structure] = wrapped.line(evaluation, d).costs
+
+        if structure not in _line_costs:
+            jax.eval_shape(trace, self.evaluation, self.d)  # nothing is computed
+        return _line_costs[structure]
 
     def curvature(self) -> Scalar:
         return self.objective.call(_line_curvature, self.evaluation, self.d)
@@ -178,6 +195,9 @@ class HostObjective(Objective):
 
     def on_host(self) -> HostObjective:
         return self
+
+    def raveled(self, structure: Structure) -> HostObjective:
+        return HostObjective(self.objective.raveled(structure))
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)

@@ -124,7 +124,8 @@ class Blocks(External):
         def dispersion() -> float | None:
             if np.any(stream.l2 > 0):
                 return None  # penalised estimates are biased: no covariance
-            return stream.loss.dispersion(float(evaluation.value), self.rows - stream.dimension)
+            freedom = stream.n_samples - stream.dimension
+            return stream.loss.dispersion(float(evaluation.value), freedom)
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
