@@ -2,9 +2,11 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import cfgd
 from cfgd.objectives import base
 from cfgd.objectives.linear import design
 from cfgd.objectives.linear.samples import sum_of_parts
@@ -14,6 +16,10 @@ from objectives import (
     ACTIVATIONS,
     CASES,
     FAR,
+    TIGHT,
+    W0,
+    X,
+    Y,
     all_close,
     answers,
     arguments,
@@ -57,6 +63,36 @@ def test_gauss_newton_diagonal_is_that_of_the_jacobian(case):
 @pytest.mark.parametrize("case", [name for name, case in CASES.items() if not case.gauss_newton])
 def test_objectives_without_a_model_have_no_gauss_newton_diagonal(case):
     assert answers(case)["Gauss-Newton diagonal"] is None
+
+
+def welsch(p, y):
+    """Return a loss that is concave for residuals beyond 1."""
+    return 1 - jnp.exp(-((p - y) ** 2) / 2)
+
+
+NOT_CONVEX = {"not convex": cfgd.LinearModel(X, Y, welsch, 0.1)}
+MODELS = NOT_CONVEX | {name: case.objective for name, case in CASES.items() if name != "smooth"}
+
+
+@pytest.mark.parametrize("name", quick({name: name for name in MODELS}, [*QUICK, *NOT_CONVEX]))
+def test_products_diagonal_and_matrix_are_of_one_positive_matrix(name):
+    objective = MODELS[name]
+    x = CASES[name].x if name in CASES else W0
+    with jax.enable_x64(True):
+        curvature = objective.curvature(objective.evaluate(jnp.asarray(x)))
+        H = np.stack([curvature.times(jnp.asarray(row)) for row in np.eye(x.size)])
+        close(curvature.diagonal(), H.diagonal())
+        if curvature.matrix is not None:
+            close(curvature.matrix(), H)
+        if curvature.rows is not None:
+            J, r = map(np.asarray, curvature.rows())
+            close(J.T @ J, H)
+            close(J.T @ r, reference(name)["gradient"])
+    close(H, H.T)
+    assert np.linalg.eigvalsh(H)[0] > -TIGHT * np.max(H)
+    if curvature.is_exact:
+        d = arguments(x)[2]
+        close(H @ d, reference(name)["Hessian times d"])
 
 
 @cases
