@@ -3,6 +3,7 @@
 import ast
 import doctest
 import re
+import runpy
 import signal
 
 import pytest
@@ -146,15 +147,38 @@ def test_every_page_is_in_the_contents():
             assert f"\n{stem}\n" in text or f"\n{stem.removeprefix('reference/')}\n" in text, name
 
 
-def test_the_map_names_files_that_are_there():
-    text = PAGES["map.md"].read_text()
-    named = re.findall(r"`((?:\w+/)+\w+\.py)`", text)
-    assert len(named) > 15
-    for name in named:
-        there = [
-            (ROOT / "src/cfgd" / name).exists(),
-            (ROOT / "src" / name).exists(),
-            (ROOT / name).exists(),
-        ]
-        assert any(there), name
-    assert 40 <= len(text.splitlines()) <= 64
+MAP = PAGES["map.md"].read_text(encoding="utf-8")
+
+
+def located(path):
+    """Return where a path of the map is, which starts in the package or in the project."""
+    return next(
+        (each for each in (ROOT / "src/cfgd" / path, ROOT / path) if each.exists()), None
+    )
+
+
+def test_the_map_is_short():
+    assert len(MAP.splitlines()) <= 60
+    assert max(map(len, MAP.splitlines())) <= 120
+
+
+def test_the_map_names_paths_that_exist():
+    named = re.findall(r"`([\w/]+(?:/|\.py|\.md))`", MAP)
+    assert len(named) > 30
+    assert not [path for path in named if located(path) is None]
+
+
+def test_the_map_names_functions_and_classes_of_their_files():
+    named = re.findall(r"`([\w/]+\.py)`: `(\w+)`", MAP)
+    assert len(named) > 4
+    for path, name in named:
+        assert re.search(rf"^(def|class) {name}\b", located(path).read_text(), re.MULTILINE), name
+
+
+def test_the_arrows_of_the_map_point_downwards():
+    """They are read from the imports; the figure lists the rooms from the top down."""
+    figure = runpy.run_path(str(DOCS / "figures" / "rooms.py"))
+    arrows, rooms = figure["data"]()["arrows"], list(figure["ROOMS"])
+    assert {("solve", "methods/auto"), ("methods/paper", "calculus")} <= set(arrows)
+    assert all(rooms.index(start) < rooms.index(end) for start, end in arrows)
+    assert all(f"| `{room}/` |" in MAP for room in rooms)
