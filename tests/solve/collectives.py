@@ -76,7 +76,7 @@ def loop(f):
 
     def seen(self, *args):
         if self.fn.__name__ == "chunk" and not texts:
-            texts.append(self.is_single.lower(*args).compile().as_text())
+            texts.append(self.alone.lower(*args).compile().as_text())
         return call(self, *args)
 
     program._Program.__call__ = seen

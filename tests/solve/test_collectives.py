@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cfgd._core.either import Unbound, made
 
 import cfgd
-from cfgd._core.either import Unbound, made
 from cfgd.objectives.linear.sharded import SharedRows, Totals
 
 FLAGS = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"

@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cfgd.solve.inside import Inside
 
 import cfgd
 from cfgd.solve.host_loop import Outside
-from cfgd.solve.inside import Inside
 from problems import few, identity
 
 
