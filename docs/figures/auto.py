@@ -22,7 +22,10 @@ def data():
     least = min(residual_run.value, function_run.value)
     record = {"x": lambda x: x[0], "y": lambda x: x[1]}
     path = cfgd.minimize(cfgd.Quadratic(A, B), np.array([1.5, -1.5]), record=record).history
-    values = {"Levenberg-Marquardt": residual_run.history["value"], "L-BFGS": function_run.history["value"]}
+    values = {
+        "Levenberg-Marquardt": residual_run.history["value"],
+        "L-BFGS": function_run.history["value"],
+    }
     above = {name: value - least for name, value in values.items()}
     return {"above": above, "x": path["x"], "y": path["y"]}
 

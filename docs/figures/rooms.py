@@ -76,9 +76,7 @@ def house(axis, run):
         style = {"arrowstyle": "->", "mutation_scale": 8, "linewidth": 0.9}
         curve = f"arc3,rad={bend}"
         colour = LIGHT[ROOMS[start]]
-        axis.add_patch(
-            FancyArrowPatch(begin, arrive, connectionstyle=curve, color=colour, **style)
-        )
+        axis.add_patch(FancyArrowPatch(begin, arrive, connectionstyle=curve, color=colour, **style))
 
 
 PANELS = [[Panel("Imports between the rooms", house)]]

@@ -152,9 +152,7 @@ MAP = PAGES["map.md"].read_text(encoding="utf-8")
 
 def located(path):
     """Return where a path of the map is, which starts in the package or in the project."""
-    return next(
-        (each for each in (ROOT / "src/cfgd" / path, ROOT / path) if each.exists()), None
-    )
+    return next((each for each in (ROOT / "src/cfgd" / path, ROOT / path) if each.exists()), None)
 
 
 def test_the_map_is_short():
