@@ -1,4 +1,4 @@
-"""Every block of code in the README and in docs/ runs, and prints what it is said to print."""
+"""Every block of code in the README and in docs/ runs and prints the block of text below it."""
 
 import ast
 import doctest
@@ -12,7 +12,7 @@ from blocks import DOCS, PAGES, ROOT, blocks, commands, with_output
 
 from cfgd.apps.cli import app
 
-# a page that compiles much is left to `make slow`
+# pages that compile many programs run in `make slow` only
 SLOW = {
     "guides/checkpoints.md",
     "guides/linear-model.md",
@@ -42,7 +42,7 @@ RUNNING = [
 
 @pytest.fixture
 def ctrl_c():
-    """As in a terminal: what a shell starts in the background does not hear it."""
+    """Let SIGINT raise KeyboardInterrupt, which shells disable for background processes."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -102,20 +102,20 @@ def test_no_page_without_an_example_or_a_picture(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_figures_are_there(name):
+def test_figures_of_pages_exist(name):
     text = PAGES[name].read_text(encoding="utf-8")
     for figure in re.findall(r"^```\{drawn\} (\S+)", text, re.MULTILINE):
         assert (DOCS / "figures" / f"{figure}.py").exists(), figure
 
 
-def test_no_figure_is_left_over():
+def test_every_figure_is_on_a_page():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES.values())
     for figure in (DOCS / "figures").glob("*.py"):
         assert f"{{drawn}} {figure.stem}\n" in text, figure.name
 
 
 def anchors(page):
-    """Of its headings, as the site makes them."""
+    """Return the anchors of the headings, as the site makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     bare = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in bare}
@@ -125,7 +125,7 @@ LINKED = PAGES | {name: ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_links_lead_somewhere(name):
+def test_links_exist(name):
     page = LINKED[name]
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         path, _, anchor = link.partition("#")
@@ -138,7 +138,7 @@ def test_links_lead_somewhere(name):
 
 
 def test_every_page_is_in_the_contents():
-    """Of the front page, or of a page that it names; those of docs/ itself are found."""
+    """Each page of a folder is in the contents of the front page or of the reference."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     text += (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
     for name in PAGES:

@@ -1,4 +1,4 @@
-"""What builds the site, part by part; and, slowly, the whole of it in a browser."""
+"""The extensions that build the site, and (slow) the built site in a browser."""
 
 import os
 import re
@@ -90,13 +90,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("html", "message"), FAULTS.items(), ids=FAULTS)
-def test_a_site_with_a_fault_is_found_out(tmp_path, html, message):
+def test_a_fault_of_the_site_is_reported(tmp_path, html, message):
     (tmp_path / "a.html").write_text(f'<p id="here">{html}<a href="https://arxiv.org">', "utf-8")
     (found,) = [fault for fault in link_check.faults(tmp_path) if message in fault]
     assert found.startswith("a.html: ")
 
 
-def test_a_style_that_asks_the_network_is_found_out(tmp_path):
+def test_a_style_that_loads_from_the_network_is_reported(tmp_path):
     (tmp_path / "a.css").write_text("@import 'https://example.org/font.css';", "utf-8")
     (found,) = link_check.faults(tmp_path)
     assert "loaded from the network" in found
@@ -110,7 +110,7 @@ def test_a_site_without_fault(tmp_path):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """All of it, with a gallery, from a copy: as `make docs` does it."""
+    """Build the site as `make docs` does, from a copy of the project."""
     folder = tmp_path_factory.mktemp("site")
     copied = ("docs", "src", "examples", "README.md", "CHANGELOG.md", "CITATION.cff")
     for name in copied:
@@ -128,7 +128,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_site_is_whole(site):
+def test_the_site_has_no_fault(site):
     assert not list(link_check.faults(site))
     assert (site / "gallery" / "index.html").exists()
     assert "<math" in (site / "how" / "formula.html").read_text(encoding="utf-8")
