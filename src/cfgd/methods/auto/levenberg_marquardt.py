@@ -250,7 +250,7 @@ def accepted_step(
             is_hidden = predicted <= 1e3 * eps_of(f) * abs(f)  # by rounding of f
             gain = (f - value) / predicted
             if is_exact and not is_hidden and not abs(gain - 1) <= NEAR_PREDICTION:
-                part, value = search_along(oracle, evaluation, p, value, gain > 1)
+                part, value = search_along(oracle, evaluation, p, value, bool(gain > 1))
                 step = part * step
             if value <= f - ACCEPT * min(part, 1.0) * predicted or (
                 is_hidden and _gradient_falls(oracle, evaluation, D, step, value)
