@@ -34,7 +34,7 @@ class DampedStep(NamedTuple):
     """The solution of a damped system for one damping."""
 
     p: Vector
-    for_residuals: Callable[[np.ndarray], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
+    for_residuals: Callable[[Column], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
 
 
 class DampedSystem(NamedTuple):
@@ -106,8 +106,8 @@ def damped_system(
     def solve_wide(damping: Number) -> DampedStep:
         solve = cholesky_solver(add_to_diagonal(matrix, damping))
 
-        def for_residuals(k: np.ndarray) -> Vector:
-            return (solve(k) @ rows) / root
+        def for_residuals(k: Column) -> Vector:
+            return (solve(np.asarray(k)) @ rows) / root
 
         return DampedStep(for_residuals(r), for_residuals)
 
