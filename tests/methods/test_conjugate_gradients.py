@@ -185,11 +185,9 @@ def test_regular_systems_are_not_described_as_singular():
     assert "singular" not in cfgd.minimize(ridge, np.zeros(3)).summary
 
 
-@pytest.mark.parametrize(("A", "status"), [([1.0, 0.0], "unbounded"), ([1.0, -1.0], "unbounded")])
-def test_a_quadratic_without_a_minimum_is_unbounded(A, status):
-    """The gradient has a part along a direction without curvature, or with a negative one."""
-    end = cfgd.minimize(cfgd.Quadratic(np.diag(A), [1.0, 1.0]), [0.0, 0.0])
-    assert end.status.name == status
+def test_a_slope_without_curvature_is_unbounded():
+    f = cfgd.Quadratic(np.diag([1.0, 0.0]), [1.0, 1.0])
+    assert cfgd.minimize(f, [0.0, 0.0]).status is Status.unbounded
 
 
 @pytest.mark.slow

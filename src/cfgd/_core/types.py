@@ -26,7 +26,7 @@ Count: TypeAlias = Int[AnyArray, ""]
 Number: TypeAlias = Scalar | float  # a float is known before tracing
 Etas: TypeAlias = Float[AnyArray, " n *d"]  # n step sizes: numbers, or one for each coordinate
 LineValues: TypeAlias = Float[AnyArray, " n"]  # the values of f at n step sizes
-Numbers: TypeAlias = Float[Array, "..."]  # one number, or one for each coordinate
+Numbers: TypeAlias = Float[AnyArray, "..."]  # one number, or one for each coordinate
 Offset: TypeAlias = Float[AnyArray, " offset"]  # added to a vector: has its shape, or is one zero
 
 # of one run, or of all runs of a sweep
@@ -39,6 +39,6 @@ Flags: TypeAlias = Bool[AnyArray, "*runs"]
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device
-Column: TypeAlias = Float[Array | np.ndarray, " n"]
+Column: TypeAlias = Float[AnyArray, " n"]
 Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # one number for each sample
 DType: TypeAlias = np.dtype[Any]

@@ -128,7 +128,7 @@ class CompiledLoop:
         recheck = bind(recheck_final, self.settings, self.objective, self.method)
         self.carry = recheck(self.carry, self.tolerances)
 
-    def result(self) -> tuple[Evaluation, float]:
+    def result(self) -> tuple[Evaluation, Any]:
         """Return the evaluation of the point to return, and how many evaluations it took."""
         carry, most = self.carry, np.inf
         at, stats = carry.state.evaluation, self.stats()

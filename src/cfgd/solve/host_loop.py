@@ -210,7 +210,7 @@ class HostLoop:
     def recheck_final(self) -> None:
         """Do nothing: a solver tests every point that it reaches."""
 
-    def result(self) -> tuple[Evaluation, float]:
+    def result(self) -> tuple[Evaluation, Any]:
         """Return the evaluation of the point to return, and how many evaluations it took."""
         found = [self._result(run) for run in self.runs]
         parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]

@@ -1,4 +1,4 @@
-"""`cfgd fit` and `cfgd predict`: linear models of tables in files, of any size."""
+"""`cfgd fit` and `cfgd predict`: linear models of tables in files of any size."""
 
 from cfgd._core.extras import import_extra
 

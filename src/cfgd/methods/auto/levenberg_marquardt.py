@@ -115,7 +115,7 @@ def accepted_step(
             is_hidden = predicted <= HIDDEN_UNITS * eps_of(f) * abs(f)
             ratio = (f - value) / predicted
             if is_exact and not is_hidden and not abs(ratio - 1) <= NEAR_PREDICTION:
-                fraction, value = search_along(oracle, evaluation, p, value, ratio > 1)
+                fraction, value = search_along(oracle, evaluation, p, value, bool(ratio > 1))
                 step = fraction * step
             if value <= f - ACCEPT * min(fraction, 1.0) * predicted or (
                 is_hidden and _gradient_falls(oracle, evaluation, D, step, value)
