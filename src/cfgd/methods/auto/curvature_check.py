@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start, change_is_negligible, size_of_x
 from cfgd.objectives.evaluation import Evaluation
@@ -66,7 +66,7 @@ class Probes(NamedTuple):
     steps: Vectors
     changes: Vectors
 
-    def inverse_lengths(self, scaling: Vector) -> Vector:
+    def inverse_lengths(self, scaling: Vector) -> Column:
         """Return 1 / |step| in the norm of `scaling`; 0 for steps that are zero."""
         norms = np.array([weighted_norm(step, scaling) for step in self.steps])
         return (norms > 0) / np.where(norms > 0, norms, 1)
@@ -254,10 +254,8 @@ def spectrum(
         squares *= scaling
         length2[k], far_length2[k] = squares.sum(), squares[far].sum()
     length, decrease = np.sqrt(inner(longest, longest)), inner(slopes, longest) / 2
-    if (~known & (far_length2 > SHARE_FAR)).any():
-        length = 0 * length + np.inf
-    if not length < np.inf:
-        decrease = 0 * length + np.inf
+    if (~known & (far_length2 > SHARE_FAR)).any() or not length < np.inf:
+        length = decrease = length.dtype.type(np.inf)
     is_flat = ~known & (length2 > NOT_ZERO)
     flat = weights[is_flat.argmax()] @ probes.steps if is_flat.any() else 0 * g
     is_convex = bool(not is_flat.any() and least >= 0)
