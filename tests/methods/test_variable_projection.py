@@ -80,12 +80,12 @@ def test_the_jacobian_is_kaufmans():
 
 def test_the_jacobian_is_that_of_the_residuals_where_these_are_small():
     """By finite differences: what Kaufman leaves out is the residual times a derivative of Phi."""
-    w = X0[: NETWORK.hidden]
-    a = X0[NETWORK.hidden :]
-    fitted = host_objective(cfgd.ShallowNetwork(Z, NETWORK.predict(X0, Z), UNITS))
+    small = cfgd.ShallowNetwork(Z, TARGET, 3)
+    w, a = np.array([2.0, -1.0, 3.0, 0.3, 1.0, -2.0]), np.array([1.0, -2.0, 0.5])
+    fitted = host_objective(cfgd.ShallowNetwork(Z, small.predict(np.r_[w, a], Z), 3))
     oracle = ReducedOracle(fitted, np.float64(1e-12), np.inf, w)
     at = oracle.evaluate(w)
-    np.testing.assert_allclose(at.aux.output, a, rtol=1e-4)
+    np.testing.assert_allclose(at.aux.output, a, rtol=1e-6)
     curvature = oracle.curvature(at)
     J = curvature.rows().jacobian
     h = 1e-6
@@ -135,8 +135,12 @@ def test_f_falls_in_every_step_and_much_further_than_by_steps_on_all_weights(sca
     assert ends.value < all_weights.value / 100
     np.testing.assert_allclose(network.value(ends.x), ends.value, rtol=1e-3, atol=1e-20)
     np.testing.assert_allclose(ends.history["gradient_norm"][-1], ends.gradient_norm)
-    gradient = jax.grad(network.value)(jnp.asarray(ends.x))
-    np.testing.assert_allclose(ends.gradient_norm, np.linalg.norm(gradient), rtol=0.5, atol=1e-12)
+    gradient = np.linalg.norm(jax.grad(network.value)(jnp.asarray(ends.x)))
+    # large output weights with sums near zero: a residual is known to eps |Phi| |a|
+    J = np.asarray(jax.jacobian(lambda x: network.predict(x, z))(jnp.asarray(ends.x)))
+    terms = abs(J[:, network.hidden :]) @ abs(ends.x[network.hidden :])
+    rounding = np.finfo(float).eps * np.linalg.norm(abs(J).T @ terms)
+    np.testing.assert_allclose(ends.gradient_norm, gradient, rtol=1e-3, atol=rounding)
 
 
 def test_the_end_is_a_minimiser_without_the_penalty(unchecked):
