@@ -84,7 +84,7 @@ def network(rows):
     z, y, weight = rows(z, np.sin(2 * z))
     assert weight is None
     f = cfgd.ShallowNetwork(z, y, 2)
-    return cfgd.minimize(f, f.init(1), cfgd.Auto("tikhonov"), max_iterations=8)
+    return cfgd.minimize(f, f.init(1), cfgd.Auto("levenberg_marquardt"), max_iterations=8)
 
 
 def plain(solution):

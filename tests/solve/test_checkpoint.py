@@ -1,5 +1,6 @@
 """A run that was stopped goes on as if it had not been, or says in a sentence why it cannot."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -9,52 +10,30 @@ import sys
 import time
 import zipfile
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_clock import fake_clock
+from solver_cases import CASES, X, Y, valley
 
 import cfgd
-from cfgd.solve import checkpoint_file, driver as run
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.solve import checkpoint_file
 from problems import quick
-
-random = np.random.default_rng(11)
-B = random.normal(size=(12, 12))
-QUADRATIC = cfgd.Quadratic(
-    B @ B.T / 12 + np.diag(np.geomspace(1e-4, 1, 12)), random.normal(size=12)
-)
-X = random.normal(size=(60, 5)) * np.geomspace(1, 30, 5)
-LABELS = (X @ [1, -0.3, 0.02, 0.1, 0] + random.normal(size=60) > 0).astype(float)
-LOGISTIC = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-3)
-T = np.linspace(0, 3, 20)
-CURVE = cfgd.Residuals(lambda b: b[0] * jnp.exp(-b[1] * T) + b[2] - 1 / (1 + T))
-
-
-def valley(x):
-    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-
-def bowl(x):
-    r = x - np.arange(6.0)
-    return 0.5 * r @ (np.geomspace(1, 1e3, 6) * r), np.geomspace(1, 1e3, 6) * r
-
 
 MEMORY = cfgd.AdaptiveTerminal(gamma=-0.2, lag=3)
 PROBED = cfgd.AdaptiveTerminal(gamma=-0.1)
 STAGES = [cfgd.Stage(30, gamma=1.0), cfgd.Stage(60, gamma=0.0)]
-CASES = {
-    "a function": (valley, np.zeros(6), None),
-    "a function in a loop": (valley, np.zeros(6), cfgd.AdaptiveTerminal(gamma=-0.1, nodes=3)),
+QUADRATIC = CASES["conjugate gradients"][0]
+LOGISTIC = CASES["Levenberg-Marquardt on a linear model"][0]
+COMPILED = {
+    "a function": (valley, np.zeros(6), cfgd.AdaptiveTerminal(gamma=-0.1, nodes=3)),
     "a quadratic": (QUADRATIC, np.ones(12), MEMORY),
-    "a quadratic, conjugate": (QUADRATIC, np.ones(12), None),
     "stages": (QUADRATIC, np.ones(12), cfgd.AdaptiveOrder(STAGES, np.zeros(12))),
-    "a linear model": (LOGISTIC, np.zeros(5), None),
-    "a linear model, the span": (LOGISTIC, np.zeros(5), cfgd.Auto(model="span")),
-    "a fit": (CURVE, np.array([3.0, 0.1, 0.3]), None),
-    "from outside": (cfgd.External(bowl), np.zeros(6), None),
     "random probes": (cfgd.Local(valley, "hutchinson", key=3), np.zeros(6), PROBED),
-}  # fmt: skip
-FEW = ["a function", "a quadratic", "a linear model", "a fit", "from outside", "random probes"]
+}
+AUTO = {name: (objective, starts[0], None) for name, (objective, starts) in CASES.items()}
+AUTO["L-BFGS on a linear model"] = (LOGISTIC, np.zeros(5), cfgd.Auto("lbfgs"))
+FEW = ["a quadratic", "random probes", "L-BFGS"]
 
 
 def same(a, b):
@@ -68,7 +47,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
 
 
-@pytest.mark.parametrize(("objective", "x0", "method"), quick(CASES, FEW))
+@pytest.mark.parametrize(("objective", "x0", "method"), quick(COMPILED | AUTO, [*AUTO, *FEW]))
 def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
     options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
     whole = cfgd.minimize(objective, x0, method, **options)
@@ -96,14 +75,72 @@ def test_so_does_a_sweep(tmp_path):
         same(one, other)
 
 
-def test_a_run_that_went_into_a_loop_of_its_own_goes_on_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "LONG", 20)
-    whole = cfgd.minimize(valley, np.zeros(6), max_iterations=70)
-    for stop in (5, 30, 70):
-        part = cfgd.minimize(
-            valley, np.zeros(6), max_iterations=stop, checkpoint=tmp_path / "run.npz"
-        )
+@pytest.mark.parametrize(("objective", "starts"), quick(CASES, ["L-BFGS", "variable projection"]))
+def test_so_does_a_sweep_of_auto(objective, starts, tmp_path):
+    options = {"max_iterations": 60, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
+    whole = cfgd.sweep(objective, starts, cfgd.Auto(), **options)
+    for stop in (1, 5, 60):
+        part = cfgd.sweep(
+            objective, starts, cfgd.Auto(),
+            checkpoint=tmp_path / "sweep.npz", **options | {"max_iterations": stop},
+        )  # fmt: skip
+    for one, other in zip(part, whole, strict=True):
+        same(one, other)
+
+
+@contextlib.contextmanager
+def slow_evaluations():
+    """Let a second pass before every evaluation or product of Auto's solvers."""
+    check = Oracle.check_stop
+
+    def ticking(self):
+        clock.advance(1.0)
+        check(self)
+
+    with fake_clock() as clock, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Oracle, "check_stop", ticking)
+        yield
+
+
+@pytest.mark.parametrize(("objective", "starts"), CASES.values(), ids=CASES)
+def test_a_stop_in_the_middle_of_a_step_is_no_loss(objective, starts, tmp_path):
+    options = {"max_iterations": 60, "tolerance": 1e-13, "every": 3}
+    whole = cfgd.minimize(objective, starts[0], **options)
+    with slow_evaluations():
+        for seconds in (2.5, 6.5, 11.5, 20.5, 1e9):
+            part = cfgd.minimize(
+                objective, starts[0], time_limit=seconds, checkpoint=tmp_path / "run.npz", **options
+            )
     same(part, whole)
+
+
+def test_a_stop_in_the_middle_of_a_sweep_is_no_loss(tmp_path):
+    """Some runs are then an iteration ahead of others."""
+    objective, starts = CASES["L-BFGS"]
+    whole = cfgd.sweep(objective, starts, cfgd.Auto(), max_iterations=30)
+    stopped = set()
+    with slow_evaluations():
+        for seconds in (2.5, 1.5, 3.5, 6.5, 4.5, 11.5, 20.5, 1e9):
+            part = cfgd.sweep(
+                objective, starts, cfgd.Auto(), max_iterations=30,
+                time_limit=seconds, checkpoint=tmp_path / "run.npz",
+            )  # fmt: skip
+            stopped.add(len(set(part.iterations)))
+    assert stopped == {1, 2}
+    for one, other in zip(part, whole, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize("method", [None, MEMORY], ids=["on the host", "compiled"])
+def test_rows_of_the_history_stay_multiples_of_every(method, tmp_path):
+    """A run that stopped in between has a row there, which a longer run does not have."""
+    options = {"every": 5, "tolerance": 0, "record": {"first": lambda x: x[0]}}
+    file, (f, starts) = tmp_path / "run.npz", CASES["L-BFGS"]
+    part = cfgd.minimize(f, starts[0], method, max_iterations=7, checkpoint=file, **options)
+    np.testing.assert_array_equal(part.history["iteration"], [0, 5, 7])
+    part = cfgd.minimize(f, starts[0], method, max_iterations=22, checkpoint=file, **options)
+    np.testing.assert_array_equal(part.history["iteration"], [0, 5, 10, 15, 20, 22])
+    same(part, cfgd.minimize(f, starts[0], method, max_iterations=22, **options))
 
 
 # Seconds between checkpoints, seconds that one takes, and the iterations after which one is written
@@ -160,15 +197,15 @@ def kept(tmp_path):
     return file
 
 
-PENALISED = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-2)
+PENALISED = cfgd.LinearModel(X, Y > 0, l2=1e-2)
 
 
-@pytest.mark.parametrize("walk", [cfgd.Auto(), MEMORY], ids=["outside", "inside"])
-def test_another_penalty_does_not_show_at_zero_and_is_refused(walk, tmp_path):
+@pytest.mark.parametrize("method", [cfgd.Auto(), MEMORY], ids=["on the host", "compiled"])
+def test_another_penalty_is_refused_although_it_is_zero_at_the_start(method, tmp_path):
     file = tmp_path / "run.npz"
-    cfgd.minimize(LOGISTIC, np.zeros(5), walk, max_iterations=8, checkpoint=file)
+    cfgd.minimize(LOGISTIC, np.zeros(5), method, max_iterations=8, checkpoint=file)
     with pytest.raises(ValueError, match="of another one: its objective is"):
-        cfgd.minimize(PENALISED, np.zeros(5), walk, checkpoint=file)
+        cfgd.minimize(PENALISED, np.zeros(5), method, checkpoint=file)
 
 
 OTHERS = {
@@ -199,6 +236,14 @@ def test_another_run_is_refused(what, kept):
 def test_another_version_is_refused(kept, monkeypatch):
     monkeypatch.setattr("cfgd.solve.checkpoint.__version__", "99.0")
     with pytest.raises(ValueError, match=r"its version is .*, here 99\.0"):
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+
+
+def test_a_file_of_the_format_before_is_refused(kept):
+    for path in (kept, checkpoint_file.before(kept)):
+        meta, arrays = checkpoint_file.read(path)
+        checkpoint_file.write(path, meta | {"format": "cfgd checkpoint 1"}, arrays)
+    with pytest.raises(ValueError, match=r"whose solvers no longer exist: start the run anew\.$"):
         cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
 
 

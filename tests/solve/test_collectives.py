@@ -1,4 +1,4 @@
-"""What processes send one another: counted in the compiled programs of two devices."""
+"""What processes send one another, counted in the compiled programs of two devices."""
 
 import json
 import os
@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 import cfgd
-from cfgd._core.either import Unbound, made
-from cfgd.objectives.linear.sharded import SharedRows, Totals
+from cfgd.objectives.linear.sharded import ShardedLinearModel
 
 FLAGS = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"
 D = 6
 ROWS = 1000  # fewer than any array with a number for each row has
 
 
-# one worker starts what they share
+# one worker runs the script that they share
 pytestmark = pytest.mark.xdist_group("collectives")
 
 
@@ -56,13 +55,22 @@ def test_a_matrix_is_one_sum(found):
     assert sum(found["matrix"][0][1]) == D * D
 
 
-def test_a_look_of_a_linear_model_on_cpus_is_one_sum():
-    """Where NumPy sums the rows of each process, what is summed over processes is counted here."""
+def test_an_evaluation_of_a_linear_model_on_cpus_is_one_sum():
+    """Where NumPy sums the rows of each process, count what is summed over processes."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(30, 4)), random.integers(0, 2, 30).astype(float)
     sums = []
-    halves = [shared(X[i::2], y[i::2], lambda part: sums.append(part.size) or part) for i in (0, 1)]
-    whole = cfgd.LinearModel(X, y, l2=1.0, intercept=True).in_numpy()
+
+
+    def total(part):
+        sums.append(part.size)
+        return part
+
+    halves = [
+        ShardedLinearModel(cfgd.LinearModel(X[i::2], y[i::2], l2=1.0, intercept=True), total)
+        for i in (0, 1)
+    ]
+    whole = cfgd.LinearModel(X, y, l2=1.0, intercept=True).on_host()
     x = np.linspace(-1, 1, 5)
     points = [half.evaluate(x) for half in halves]
     assert sums == [6, 6]
@@ -74,11 +82,6 @@ def test_a_look_of_a_linear_model_on_cpus_is_one_sum():
     np.testing.assert_allclose(sum(H), whole.X.gram(np.ones(30), 0 * whole.l2), 1e-13)
 
 
-def shared(X, y, total):
-    own = cfgd.LinearModel(X, y, l2=1.0, intercept=True)
-    return Unbound(made(SharedRows, **vars(own) | {"X": Totals(own.X, total), "total": total}))
-
-
 def test_an_iteration_of_the_loop_sends_one_gradient(found):
-    """With its value; another one stands in the loop for the look every 256 iterations."""
+    """With its value; another one is for the evaluation every 256 iterations."""
     assert found["loop"] == [["all-reduce", [D]], ["all-reduce", [1, D]]]

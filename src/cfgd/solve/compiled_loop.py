@@ -26,6 +26,7 @@ from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import pop_error
+from cfgd.solve.history import History
 from cfgd.solve.recompute import evaluate_finite, recompute, value_is_as_good
 from cfgd.solve.run_stats import (
     CONVERGED,
@@ -88,8 +89,8 @@ class CompiledLoop:
         self.value0, self.gradient0 = to_host((at.value, at.gradient))
         return row
 
-    def run(self, length: int, last: int) -> tuple[Rows, np.ndarray]:
-        """Make at most `length` iterations; return rows and the iterations they are of."""
+    def run(self, length: int, last: int, history: History) -> None:
+        """Make at most `length` iterations, and add their rows to the history."""
         carry, rows, labels, written = self._chunk(
             self.carry, np.int32(length), np.int32(last), self.tolerances
         )
@@ -97,7 +98,7 @@ class CompiledLoop:
         error = pop_error()
         if error is not None:
             raise error
-        return rows, np.asarray(labels)[: int(written)].astype(int)
+        history.add(rows, np.asarray(labels)[: int(written)].astype(int))
 
     def stats(self) -> RunStats:
         return to_host(self.carry.stats)
@@ -237,10 +238,13 @@ def chunk(
         return _block(settings, objective, method, carry, last, goal, row)
 
     def stride(carry: Carry) -> tuple[Carry, Rows]:
+        """Go on to the next multiple of `every`, from wherever the last chunk ended."""
         carry, _ = jax.lax.while_loop(
-            lambda at: goes_on(at[0]) & (at[1] < settings.every),
-            lambda at: (some(at[0])[0], at[1] + settings.block),
-            (carry, jnp.zeros((), jnp.int32)),
+            lambda at: (
+                goes_on(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
+            ),
+            lambda at: (some(at[0])[0], False),
+            (carry, True),
         )
         return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
 

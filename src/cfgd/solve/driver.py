@@ -75,14 +75,7 @@ class Run:
         self.checkpoint = None
         if self.options.checkpoint is not None:
             self.checkpoint = Checkpoint(self.options, self.problem, self.loop, self.group)
-        status = self._resume()
-        try:
-            while status is None:
-                status = self._chunk()
-        except KeyboardInterrupt:
-            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
-                raise
-            status = Status.interrupted
+        status = self._run_chunks(self._resume())
         if self.checkpoint is not None and self.loop.can_checkpoint():
             self.checkpoint.write(self.loop, self.history)
         if status in (Status.max_iterations, Status.stages_done):
@@ -92,6 +85,17 @@ class Run:
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
         return self._solution(status)
+
+    def _run_chunks(self, status: Status | None) -> Status:
+        """Run chunks until there is a status that ends the run, and return it."""
+        try:
+            while status is None:
+                status = self._chunk()
+        except KeyboardInterrupt:
+            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
+                raise
+            return Status.interrupted
+        return status
 
     # ------------------------------------------------------------------ the start
 
@@ -149,7 +153,10 @@ class Run:
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
         stats = self.loop.stats()
-        return self._agree(Next(self._status(stats), self.chunk_length, False), stats)[0]
+        status, _ = self._agree(Next(self._status(stats), self.chunk_length, False), stats)
+        if status is None:
+            self.history.drop_partial(self.options.every)
+        return status
 
     # ------------------------------------------------------------------ a chunk
 
@@ -162,10 +169,9 @@ class Run:
         done, tick = int(np.max(self.loop.stats().iterations)), clock.now()
         last = self.last if self.checkpoint is None or done >= whole else whole
         try:
-            rows, labels = self.loop.run(self._whole_rows(self.chunk_length), last)
+            self.loop.run(self._whole_rows(self.chunk_length), last, self.history)
         except Exception as error:
             raise self._with_solution(error, Status.nonfinite) from None
-        self.history.add(rows, labels)
         stats = self.loop.stats()
         made = max(int(np.max(stats.iterations)) - done, 1)
         self.chunk_length = self._next_length(made, clock.now() - tick)

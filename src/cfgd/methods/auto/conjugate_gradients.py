@@ -47,7 +47,7 @@ class CGState(SolverState):
     floor: Any = np.inf  # |g|^2 to go on to, after a point that was no solution
     least_norm2: Any = np.inf  # of computed gradients
     idle: int = 0  # iterations since value or gradient fell
-    best: Evaluation = None  # type: ignore[assignment] # with the least value
+    best: Evaluation = None  # type: ignore[assignment] # with the least value, without `aux`
 
 
 class ConjugateGradients:
@@ -72,7 +72,7 @@ class ConjugateGradients:
             Start.of(at),
             direction=0 * x0,
             scaling=np.where(D > 0, D, typical if typical > 0 else 1),
-            best=at,
+            best=at._replace(aux=None),
         )
 
     def step(self, oracle: Oracle, state: CGState, goal: Goal) -> CGState:
@@ -139,6 +139,7 @@ class ConjugateGradients:
         norm2 = inner(new.gradient, new.gradient)
         if not (abs(new.value) < np.inf and norm2 < np.inf):
             return dataclasses.replace(state, status=Status.nonfinite)
+        best = new._replace(aux=None) if new.value <= state.best.value else state.best
         idle = 0 if new.value < state.best.value else state.idle + 1
         waited = idle > max(PATIENCE, state.iteration // 2)
         is_over = waited and norm2 <= GROWN**2 * state.least_norm2
@@ -155,6 +156,6 @@ class ConjugateGradients:
             product=product,
             is_computed=False,
             idle=idle,
-            best=new if new.value <= state.best.value else state.best,
+            best=best,
             status=Status.stalled if is_over else Status.running,
         )

@@ -124,6 +124,7 @@ class ProjectedProblem:
 
     def _solve(self, w: Vector, features: Features) -> Evaluation:
         """Solve for the output weights by a QR factorisation; the gradient is left out."""
+        self.oracle.check_stop()
         network, phi = self.network, features.phi
         (m, n), root = phi.shape, np.sqrt(self.gamma)
         stack = np.zeros((m + n, n + 1), phi.dtype, order="F")
