@@ -6,11 +6,11 @@ import sys
 
 
 def main() -> None:
+    """Run the command line, or say which library it needs."""
     try:
         from cfgd.apps.cli import app
     except ModuleNotFoundError as error:
-        needed = f"The command cfgd needs {error.name}: pip install 'cfgd[cli]'."
-        sys.exit(needed)
+        sys.exit(f"The command cfgd needs {error.name}: pip install 'cfgd[cli]'.")
     app()
 
 

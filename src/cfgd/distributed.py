@@ -1,6 +1,6 @@
-"""Several processes: how they start, and how the rows that each of them holds become one array.
+"""Computations over several processes: joining them, and making global arrays of their rows.
 
-Everything runs on JAX's own runtime; `docs/guides/processes.md` tells how to use it. A script runs
+Everything runs on JAX's own runtime; the guide is `docs/guides/processes.md`. A script runs
 unchanged on one process and on many:
 
 >>> import cfgd, numpy as np
@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import jax
@@ -23,34 +24,35 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array, computed_in
+from cfgd._core.arrays import as_array, compute_dtype, in_precision
 from cfgd._core.files import INTERRUPTED
-from cfgd._core.precision import in_precision
 from cfgd._core.process_group import LostProcessError as LostProcessError, ProcessGroup
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import Values
 
-# what `cfgd launch` tells the processes that it starts: address, how many there are, which one
+# environment variables that `cfgd launch` sets: address of the coordinator, number of processes,
+# index of the process
 COORDINATOR, COUNT, INDEX = "CFGD_COORDINATOR", "CFGD_PROCESSES", "CFGD_PROCESS"
-# how SLURM and Open MPI say the same, and what is there only in a process that they started
+# environment variables of SLURM and Open MPI: the number of processes, and one that is only set in
+# a process that they started
 CLUSTERS = (
     ("SLURM_NTASKS", "SLURM_STEP_NODELIST"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
 )
-# seconds without a sign of life after which a process counts as dead, and the others end
+# seconds without a heartbeat after which a process counts as dead, and the others end
 HEARTBEAT = 30
 
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """Which one this is, of how many."""
+    """The index of this process and the number of processes."""
 
     index: int
     count: int
 
 
-class Rows(NamedTuple):
-    """What an objective takes; `sample_weight` is None where every row counts as one."""
+class DistributedRows(NamedTuple):
+    """Arrays over all processes, for an objective; `sample_weight` is None if all weights are 1."""
 
     X: Values
     y: Values
@@ -58,27 +60,38 @@ class Rows(NamedTuple):
 
 
 def start() -> Process:
-    """Join the other processes, before anything is computed; on one process there is nothing to do.
+    """Join the other processes; must be called before JAX computes anything.
 
-    Processes that `cfgd launch` started find one another, and so do those of SLURM's srun and of
-    Open MPI; others call `jax.distributed.initialize` themselves, before or instead. Where a
-    process dies, the others end within a minute; an error that nobody catches ends its process at
+    Processes started by `cfgd launch`, by SLURM's srun or by Open MPI find one another. Others call
+    `jax.distributed.initialize` themselves, before or instead. On a single process nothing happens.
+
+    If a process dies, the others end within a minute. An uncaught exception ends its process at
     once, without waiting for the others.
+
+    Returns
+    -------
+    Process
+        The index of this process and the number of processes.
+
+    Raises
+    ------
+    RuntimeError
+        If JAX has already computed something.
 
     >>> import cfgd
     >>> cfgd.distributed.start()
     Process(index=0, count=1)
     """
-    ours = os.environ.get(COORDINATOR)
-    theirs = any(
-        int(os.environ.get(count, 1)) > 1 and mark in os.environ for count, mark in CLUSTERS
+    coordinator = os.environ.get(COORDINATOR)
+    in_cluster = any(
+        int(os.environ.get(count, 1)) > 1 and marker in os.environ for count, marker in CLUSTERS
     )
     if not jax.distributed.is_initialized():
-        if ours is None and not theirs:
+        if coordinator is None and not in_cluster:
             return Process(0, 1)
         options: dict[str, Any] = {"heartbeat_timeout_seconds": HEARTBEAT}
-        if ours is not None:
-            options["coordinator_address"] = ours
+        if coordinator is not None:
+            options["coordinator_address"] = coordinator
             options["num_processes"] = int(os.environ[COUNT])
             options["process_id"] = int(os.environ[INDEX])
         try:
@@ -89,26 +102,40 @@ def start() -> Process:
             raise RuntimeError(
                 "`cfgd.distributed.start()` must come first, before JAX has computed anything."
             ) from error
-        sys.excepthook = _end_at_once
+        sys.excepthook = _exit_at_once
     return Process(jax.process_index(), jax.process_count())
 
 
-def _end_at_once(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """At its end JAX waits for the other processes, and they for this one."""
+def _exit_at_once(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Exit without JAX's shutdown, which would wait for processes that wait for this one."""
     sys.__excepthook__(kind, error, trace)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(INTERRUPTED if kind is KeyboardInterrupt else 1)
 
 
-def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
-    """Arrays over all processes, of the rows that this one holds: every process makes this call.
+def rows(X: Any, y: Any, sample_weight: Any = None) -> DistributedRows:
+    """Make global arrays of the rows that each process holds; every process must make this call.
 
-    X and y are this process's own, in NumPy or whatever else holds numbers; nothing of them leaves
-    the process. Processes may hold different numbers of rows: those that have fewer get rows of
-    weight 0, and then there is a `sample_weight` in what is returned, which is to be passed on.
-    Columns and precision must be the same everywhere. On one process with one device they stay
-    NumPy's.
+    No data leaves a process. Processes may hold different numbers of rows: those with fewer rows
+    are padded with rows of weight 0. On one process with one device the arrays stay NumPy arrays.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        The rows of this process, in NumPy or any other array-like. Numbers of columns and dtypes
+        must be the same on every process, and `sample_weight` given on all of them or on none.
+
+    Returns
+    -------
+    DistributedRows
+        Global X, y and `sample_weight`. If rows were padded, `sample_weight` is not None even if it
+        was not given, and must be passed to the objective.
+
+    Examples
+    --------
 
     >>> import cfgd, numpy as np
     >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
@@ -122,7 +149,9 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
         X = _numbers("X", X)
         y = _numbers("y", y)
         if X.ndim == 0 or y.shape[:1] != X.shape[:1]:
-            checks.fail(owner, "y", "have a row for each row of X", f"{y.shape} beside {X.shape}")
+            checks.fail(
+                owner, "y", "have a row for each row of X", f"shapes {y.shape} and {X.shape}"
+            )
         arrays = {"X": X, "y": y}
         if sample_weight is not None:
             arrays["sample_weight"] = _numbers("sample_weight", sample_weight)
@@ -132,35 +161,43 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> Rows:
         owner, {name: [*a.shape[1:], str(a.dtype)] for name, a in arrays.items()}
     )
     if jax.device_count() == 1 and len(X):
-        return Rows(X, y, arrays.get("sample_weight"))
-    here = len(jax.local_devices())
-    held = np.array([[len(X), here]]) if group.is_single else group.gather([len(X), here])
-    each = int(np.max(-(-held[:, 0] // held[:, 1])))
-    if each == 0:
+        return DistributedRows(X, y, arrays.get("sample_weight"))
+    n_devices = len(jax.local_devices())
+    # rows and devices of each process
+    sizes = (
+        np.array([[len(X), n_devices]]) if group.is_single else group.gather([len(X), n_devices])
+    )
+    per_device = int(np.max(-(-sizes[:, 0] // sizes[:, 1])))
+    if per_device == 0:
         checks.fail(owner, "X", "have rows on some process", "none at all")
-    if np.any(held[:, 0] != each * held[:, 1]) and sample_weight is None:
-        arrays["sample_weight"] = np.ones(len(X), computed_in(X.dtype))
-    place = NamedSharding(Mesh(np.array(jax.devices()), ("rows",)), PartitionSpec("rows"))
-    # labels, counts and sizes of every loss may be 1: what has the weight 0 must still be one
-    fill = {"X": 0, "y": 1, "sample_weight": 0}
+    if np.any(sizes[:, 0] != per_device * sizes[:, 1]) and sample_weight is None:
+        arrays["sample_weight"] = np.ones(len(X), compute_dtype(X.dtype))
+    sharding = NamedSharding(Mesh(np.array(jax.devices()), ("rows",)), PartitionSpec("rows"))
+    # 1 is a valid target of every loss, and targets of weight 0 are checked, too
+    padding = {"X": 0, "y": 1, "sample_weight": 0}
     with in_precision(WIDE):
-        whole = {
-            name: jax.make_array_from_process_local_data(place, _filled(a, each * here, fill[name]))
+        global_arrays = {
+            name: jax.make_array_from_process_local_data(
+                sharding, _padded(a, per_device * n_devices, padding[name])
+            )
             for name, a in arrays.items()
         }
-    return Rows(whole["X"], whole["y"], whole.get("sample_weight"))
+    return DistributedRows(
+        global_arrays["X"], global_arrays["y"], global_arrays.get("sample_weight")
+    )
 
 
-def _numbers(name: str, given: Any) -> np.ndarray:
-    """Finite ones, in a type that is computed with; integers stay what they are."""
-    array = checks.real("rows", name, given)
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """Return an input as a finite NumPy array in its compute dtype; integers keep their dtype."""
+    array = checks.real("rows", name, value)
     if array.size:
         checks.finite("rows", name, array)
     return np.asarray(as_array(array))
 
 
-def _filled(array: np.ndarray, size: int, value: int) -> np.ndarray:
+def _padded(array: np.ndarray, size: int, value: int) -> np.ndarray:
+    """Append rows of `value` until the array has `size` rows."""
     if len(array) == size:
         return array
-    more = np.full((size - len(array), *array.shape[1:]), value, array.dtype)
-    return np.concatenate([array, more])
+    padding = np.full((size - len(array), *array.shape[1:]), value, array.dtype)
+    return np.concatenate([array, padding])

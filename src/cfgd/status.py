@@ -1,4 +1,8 @@
-"""How a run ends: the one vocabulary, from a step inside the jitted loop to the solution."""
+"""How a run ended: one enumeration for compiled loops, host loops and solutions.
+
+The value of a member is the message that a `Solution` shows: what happened, why, and what to do
+about it. Compiled loops use `Status.code`, the position of a member in this list.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import enum
 
 
 class Status(enum.Enum):
-    """How a run ended; the value says the cause and the remedy.
+    """How a run ended. The value is the message: what happened, why, and what to do.
 
     >>> import cfgd
     >>> print(cfgd.minimize(lambda x: x[0] ** 2, [1.0]).status.name)
@@ -15,10 +19,11 @@ class Status(enum.Enum):
     Stopped because `callback` asked for it.
     """
 
-    running = "The run is under way."  # the first: its code is the least, which the loop uses
+    # `running` must stay first: loops test for it by the smallest code
+    running = "The run is not finished yet."
     converged = "Converged: `x` meets the tolerance."
     stages_done = (
-        "All stages of `AdaptiveOrder` were done before `tolerance` was met: "
+        "All stages of `AdaptiveOrder` are finished, but `tolerance` is not met: "
         "add stages with a smaller gamma, or more iterations to the last one."
     )
     max_iterations = (
@@ -26,30 +31,32 @@ class Status(enum.Enum):
         "raise `max_iterations`, or loosen `tolerance`."
     )
     time_limit = (
-        "Stopped at `time_limit` before `tolerance` was met: raise `time_limit`, or go on from `x`."
+        "Stopped at `time_limit` before `tolerance` was met: "
+        "raise `time_limit`, or start again from `x`."
     )
     callback = "Stopped because `callback` asked for it."
-    interrupted = "Interrupted by the keyboard: `x` is the best point so far; go on from it."
+    interrupted = "Interrupted by Ctrl-C: `x` is the best point so far; start again from it."
     nonfinite = "A value or gradient became non-finite; `x` is the best finite point."
     indefinite = (
-        "A direction of negative curvature was met: the quadratic is not convex and has no "
-        "minimiser; check that `A` is positive semi-definite."
+        "The quadratic has a direction of negative curvature, so it has no minimum: "
+        "check that `A` is positive semi-definite."
     )
     unbounded = (
-        "The value falls without end: the objective has no minimum. Check its sign and its data, "
-        "or add a penalty; `x` is the best finite point."
+        "The value decreases without bound, so the objective has no minimum: check its sign and "
+        "its data, or add a penalty. `x` is the best finite point."
     )
     saddle = (
-        "The gradient vanished at a saddle or maximum that no step could leave: start elsewhere."
+        "The gradient vanishes at a saddle point or maximum, and no step could leave it: "
+        "start from another point."
     )
     stalled = (
-        "No step improves on `x` any further, and `tolerance` is not met: this is the accuracy "
-        "that the precision allows. Use float64, rescale the problem, or loosen `tolerance`."
+        "No step improves on `x`, although `tolerance` is not met: rounding errors limit the "
+        "accuracy. Use float64, rescale the problem, or loosen `tolerance`."
     )
 
     @property
     def code(self) -> int:
-        """Its number, for use inside the jitted loop."""
+        """The integer that stands for the status inside compiled loops."""
         return CODES[self]
 
 

@@ -1,8 +1,8 @@
 """The paper's theorems on quadratics, as pure functions of the problem.
 
 The objective is f(x) = x'Ax/2 + b'x with a symmetric A, and D = diag(A). For least squares
-A = X'X and b = -X'y. Nothing here imports the solver: a bound must not depend on the code
-that it judges. The paper's theorems are counted in order of appearance: Theorem 3 is
+A = X'X and b = -X'y. This module imports nothing of the solver: a bound must not depend on the code
+that is tested against it. The paper's theorems are counted in order of appearance: Theorem 3 is
 thm:fLSQ (non-adaptive), 4 is thm:adapt-terminal and 5 is thm:adapt-order.
 
 >>> from cfgd import theory
@@ -21,41 +21,44 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-# a tuple is ArrayLike to NumPy, but not to a checker that looks at run time
-Given = ArrayLike | Sequence[Any]
-Numbers = float | Given  # one number, or one for each coordinate or stage
+# NumPy's ArrayLike contains tuples for static type checkers, but not for beartype
+ArrayInput = ArrayLike | Sequence[Any]
+Numbers = float | ArrayInput  # one number, or one for each coordinate or stage
 Stages = Sequence[tuple[int, float]]
 
 
 def _require(holds: bool | np.bool_, owner: str, field: str, wanted: str, got: object) -> None:
+    """Raise the `ValueError` for a bad argument unless `holds`."""
     if not holds:
         raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.")
 
 
 def _array(owner: str, field: str, value: Numbers, *shapes: tuple[int, ...]) -> Array:
+    """Return `value` as a float64 array of one of the `shapes`."""
     value = np.asarray(value, dtype=np.float64)
     wanted = f"have shape {' or '.join(map(str, shapes))}"
     _require(value.shape in shapes, owner, field, wanted, value.shape)
     return value
 
 
-def _symmetric(owner: str, A: Given) -> Array:
+def _symmetric(owner: str, A: ArrayInput) -> Array:
+    """Return A as a float64 array, checked to be square and symmetric."""
     A = np.asarray(A, dtype=np.float64)
     square = A.ndim == 2 and A.shape[0] == A.shape[1] > 0
     _require(square, owner, "A", "be a square matrix", f"shape {A.shape}")
-    gap = np.abs(A - A.T).max()  # nan if an entry is, and then no comparison holds
+    gap = np.abs(A - A.T).max()  # NaN if an entry is NaN; then the comparison below is False
     # 1e-6: A may come from single precision
     _require(gap <= 1e-6 * np.abs(A).max(), owner, "A", "be symmetric", f"a gap of {gap:.3g}")
     return A
 
 
 def _shift(owner: str, A: Array, gamma: Numbers) -> Array:
-    """gamma D as a matrix."""
+    """Return gamma D as a matrix."""
     return np.diag(_array(owner, "gamma", gamma, (), A.shape[:1]) * np.diag(A))
 
 
 def _extremes(owner: str, A: Array, gamma: Numbers) -> tuple[float, float]:
-    """The smallest and the largest eigenvalue of A + gamma D, which must be positive definite."""
+    """Return the extreme eigenvalues of A + gamma D, which must be positive definite."""
     eigenvalues = np.linalg.eigvalsh(A + _shift(owner, A, gamma))
     low, high = float(eigenvalues[0]), float(eigenvalues[-1])
     definite = low > len(A) * np.finfo(np.float64).eps * high
@@ -64,8 +67,10 @@ def _extremes(owner: str, A: Array, gamma: Numbers) -> tuple[float, float]:
     return low, high
 
 
-def tilde_A(A: Given, gamma: Numbers) -> Array:
-    """A + gamma D, the matrix of Theorem 3 (thm:fLSQ); gamma: a number or one per coordinate.
+def tilde_A(A: ArrayInput, gamma: Numbers) -> Array:
+    """Return A + gamma D, the matrix of Theorem 3 (thm:fLSQ).
+
+    `gamma` is one number, or one for each coordinate.
 
     The theorem writes beta + 1/(2-alpha) on the diagonal, which is 1 + gamma.
 
@@ -77,11 +82,11 @@ def tilde_A(A: Given, gamma: Numbers) -> Array:
     return A + _shift("tilde_A", A, gamma)
 
 
-def tikhonov_solution(A: Given, b: Given, terminal: Given, gamma: Numbers) -> Array:
-    """The limit of the non-adaptive method, x_gamma = c - (A + gamma D)^-1 (A c + b), c = terminal.
+def tikhonov_solution(A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gamma: Numbers) -> Array:
+    """Return the limit of the non-adaptive method, c - (A + gamma D)^-1 (A c + b), c = terminal.
 
-    Theorem 3 (thm:fLSQ). It minimises f(x) + (gamma/2) |x - c|_D^2 if A + gamma D is positive
-    definite; gamma = 0 gives the minimiser of f.
+    This is x_gamma of Theorem 3 (thm:fLSQ). It minimises f(x) + (gamma/2) |x - c|_D^2 if
+    A + gamma D is positive definite; gamma = 0 gives the minimiser of f.
 
     >>> tikhonov_solution([[2.0, 0.0], [0.0, 4.0]], [-2.0, -8.0], [0.0, 0.0], 1.0)
     array([0.5, 1. ])
@@ -89,15 +94,15 @@ def tikhonov_solution(A: Given, b: Given, terminal: Given, gamma: Numbers) -> Ar
     owner = "tikhonov_solution"
     A = _symmetric(owner, A)
     c, b = _array(owner, "terminal", terminal, A.shape[:1]), _array(owner, "b", b, A.shape[:1])
-    # SciPy's solve warns of a matrix that is singular to working accuracy; NumPy's is silent
+    # SciPy's solve warns of a matrix that is singular to working precision, NumPy's does not
     step: Array = scipy.linalg.solve(A + _shift(owner, A, gamma), A @ c + b, assume_a="sym")
     return c - step
 
 
-def non_adaptive_rate(A: Given, gamma: Numbers, eta: float) -> float:
-    """The factor by which |x_k - x_gamma| falls in one iteration of the non-adaptive method.
+def non_adaptive_rate(A: ArrayInput, gamma: Numbers, eta: float) -> float:
+    """Return the factor by which |x_k - x_gamma| falls in one iteration of the non-adaptive method.
 
-    max(|1 - eta|, |1 - eta/kappa|), kappa being the condition number of A + gamma D, for the
+    It is max(|1 - eta|, |1 - eta/kappa|), with kappa the condition number of A + gamma D, for the
     step eta / sigma_max(A + gamma D) with 0 < eta < 2. Theorem 3 (thm:fLSQ) with erratum 5: the
     paper leaves out |1 - eta| and claims a bound that fails for eta near 2.
 
@@ -109,18 +114,18 @@ def non_adaptive_rate(A: Given, gamma: Numbers, eta: float) -> float:
     return float(max(abs(1 - eta), abs(1 - eta * low / high)))
 
 
-def _blocks(owner: str, A: Given, gamma: Numbers, eta: float) -> tuple[Array, Array]:
-    """A_{1,0} and A_{1,L} of Theorem 4; the proof's gamma D without eta is erratum 6."""
+def _blocks(owner: str, A: ArrayInput, gamma: Numbers, eta: float) -> tuple[Array, Array]:
+    """Return A_{1,0} and A_{1,L} of Theorem 4, with the eta that the proof omits (erratum 6)."""
     A = _symmetric(owner, A)
     oldest = eta * _shift(owner, A, gamma)
     return np.eye(len(A)) - eta * A - oldest, oldest
 
 
 def _decoupled(newest: Array, oldest: Array) -> tuple[Array, Array]:
-    """The same iteration as a stack of independent ones, of equal norms and eigenvalues.
+    """Return the iteration as a stack of independent ones with the same norms and eigenvalues.
 
     If gamma D is a multiple of I (standardised features), the eigenvectors of A split it into d
-    iterations of numbers, a hundred times faster at d = 128; otherwise the stack has one member.
+    scalar iterations, a hundred times faster at d = 128; otherwise the stack has one member.
     """
     diagonal = np.diag(oldest)
     # 1e-13: the diagonal of X'X is constant up to rounding only
@@ -131,7 +136,7 @@ def _decoupled(newest: Array, oldest: Array) -> tuple[Array, Array]:
 
 
 def _rows(newest: Array, oldest: Array, lag: int) -> Iterator[Array]:
-    """A_{k,0..L} for k = 0, 1, ...: the first block row of M^k is that of M^(k-1) times M."""
+    """Iterate over the first block rows A_{k,0..L} of M^k for k = 0, 1, ..."""
     row = np.zeros((lag + 1, *newest.shape))
     row[0] = np.eye(newest.shape[-1])
     while True:
@@ -140,9 +145,9 @@ def _rows(newest: Array, oldest: Array, lag: int) -> Iterator[Array]:
 
 
 def adaptive_terminal_matrices(
-    A: Given, gamma: Numbers, eta: float, lag: int, iterations: int
+    A: ArrayInput, gamma: Numbers, eta: float, lag: int, iterations: int
 ) -> Array:
-    """The matrices A_{k,0}, ..., A_{k,L} of Theorem 4 for k = iterations; shape (lag + 1, d, d).
+    """Return A_{k,0}, ..., A_{k,L} of Theorem 4 for k = iterations, of shape (lag + 1, d, d).
 
     Theorem 4 (thm:adapt-terminal): x_k - x* = sum_j A_{k,j} (x_{-j} - x*) with a constant step
     eta, from A_{k,0} = A_{k-1,0} A_{1,0} + A_{k-1,1}, A_{k,j} = A_{k-1,j+1} and
@@ -158,12 +163,13 @@ def adaptive_terminal_matrices(
 
 
 def adaptive_terminal_bound(
-    A: Given, gamma: Numbers, eta: float, errors: Given, iterations: int
+    A: ArrayInput, gamma: Numbers, eta: float, errors: ArrayInput, iterations: int
 ) -> Array:
-    """A bound on |x_k - x*| of the adaptive terminal for k = 0, ..., iterations.
+    """Return a bound on |x_k - x*| of the adaptive terminal for k = 0, ..., iterations.
 
-    sum_j |A_{k,j}| errors[j] with spectral norms and errors[j] = |x_{-j} - x*|, j = 0, ..., L, so
-    that the lag is len(errors) - 1. Theorem 4 (thm:adapt-terminal). inf if too large for a float.
+    The bound is sum_j |A_{k,j}| errors[j] with spectral norms and errors[j] = |x_{-j} - x*|,
+    j = 0, ..., L, so that the lag is len(errors) - 1 (Theorem 4, thm:adapt-terminal). It is inf
+    where it overflows.
 
     >>> adaptive_terminal_bound([[2.0]], -0.5, 0.25, [1.0, 2.0], iterations=2)
     array([1.    , 1.25  , 0.6875])
@@ -179,25 +185,26 @@ def adaptive_terminal_bound(
         for k, row in enumerate(islice(_rows(newest, oldest, lag), iterations + 1)):
             if not np.isfinite(row).all():
                 break  # the iteration diverges, and every later bound is inf too
-            # the blocks in between only move up by one place, and so do their norms
+            # the blocks in between only move by one position, and so do their norms
             norms = np.concatenate([[_norm(row[0])], norms[2:], [_norm(row[-1])]])
             bounds[k] = norms @ errors
     return bounds
 
 
 def _norm(block: Array) -> float:
-    """The spectral norm of a block diagonal matrix, given as the stack of its blocks."""
-    # the shortcut for numbers is twenty times faster than a stack of 1 x 1 decompositions
+    """Return the spectral norm of a block diagonal matrix, given as the stack of its blocks."""
+    # for 1 x 1 blocks the absolute value is twenty times faster than a singular value decomposition
     each = np.abs(block) if block.shape[-1] == 1 else np.linalg.norm(block, 2, axis=(-2, -1))
     return float(each.max())
 
 
-def spectral_radius(A: Given, gamma: Numbers, eta: float, lag: int) -> float:
-    """The factor by which the error of the adaptive terminal falls per iteration in the long run.
+def spectral_radius(A: ArrayInput, gamma: Numbers, eta: float, lag: int) -> float:
+    """Return the asymptotic rate of the adaptive terminal, the factor per iteration.
 
-    The largest |z| for which z^(L+1) I - z^L (I - eta (A + gamma D)) - eta gamma D is singular: an
-    eigenvalue of M in the proof of Theorem 4 (thm:adapt-terminal). Below one the method converges
-    from every start. A double eigenvalue, as at the best constants, is known to 1e-8 only.
+    It is the largest |z| for which z^(L+1) I - z^L (I - eta (A + gamma D)) - eta gamma D is
+    singular: the spectral radius of M in the proof of Theorem 4 (thm:adapt-terminal). Below one the
+    method converges from every start. A double eigenvalue, as at the best constants, is accurate to
+    1e-8 only.
 
     >>> round(spectral_radius([[1.0, 0.8], [0.8, 1.0]], -0.2, 1.25, lag=1), 6)
     0.5
@@ -211,8 +218,10 @@ def spectral_radius(A: Given, gamma: Numbers, eta: float, lag: int) -> float:
     return float(np.abs(np.linalg.eigvals(M)).max())
 
 
-def adaptive_order_constant(A: Given, b: Given, terminal: Given, gammas: Given) -> float:
-    """The constant C of Theorem 5 (thm:adapt-order): |x_g - x_h| <= C |g - h|.
+def adaptive_order_constant(
+    A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gammas: ArrayInput
+) -> float:
+    """Return the constant C of Theorem 5 (thm:adapt-order): |x_g - x_h| <= C |g - h|.
 
     C = B_max^2 |W|^2 |R|^2 |x* - c| with |W|^2 = |A|, |R|^2 = max D and B_max the largest
     |(A + gamma D)^-1| for gamma from 0 to any of `gammas` (the paper's range: erratum 7). As
@@ -231,15 +240,15 @@ def adaptive_order_constant(A: Given, b: Given, terminal: Given, gammas: Given) 
 
 
 def adaptive_order_bound(
-    A: Given, b: Given, terminal: Given, x0: Given, stages: Stages, eta: Numbers
+    A: ArrayInput, b: ArrayInput, terminal: ArrayInput, x0: ArrayInput, stages: Stages, eta: Numbers
 ) -> Array:
-    """A bound on |x - x*| of the adaptive order after each of the stages (iterations, gamma).
+    """Return a bound on |x - x*| of the adaptive order after each stage (iterations, gamma).
 
-    Theorem 5 (thm:adapt-order): R_s E_s + C |gamma_s| after stage s, with E_1 = |x0 - x_gamma1| and
-    E_{s+1} = R_s E_s + C |gamma_s - gamma_{s+1}|. Its R_s = |1 - eta_s/kappa_s|^(k_s/2) inherits
-    erratum 5; here it is `non_adaptive_rate` to the power k_s. The step in stage s is
-    eta_s / sigma_max(A + gamma_s D), as R_s supposes, and not the eta_s of the theorem's text;
-    `eta` is one number or one for each stage.
+    The bound after stage s is R_s E_s + C |gamma_s| (Theorem 5, thm:adapt-order), with E_1 = |x0 -
+    x_gamma1| and E_{s+1} = R_s E_s + C |gamma_s - gamma_{s+1}|. The theorem's R_s = |1 -
+    eta_s/kappa_s|^(k_s/2) inherits erratum 5; here it is `non_adaptive_rate` to the power k_s. The
+    step in stage s is eta_s / sigma_max(A + gamma_s D), as R_s assumes, and not eta_s as in the
+    theorem's text; `eta` is one number or one for each stage.
 
     >>> adaptive_order_bound([[2.0]], [-6.0], [1.0], [0.0], [(2, 1.0), (1, 0.0)], 0.5)
     array([2.5 , 1.25])
@@ -261,7 +270,7 @@ def adaptive_order_bound(
 
 
 class BestConstants(NamedTuple):
-    """What `best_constants` returns.
+    """The result of `best_constants`.
 
     >>> gamma, eta, rate = best_constants([1.0, 9.0])
     >>> print(gamma, eta, rate)
@@ -273,20 +282,21 @@ class BestConstants(NamedTuple):
     rate: float
 
 
-def best_constants(eigenvalues: Given) -> BestConstants:
-    """The gamma and eta of the fastest adaptive terminal of lag 1, and its rate (spectral radius).
+def best_constants(eigenvalues: ArrayInput) -> BestConstants:
+    """Return gamma and eta of the fastest adaptive terminal of lag 1, and its rate.
 
-    For the eigenvalues of D^-1 A (only the extremes l and h matter) and the direction scaled by
-    D^-1: x+ = x - eta D^-1 (A x + b) - eta gamma (x - x_prev) is Polyak's heavy ball with momentum
-    -eta gamma, best at eta = 4/(sqrt h + sqrt l)^2, gamma = -(sqrt h - sqrt l)^2/4, with rate
-    (sqrt k - 1)/(sqrt k + 1), k = h/l. If D = delta I, the direction as it is takes the same gamma
-    and the step eta / delta. Not in the paper, which finds gamma by hand.
+    The rate is the spectral radius of the iteration. `eigenvalues` are those of D^-1 A, of which
+    only the extremes l and h matter, and the direction is scaled by D^-1: x+ = x - eta D^-1 (A x +
+    b) - eta gamma (x - x_prev) is Polyak's heavy ball with momentum -eta gamma. The best constants
+    are eta = 4/(sqrt h + sqrt l)^2 and gamma = -(sqrt h - sqrt l)^2/4, with the rate (sqrt k -
+    1)/(sqrt k + 1), k = h/l. If D = delta I, the unscaled direction takes the same gamma and the
+    step eta / delta. This is not in the paper, which finds gamma by hand.
 
     >>> best_constants([1.0, 9.0])
     BestConstants(gamma=-1.0, eta=0.25, rate=0.5)
     """
     eigenvalues = np.asarray(eigenvalues, dtype=np.float64)
-    least = eigenvalues.min(initial=np.inf)  # inf for no eigenvalues, nan if one is nan
+    least = eigenvalues.min(initial=np.inf)  # inf if there are none, NaN if one is NaN
     _require(0 < least < np.inf, "best_constants", "eigenvalues", "be positive", least)
     low, high = float(np.sqrt(least)), float(np.sqrt(eigenvalues.max()))
     gamma, eta = -((high - low) ** 2) / 4, 4 / (high + low) ** 2

@@ -1,4 +1,4 @@
-"""The command `cfgd` and, in a browser, the page it makes."""
+"""The command `cfgd` and, in a browser, the report that it writes."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def cfgd(*arguments: str) -> tuple[int, str]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(folder))
-    assert code == 0, said
-    assert "The adaptive terminal reaches machine precision" in said
-    assert str(folder / "index.html") in said.replace("\n", "")
+    code, output = cfgd("reproduce", "fig1", "smoothing", "--out", str(folder))
+    assert code == 0, output
+    assert "The adaptive terminal reaches machine precision" in output
+    assert str(folder / "index.html") in output.replace("\n", "")
     return folder
 
 
-def test_help_is_for_a_newcomer() -> None:
-    code, said = cfgd("--help")
+def test_help_lists_commands_and_options() -> None:
+    code, output = cfgd("--help")
     assert code == 0
     for words in ("gradient descent with a memory", "cfgd reproduce --list", "make docs"):
-        assert words in said
-    code, said = cfgd("reproduce", "--help")
+        assert words in output
+    code, output = cfgd("reproduce", "--help")
     for option in ("--full", "--seeds", "--out", "--data", "--resume", "--list"):
-        assert option in said
+        assert option in output
 
 
-def test_list_names_every_experiment() -> None:
-    code, said = cfgd("reproduce", "--list")
+def test_list_has_every_experiment() -> None:
+    code, output = cfgd("reproduce", "--list")
     assert code == 0
     for name in ("fig1", "smoothing", "tikhonov", "random", "uci", "networks", "quadrature"):
-        assert name in said
+        assert name in output
 
 
 @pytest.mark.parametrize(
@@ -68,93 +68,93 @@ def test_list_names_every_experiment() -> None:
         (("fig1", "--seeds", "0"), "--seeds"),
     ],
 )
-def test_bad_input_is_one_sentence_before_the_run(
+def test_invalid_arguments_are_reported_before_the_run(
     tmp_path: Path, arguments: Sequence[str], message: str
 ) -> None:
     out = () if "--out" in arguments else ("--out", str(tmp_path / "out"))
-    code, said = cfgd("reproduce", *arguments, *out)
+    code, output = cfgd("reproduce", *arguments, *out)
     assert code == 2
-    assert message in said
-    assert "Traceback" not in said
+    assert message in output
+    assert "Traceback" not in output
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-def test_resume_takes_over_what_is_there(report: Path) -> None:
-    code, said = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
+def test_resume_uses_finished_results(report: Path) -> None:
+    code, output = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
     assert code == 0
-    assert said.count("from the run before") == 2
+    assert output.count("from the run before") == 2
 
 
 @pytest.fixture
 def quick_fig1(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fig1 without a run."""
+    """Replace the experiment fig1 by one that does not compute."""
     claim = Claim("it is so", "figure 1", 1.0, "at most", lambda data: 1.0)
     panel = Panel("a line", lambda axis, data: axis.plot([1, 2], [1, 2]))
-    instead = dataclasses.replace(
+    replacement = dataclasses.replace(
         EXPERIMENTS["fig1"],
         run=lambda setting, meter: Record({}, {}),
         claims=[claim],
         panels=[[panel]],
     )
-    monkeypatch.setitem(EXPERIMENTS, "fig1", instead)
+    monkeypatch.setitem(EXPERIMENTS, "fig1", replacement)
 
 
-def test_a_full_disk_is_one_sentence_after_the_claims(
+def test_a_full_disk_is_reported_after_the_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_fig1: None
 ) -> None:
     def full(*names: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    code, output = cfgd("reproduce", "fig1", "--out", str(tmp_path))
     assert code == 2
-    assert "it is so" in said
-    assert "the same command with --resume goes on." in said
-    assert f"{tmp_path}/parts/fig1.json could not be written: No space left on device." in said
-    assert "Traceback" not in said
+    assert "it is so" in output
+    assert "the same command with --resume goes on." in output
+    assert f"{tmp_path}/parts/fig1.json could not be written: No space left on device." in output
+    assert "Traceback" not in output
 
 
-def test_a_link_in_the_way_is_one_sentence_before_the_run(tmp_path: Path) -> None:
+def test_a_symbolic_link_in_the_output_is_reported_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "fig1.png").symlink_to("/dev/null")
-    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path))
+    code, output = cfgd("reproduce", "fig1", "--out", str(tmp_path))
     assert code == 2
-    assert f"{tmp_path}/fig1.png is a link where a file is to be: move it away." in said
+    assert f"{tmp_path}/fig1.png is a link where a file is to be: move it away." in output
 
 
-def test_a_damaged_part_is_one_sentence_and_run_again(tmp_path: Path, quick_fig1: None) -> None:
+def test_a_damaged_result_is_reported_and_run_again(tmp_path: Path, quick_fig1: None) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "fig1.json").write_text("{", encoding="utf-8")
     (tmp_path / "parts" / "\x1b[2Jx.json").write_text("{}", encoding="utf-8")
-    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    code, output = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
     assert code == 0
-    assert "fig1.json is not used: line 1 is not JSON (Expecting property name" in said
-    assert "\\x1b[2Jx.json is not used: the field 'about' of the part is missing." in said
-    assert "\x1b" not in said
-    assert "from the run before" not in said
+    assert "fig1.json is not used: line 1 is not JSON (Expecting property name" in output
+    assert "\\x1b[2Jx.json is not used: the field 'about' of the part is missing." in output
+    assert "\x1b" not in output
+    assert "from the run before" not in output
 
 
-def test_markup_in_a_saved_part_is_shown_and_not_obeyed(tmp_path: Path, quick_fig1: None) -> None:
+def test_markup_in_a_saved_result_is_escaped(tmp_path: Path, quick_fig1: None) -> None:
     cfgd("reproduce", "fig1", "--out", str(tmp_path))
     path = tmp_path / "parts" / "fig1.json"
     saved = path.read_text(encoding="utf-8").replace("\\u2264 1", "[/] 1")
     path.write_text(saved, encoding="utf-8")
-    code, said = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
+    code, output = cfgd("reproduce", "fig1", "--out", str(tmp_path), "--resume")
     assert code == 0
-    assert "[/] 1" in said
+    assert "[/] 1" in output
 
 
 @pytest.mark.parametrize("command", ["reproduce", "bench"])
-def test_a_bad_gas_file_is_one_sentence_in_every_command(tmp_path: Path, command: str) -> None:
+def test_an_invalid_gas_file_is_reported_by_every_command(tmp_path: Path, command: str) -> None:
     path = tmp_path / "gas\n.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("batch\x1b[2J.dat", "1")
-    code, said = cfgd(command, "--data", str(path), "--out", str(tmp_path / "out"))
+    code, output = cfgd(command, "--data", str(path), "--out", str(tmp_path / "out"))
     assert code == 2
-    assert "gas\\n.zip, batch\\x1b[2J.dat: line 1 has no concentration" in said
-    assert said.strip().count("\n") == 0
+    assert "gas\\n.zip, batch\\x1b[2J.dat: line 1 has no concentration" in output
+    assert output.strip().count("\n") == 0
 
 
-def test_output_that_nobody_can_take_is_one_sentence() -> None:
+def test_output_that_cannot_be_written_is_reported() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "cfgd", "reproduce", "--list"],
@@ -166,7 +166,7 @@ def test_output_that_nobody_can_take_is_one_sentence() -> None:
     assert done.stderr == "cfgd: The output could not be written: No space left on device.\n"
 
 
-def test_the_core_does_not_import_the_extras() -> None:
+def test_the_core_does_not_import_optional_libraries() -> None:
     script = (
         "import sys; sys.modules.update({'typer': None, 'rich': None, 'matplotlib': None,"
         " 'sklearn': None}); import cfgd, cfgd.apps.reproduce;"

@@ -1,4 +1,4 @@
-"""The paper's definitions, evaluated by mpmath, and curves to try them on."""
+"""The paper's definitions in mpmath, and test functions of one variable."""
 
 import functools
 
@@ -21,20 +21,20 @@ CURVES = {
 
 @functools.cache
 def in_jax(curve):
-    """The same function for the same curve, which is compiled once then."""
+    """Return the JAX function of a curve; the cache lets it be compiled once."""
     return functools.partial(curve, jnp)
 
 
 sine_and_cube = in_jax(CURVES["sine and cube"])
 ORDERS = [0.3, 1.7, 2.5, 0.5, 0.9, 1.3]
 TERMINAL = 0.7
-# two on either side of the terminal; four everywhere, since each new shape costs a second
+# two on each side of the terminal; always four, because each new shape compiles for a second
 X = np.array([-1.6, 0.1, 0.75, 2.9])
 Z = np.array([-2.7, 0.4, 0.7, 2.3])  # the terminal among them
 
 
 class Polynomial(eqx.Module):
-    """By its coefficients in powers of t - TERMINAL, the constant first; all share a program."""
+    """A polynomial in t - TERMINAL, constant first; all of them share one compiled program."""
 
     coefficients: np.ndarray
 
@@ -54,9 +54,9 @@ orders = pytest.mark.parametrize("order", few(ORDERS, 3))
 
 
 def definition(f, order, c, x, derivative=mp.diff):
-    """Definition 2.1, left or right by the sign of x - c, for an order that is no integer.
+    """Evaluate Definition 2.1, left or right by the sign of x - c, for a non-integer order.
 
-    |x - t| = |x - c| v^(1/(n - order)) takes the singularity out of the integral: what is left
+    |x - t| = |x - c| v^(1/(n - order)) removes the singularity: the integral
     is (1/(n - order)) |x - c|^(n - order) times the integral of f^(n) over v in [0, 1].
     """
     order, c, x = mp.mpf(order), mp.mpf(c), mp.mpf(x)
@@ -71,7 +71,7 @@ def definition(f, order, c, x, derivative=mp.diff):
 
 
 def scaled_slope(f, alpha, beta, c, x, derivative=mp.diff):
-    """Equation 2.2: [D^alpha f + beta |x - c| D^(1 + alpha) f] / D^alpha I."""
+    """Evaluate equation 2.2: [D^alpha f + beta |x - c| D^(1 + alpha) f] / D^alpha I."""
     first, second = (definition(f, a, c, x, derivative) for a in (alpha, 1 + mp.mpf(alpha)))
     return (first + beta * abs(x - c) * second) / definition(lambda t: t, alpha, c, x)
 
@@ -83,6 +83,6 @@ in_float32 = pytest.mark.parametrize(
 
 
 def in_digits(digits, fn):
-    """fn in `digits` digits, as a float64 array."""
+    """Evaluate fn with `digits` digits and return a float64 array."""
     with mpmath.workdps(digits):
         return np.array(fn(), dtype=float)

@@ -40,7 +40,7 @@ def test_definition(curve, order):
 
 
 def test_definition_is_evaluated_accurately():
-    """The oracle itself, with and without the substitution, on an order that allows both."""
+    """Check the reference itself, with and without the substitution."""
     with mpmath.workdps(30):
         direct = mp.quad(lambda t: mp.cos(t) * (mp.mpf(2) - t) ** mp.mpf("-0.125"), [1, 2])
         assert mp.almosteq(
@@ -138,7 +138,7 @@ def test_integer_order(order, kind):
 
 @pytest.mark.parametrize("order", DERIVATIVES)
 def test_integer_order_at_the_terminal(order):
-    """There it is left: the derivative itself."""
+    """At the terminal it is the left derivative: f^(n) itself."""
     got = cfgd.caputo(sine_and_cube, order, TERMINAL)(Z)
     np.testing.assert_allclose(got[2], DERIVATIVES[order][0](TERMINAL), rtol=1e-13)
 
@@ -151,7 +151,7 @@ def test_integer_order_is_the_limit_from_below(order):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_from_above_the_limit_is_another(order):
+def test_the_limit_from_above_differs(order):
     """There n = order + 1, and the integral of f^(n) is f^(n-1)(x) - f^(n-1)(c)."""
     derivative, right = DERIVATIVES[order]
     expected = np.where(X > TERMINAL, 1, right) * (derivative(X) - derivative(TERMINAL))
@@ -191,7 +191,7 @@ def test_every_shape_of_x(shape):
     np.testing.assert_allclose(got, cubic(order, 0.7, x), rtol=1e-12, atol=0)
 
 
-def test_one_terminal_for_each_x():
+def test_an_array_of_terminals():
     """t^2 = (t - c)^2 + 2c (t - c) + c^2, each power as above."""
     x, c = np.array([[2.0], [-1.0], [0.5]]), np.array([-1.5, 0.5, 3.0, 0.25])
     got = cfgd.caputo(lambda t: t**2, 0.5, c)(x)
@@ -201,7 +201,7 @@ def test_one_terminal_for_each_x():
 
 
 @orders
-def test_at_the_terminal_it_is_zero(order):
+def test_a_fractional_order_is_zero_at_the_terminal(order):
     got = cfgd.caputo(sine_and_cube, order, TERMINAL)(Z)
     assert got[2] == 0
     assert np.isfinite(got).all()

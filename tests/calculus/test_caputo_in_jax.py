@@ -36,7 +36,7 @@ functions = pytest.mark.parametrize(("make", "exact"), FUNCTIONS.values(), ids=F
 
 @functions
 @pytest.mark.parametrize("x", [2.9, np.float64(2.9), np.full(4, 2.9)], ids=repr)
-def test_numpy_gets_float64_although_jax_is_at_float32(make, exact, x):
+def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
     got = make()(x)
     assert type(got) is np.ndarray

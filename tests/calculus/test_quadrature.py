@@ -86,8 +86,8 @@ def test_forty_digits_near_one(alpha, nodes):
 
 
 @pytest.mark.parametrize("alpha", few(reversed(NEAR_ONE)))
-def test_scipy_is_no_judge_near_one(alpha):
-    """Why SciPy is not the oracle of the test above: its own error is the larger one."""
+def test_scipy_is_less_accurate_near_one(alpha):
+    """This is why SciPy is not the reference of the test above."""
 
     def worst(candidate):
         return max(
@@ -202,7 +202,7 @@ EXACT = {
 
 @pytest.mark.parametrize("alpha", [0.5, np.float64(0.5), np.array([0.5])], ids=repr)
 @pytest.mark.parametrize("nodes", EXACT)
-def test_numpy_gets_float64_although_jax_is_at_float32(alpha, nodes):
+def test_numpy_input_is_computed_in_float64_with_x64_off(alpha, nodes):
     assert not jax.config.jax_enable_x64
     for part, exact in zip(cfgd.gauss_jacobi(alpha, nodes), EXACT[nodes], strict=True):
         assert type(part) is np.ndarray

@@ -166,7 +166,7 @@ functions = pytest.mark.parametrize(("make", "exact"), FUNCTIONS.values(), ids=F
 
 @functions
 @pytest.mark.parametrize("x", [2.9, np.float64(2.9), np.full(4, 2.9)], ids=repr)
-def test_numpy_gets_float64_although_jax_is_at_float32(make, exact, x):
+def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
     got = make()(x)
     assert type(got) is np.ndarray
@@ -211,7 +211,7 @@ def test_gradient_of_smoothing_is_its_slope():
 
 
 @pytest.mark.parametrize("of", [lambda F: F, lambda F: F.slope], ids=["value", "slope"])
-def test_transformed_by_itself(of):
+def test_jax_transformations_of_the_smoothing_itself(of):
     """jit, grad and vmap of F and of F.slope, without a function around them."""
     F = cfgd.smoothing(sine_and_cube, 0.66, 1.0, TERMINAL)
     with jax.enable_x64(True):

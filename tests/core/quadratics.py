@@ -1,6 +1,6 @@
-"""Quadratics on which the theorems are tried, and the iterations as plain loops in NumPy.
+"""Quadratics for tests of the theorems, and the iterations as plain loops in NumPy.
 
-Neither side of an inequality may come from the solver.
+Nothing of the solver is used: both sides of an inequality must be independent of it.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ seeds = pytest.mark.parametrize("seed", few(SEEDS, 4))
 lags = pytest.mark.parametrize("lag", [1, 2, 3, 4])
 
 
-class Problem(NamedTuple):
+class QuadraticProblem(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     A: np.ndarray
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
 
 def problem(seed):
-    """Least squares with columns of different sizes: diag(A) is no multiple of I, A is full."""
+    """Return least squares with columns of different norms: diag(A) is no multiple of I."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 7))
     X = rng.normal(size=(d + 6, d)) * rng.permutation(np.linspace(0.5, 3, d)) + 0.3
@@ -41,11 +41,11 @@ def problem(seed):
     lowest = -np.linalg.eigvalsh(A / np.outer(root, root))[0]  # there A + gamma D is singular
     gamma = rng.uniform(0.05, 3) if seed % 2 == 0 else rng.uniform(0.1, 0.8) * lowest
     terminal, x0 = rng.normal(size=(2, d)) * 3
-    return Problem(X, y, A, -X.T @ y, terminal, x0, gamma, rng.uniform(0.05, 1.95))
+    return QuadraticProblem(X, y, A, -X.T @ y, terminal, x0, gamma, rng.uniform(0.05, 1.95))
 
 
 def standardised(seed, d=5):
-    """A correlation matrix: D = I."""
+    """Return a correlation matrix: D = I."""
     X = np.random.default_rng(seed).normal(size=(d + 3, d)) + 0.8
     A = X.T @ X
     root = np.sqrt(np.diag(A))
@@ -55,7 +55,7 @@ def standardised(seed, d=5):
 
 
 def non_adaptive(A, b, terminal, gamma, step, x, iterations):
-    """x_0, ..., x_iterations of the non-adaptive method."""
+    """Return x_0, ..., x_iterations of the non-adaptive method."""
     points = [x]
     for _ in range(iterations):
         x = x - step * (A @ x + b + gamma * np.diag(A) * (x - terminal))
@@ -64,7 +64,7 @@ def non_adaptive(A, b, terminal, gamma, step, x, iterations):
 
 
 def adaptive_terminal(A, b, gamma, eta, past, iterations):
-    """x_0, ..., x_iterations of the adaptive terminal from past[j] = x_{-j}, j = 0, ..., lag."""
+    """Return x_0, ... of the adaptive terminal from past[j] = x_{-j}, j = 0, ..., lag."""
     points = list(past[::-1])
     lag = len(points) - 1
     for _ in range(iterations):
@@ -74,7 +74,7 @@ def adaptive_terminal(A, b, gamma, eta, past, iterations):
 
 
 def companion(A, gamma, eta, lag):
-    """The matrix M in the proof of Theorem 4, block by block."""
+    """Return the matrix M in the proof of Theorem 4, block by block."""
     d = len(A)
     G = gamma * np.diag(np.diag(A))
     M = np.zeros((lag + 1, d, lag + 1, d))
@@ -90,14 +90,14 @@ def norms(errors):
 
 
 def assert_below(observed, bound, scale):
-    """At every k; `scale` is the size of the numbers whose rounding shows in `observed`."""
+    """Assert observed <= bound at every k, up to rounding of numbers of size `scale`."""
     observed, bound = np.asarray(observed), np.asarray(bound)
     assert observed.shape == bound.shape
     np.testing.assert_array_less(observed, bound * (1 + 1e-12) + 1e-12 * scale)
 
 
 def lagged(seed, lag):
-    """A problem, a step on either side of stability, and lag + 1 starting points."""
+    """Return a problem, gamma, a stable or unstable step, and lag + 1 starting points."""
     p = problem(seed)
     rng = np.random.default_rng(1000 + 10 * seed + lag)
     gamma = p.gamma if seed % 2 == 0 else -rng.uniform(0.02, 0.9)

@@ -29,7 +29,7 @@ def test_adaptive_terminal_bound_holds(seed, lag):
 @seeds
 @lags
 def test_adaptive_terminal_bound_holds_where_the_iteration_decouples(seed, lag):
-    """D = 4 I: another way through the code."""
+    """D = 4 I: the branch of scalar iterations."""
     rng = np.random.default_rng(2000 + 10 * seed + lag)
     A, x_star = 4 * standardised(seed), rng.normal(size=5)
     past = x_star + rng.normal(size=(lag + 1, 5))

@@ -1,4 +1,4 @@
-"""What the commands write: whole or not there, and what is in the way is found before a run."""
+"""Atomic writes, and checks before a run that its files can be written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cfgd._core.files import NotWrittenError, check_writable, write
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """The system refuses files above 1000 bytes, as it refuses all on a full disk."""
+    """Limit files to 1000 bytes, so that larger writes fail as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     yield
@@ -37,7 +37,7 @@ def files_in(folder: Path) -> list[str]:
         (lambda path, other: os.mkfifo(path), "no ordinary file"),
     ],
 )
-def test_what_stands_where_a_file_is_to_be(tmp_path: Path, make: Any, kind: str) -> None:
+def test_something_else_in_the_place_of_a_file(tmp_path: Path, make: Any, kind: str) -> None:
     other, path = tmp_path / "other", tmp_path / "out" / "x.png"
     other.write_text("mine", encoding="utf-8")
     path.parent.mkdir()
@@ -49,7 +49,7 @@ def test_what_stands_where_a_file_is_to_be(tmp_path: Path, make: Any, kind: str)
 
 
 @pytest.mark.parametrize(("link", "kind"), [(False, "a file"), (True, "a link")])
-def test_what_stands_where_a_folder_is_to_be(tmp_path: Path, link: bool, kind: str) -> None:
+def test_something_else_in_the_place_of_a_folder(tmp_path: Path, link: bool, kind: str) -> None:
     if link:
         (tmp_path / "other").mkdir()
         (tmp_path / "parts").symlink_to(tmp_path / "other")
@@ -60,7 +60,7 @@ def test_what_stands_where_a_folder_is_to_be(tmp_path: Path, link: bool, kind: s
         check_writable(tmp_path, ["parts/x.json"])
 
 
-def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
+def test_existing_files_are_accepted(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_text("", encoding="utf-8")
     check_writable(tmp_path, ["x.png", "parts/x.json"])
     assert files_in(tmp_path) == ["parts", "x.png"]
@@ -72,9 +72,7 @@ def test_a_full_disk_is_found_before_the_run(tmp_path: Path, small_files: None) 
     assert files_in(tmp_path) == []
 
 
-def test_what_cannot_be_written_leaves_the_file_that_was_there(
-    tmp_path: Path, small_files: None
-) -> None:
+def test_a_failed_write_leaves_the_previous_file(tmp_path: Path, small_files: None) -> None:
     write(tmp_path / "x", "before")
     with pytest.raises(NotWrittenError, match=r"/x could not be written: File too large\.$"):
         write(tmp_path / "x", "after" * 1000)
@@ -83,7 +81,7 @@ def test_what_cannot_be_written_leaves_the_file_that_was_there(
 
 
 @pytest.mark.parametrize("raised", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
-def test_whatever_ends_a_write_nothing_is_left_lying_about(
+def test_an_interrupted_write_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException
 ) -> None:
     def replace(*names: Any) -> None:

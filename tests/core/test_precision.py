@@ -1,4 +1,4 @@
-"""Precision follows the data, and x is of the kind of x0."""
+"""Precision follows the data, and x has the array type of x0."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ F, X0 = BOWL.objective, BOWL.x0
 
 @pytest.fixture(params=[False, True], ids=["x64 off", "x64 on"])
 def global_x64(request):
-    """JAX as its user may have set it, and the setting still there afterwards."""
+    """Set JAX's x64 flag as a user may, and check that it is unchanged afterwards."""
     with jax.enable_x64(request.param):
         yield request.param
         assert jax.config.jax_enable_x64 is request.param
@@ -68,7 +68,7 @@ SEARCHES = {"armijo, x64 off": (cfgd.ArmijoStep(), False), "grid, x64 on": (cfgd
 
 @pytest.mark.parametrize(("step", "x64"), quick(SEARCHES, ["grid, x64 on"]))
 def test_float32_stays_float32_on_a_function(step, x64):
-    """With nodes, a lag and a search."""
+    """The method has several nodes, a lag and a line search."""
     method = AdaptiveTerminal(gamma=-0.1, lag=2, nodes=3, step=step)
     x0 = WAVE_X0.astype(np.float32)
     with jax.enable_x64(x64):
@@ -77,8 +77,8 @@ def test_float32_stays_float32_on_a_function(step, x64):
     assert solution.value < float(wave(x0)) - 1
 
 
-def test_float64_is_really_float64():
-    """With JAX at float32 throughout, an error of 1e-7 would be the best."""
+def test_float64_data_is_computed_in_float64_with_x64_off():
+    """In float32 the error could not be below 1e-7."""
     assert not jax.config.jax_enable_x64
     solution = cfgd.minimize(F, X0, GradientDescent(), tolerance=1e-14)
     np.testing.assert_allclose(solution.x, BOWL.minimiser, rtol=1e-13)
@@ -88,13 +88,13 @@ def test_float64_is_really_float64():
     assert not jax.config.jax_enable_x64
 
 
-def test_the_flag_is_untouched_by_an_error():
+def test_an_error_leaves_the_x64_flag_unchanged():
     with pytest.raises(ZeroDivisionError):
         cfgd.minimize(F, X0, GradientDescent(), callback=lambda solution: 1 / 0)
     assert not jax.config.jax_enable_x64
 
 
-def test_pytrees_keep_structure_and_kinds():
+def test_pytrees_keep_structure_and_array_types():
     x0 = {"a": jnp.array([2.0, -1.0]), "b": np.float32(0.3)}
     solution = cfgd.minimize(pytree_bowl, x0, GradientDescent(), tolerance=1e-5)
     assert isinstance(solution.x["a"], jax.Array)

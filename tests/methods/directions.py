@@ -1,4 +1,4 @@
-"""Where directions are looked at, and the paper's definitions by mpmath."""
+"""Objectives and points for tests of directions, and the paper's definitions in mpmath."""
 
 import functools
 from collections.abc import Callable
@@ -30,12 +30,12 @@ X = np.array(
 Y = np.array([1.0, -2.0, 0.5, 1.5, -0.3, 0.8])
 POINT = np.array([1.3, -0.4, 0.9, -1.1])
 TERMINAL = np.array([-0.5, 0.8, 0.2, -1.9])
-NODES = 16  # for all: a new number of nodes costs a second
+NODES = 16  # the same everywhere: each new number compiles for a second
 
 
 class Case(NamedTuple):
     objective: Any
-    f: Callable[[list[Any]], Any]  # the same for a list of mpmath numbers
+    f: Callable[[list[Any]], Any]  # the same function of a list of mpmath numbers
 
 
 def wavy(m, x):
@@ -90,7 +90,7 @@ settings = pytest.mark.parametrize(("alpha", "beta"), SETTINGS)
 
 
 def matrix_of(objective):
-    """A and b of a quadratic."""
+    """Return A and b of a quadratic."""
     if isinstance(objective, cfgd.Quadratic):
         return A, B
     rows = {6: slice(None), 3: slice(3)}[objective.y.size]
@@ -98,9 +98,9 @@ def matrix_of(objective):
 
 
 def caputo(f, order, c, x):
-    """Definition 2.1, left or right by the sign of x - c, for an order that is no integer.
+    """Evaluate Definition 2.1, left or right by the sign of x - c, for a non-integer order.
 
-    |x - t| = |x - c| v^(1/(n - order)) takes the singularity out of the integral.
+    |x - t| = |x - c| v^(1/(n - order)) removes the singularity of the integral.
     """
     order, c, x = mp.mpf(order), mp.mpf(c), mp.mpf(x)
     n, side = int(mp.ceil(order)), mp.sign(x - c)
@@ -110,13 +110,13 @@ def caputo(f, order, c, x):
 
 
 def along(f, x, j):
-    """f_j: f with only coordinate j free."""
+    """Return f_j: f with only coordinate j free."""
     x = [mp.mpf(x_i) for x_i in x]
     return lambda t: f([*x[:j], t, *x[j + 1 :]])
 
 
 def by_definition(f, x, c, alpha, beta):
-    """[D^alpha f_j + beta |x_j - c_j| D^(1 + alpha) f_j] / D^alpha I, for each j."""
+    """Return [D^alpha f_j + beta |x_j - c_j| D^(1 + alpha) f_j] / D^alpha I, for each j."""
 
     def component(j, x_j, c_j, alpha, beta):
         f_j = along(f, x, j)
@@ -130,7 +130,7 @@ def by_definition(f, x, c, alpha, beta):
 
 @functools.cache
 def of_wavy(one_terminal=False):
-    """What several tests compare with, once."""
+    """Return the direction with which several tests compare, computed once."""
     terminal = 0.25 if one_terminal else TERMINAL
     return cfgd.fractional_gradient(CASES["smooth"].objective, POINT, terminal, 0.3, 0.2, NODES)
 

@@ -82,7 +82,7 @@ def test_terminal_at_x_gives_the_gradient_of_a_quadratic_to_the_last_bit(name):
     np.testing.assert_array_equal(got, f.gradient(POINT))
 
 
-def test_one_number_as_terminal():
+def test_a_scalar_terminal():
     expected = by_definition(CASES["smooth"].f, POINT, 0.25, 0.3, 0.2)
     np.testing.assert_allclose(of_wavy(one_terminal=True), expected, rtol=1e-10)
 
@@ -128,7 +128,7 @@ def test_least_squares_is_a_quadratic(rows):
 
 
 @settings
-def test_moving_all_coordinates_at_once_is_another_method(alpha, beta):
+def test_moving_all_coordinates_at_once_gives_another_direction(alpha, beta):
     """Relation 7: that gives gamma A (x - c), not gamma diag(A) (x - c)."""
     t, w = roots_jacobi(5, -alpha, 0)
     U, w = (1 + t) / 2, w / w.sum()
@@ -180,7 +180,7 @@ def test_degree_2s_is_exact_with_s_nodes(nodes):
 
 
 def explicit(name, t):
-    """Slopes and curvatures from gradients and Hessians at the d points x with x_j = t_j."""
+    """Return slopes and curvatures from gradients and Hessians at the d points x with x_j = t_j."""
     points = np.where(np.eye(4, dtype=bool), t, POINT)
     if name in QUADRATICS:
         A, b = matrix_of(CASES[name].objective)

@@ -73,7 +73,7 @@ def test_grad(name):
 
 
 @transformed
-def test_numpy_gets_float64_although_jax_is_at_float32(name):
+def test_numpy_input_is_computed_in_float64_with_x64_off(name):
     """A list is a vector. The values are those of `test_definition`."""
     assert not jax.config.jax_enable_x64
     f = CASES[name].objective
@@ -91,7 +91,7 @@ def test_numpy_gets_float64_although_jax_is_at_float32(name):
 )
 @pytest.mark.parametrize("terminal", [TERMINAL, 0.25], ids=["vector", "number"])
 def test_float32_stays_float32(kind, x64, terminal):
-    """alpha, beta and a terminal that is one number have no precision of their own."""
+    """Scalars (alpha, beta, perhaps the terminal) do not promote the arrays."""
     f = CASES["smooth"].objective
     expected = cfgd.fractional_gradient(f, POINT, terminal, 0.3, 0.2, 1)
     with jax.enable_x64(x64):
@@ -103,7 +103,7 @@ def test_float32_stays_float32(kind, x64, terminal):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
-def test_a_terminal_of_higher_precision_does_not_widen_x():
+def test_a_terminal_of_higher_precision_does_not_promote_x():
     x, f = np.float32([1.5, -0.5]), cfgd.Smooth(lambda x: jnp.sum(jnp.sin(x)))
     got = cfgd.fractional_gradient(f, jnp.asarray(x), np.array([0.2, 0.3]), 0.3, 0.2)
     assert got.dtype == np.float32
@@ -111,8 +111,8 @@ def test_a_terminal_of_higher_precision_does_not_widen_x():
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
-def test_new_numbers_do_not_trace_again():
-    """One program for all x, terminals and orders; also of `coordinate_slope` and its curvature."""
+def test_new_numbers_cause_no_new_trace():
+    """One program serves all x, terminals and orders, also in `coordinate_slope`."""
     traces = []
 
     def f(x):

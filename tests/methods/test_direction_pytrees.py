@@ -45,7 +45,7 @@ def test_pytrees(tree, f):
     assert_trees_close(got, expected)
 
 
-def test_pytree_with_one_number_as_terminal():
+def test_pytree_with_a_scalar_terminal():
     tree, f = TREES["dict"]
     got = cfgd.fractional_gradient(f, tree(*LEAVES[0]), 0.25, 0.3, 0.2, NODES)
     assert_trees_close(got, tree(*np.split(of_wavy(one_terminal=True), [1])))
@@ -54,13 +54,13 @@ def test_pytree_with_one_number_as_terminal():
 # Many coordinates: in chunks.
 
 
-def test_chunks_change_nothing(monkeypatch):
+def test_chunks_give_the_same_direction(monkeypatch):
     """64 pairs of a coordinate and a node, in chunks of 25, of which the last is shorter."""
-    whole = of_wavy()
+    unchunked = of_wavy()
     monkeypatch.setattr("cfgd.objectives.base.CHUNK_NUMBERS", 25 * 4)
     f = CASES["smooth"].objective
-    parts = cfgd.fractional_gradient(f, POINT, TERMINAL, 0.3, 0.2, NODES)
-    np.testing.assert_allclose(parts, whole, rtol=1e-12)
+    chunked = cfgd.fractional_gradient(f, POINT, TERMINAL, 0.3, 0.2, NODES)
+    np.testing.assert_allclose(chunked, unchunked, rtol=1e-12)
 
 
 MANY = """

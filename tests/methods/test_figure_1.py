@@ -1,4 +1,4 @@
-"""The paper's figure 1."""
+"""Figure 1 of the paper: the adaptive terminal reaches the minimum in four iterations."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_figure1_depends_on_its_past(past, iterations):
 
 
 def test_figure1_from_a_past_at_the_minimiser():
-    """d = 0 while the gradient is not: the paper's iteration would never move."""
+    """There d = 0 although the gradient is not: without a reset the iteration would not move."""
     solution, errors = errors_on_figure1(figure1((0.0, 0.0)), 200)
     assert errors.min() <= 1e-12
     assert solution.resets > 0

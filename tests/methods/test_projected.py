@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-import cfgd
 from cfgd._core.either import Unbound
-from cfgd._core.precision import to_numpy
-from cfgd.methods.auto import projected
 from cfgd.methods.auto.projected import Projected, ProjectedState
 from cfgd.objectives.network.projection import Projection
+
+import cfgd
+from cfgd._core.arrays import to_numpy
+from cfgd.methods.auto import projected
 
 RNG = np.random.default_rng(5)
 Z = np.sort(RNG.uniform(-1, 1.5, 23))

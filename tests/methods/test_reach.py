@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cfgd.methods.auto.reach import MOST_DOUBLINGS, reach, searches
 
 import cfgd
-from cfgd._core.precision import to_numpy
-from cfgd.methods.auto.reach import MOST_DOUBLINGS, reach, searches
+from cfgd._core.arrays import to_numpy
 
 
 def parabola(t):

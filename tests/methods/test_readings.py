@@ -1,7 +1,7 @@
 """`reading="printed"`: equation (2.6) of the paper as it is printed, with absolute values.
 
-`printed` below is that equation, word for word and coordinate by coordinate; all of cfgd that reads
-the formula so is held against it.
+`printed` below is that equation, literally and coordinate by coordinate; every part of cfgd that
+implements this reading is compared with it.
 """
 
 import re
@@ -22,7 +22,7 @@ ALPHA, BETA, NODES = 0.3, 0.7, 4
 
 
 def derivatives(fn, x):
-    """f_j' and f_j'' of one number, for each j."""
+    """Return the function t -> f_j'(t_j), f_j''(t_j) for all j."""
 
     def along(j):
         return lambda t: fn(x.at[j].set(t))
@@ -35,7 +35,7 @@ def derivatives(fn, x):
 
 
 def printed(fn, x, c, alpha=ALPHA, beta=BETA, nodes=NODES):
-    """Equation (2.6), with its integrals by s Gauss-Jacobi points as in (2.7)."""
+    """Evaluate equation (2.6), with its integrals by s Gauss-Jacobi points as in (2.7)."""
     u, w = roots_jacobi(nodes, -alpha, 0)  # for the weight (1 - u)^(-alpha)
     scale = (1 - alpha) * 2 ** -(1 - alpha)  # C_alpha
     delta = np.abs(x - c) / 2
@@ -47,7 +47,7 @@ def printed(fn, x, c, alpha=ALPHA, beta=BETA, nodes=NODES):
 
 
 def terminal_of(x):
-    """On both sides of x."""
+    """Return a terminal with coordinates on both sides of x."""
     return x - np.where(np.arange(x.size) % 2, -0.6, 0.4) * (1 + np.arange(x.size) / 7)
 
 
@@ -96,7 +96,7 @@ def test_equation_2_6(objective, fn, x):
     assert np.abs(got - exact)[x < c].min() > 1e-3
 
 
-def test_its_integrals():
+def test_the_integrals_of_equation_2_6():
     """The quadrature above against the integrals, for one variable and both signs."""
 
     def f(m, t):
@@ -129,7 +129,7 @@ X0, C = np.array([1.0, -2.0, 1.5]), np.array([-1.0, 0.5, 2.0])
 
 
 @pytest.mark.parametrize("nodes", [1, 10])
-def test_on_a_quadratic(nodes):
+def test_closed_form_on_a_quadratic(nodes):
     f = cfgd.Quadratic(A, B)
     got = cfgd.fractional_gradient(f, X0, C, ALPHA, BETA, nodes, reading="printed")
     np.testing.assert_allclose(got, printed_on(A, B, X0, C, ALPHA, BETA), rtol=1e-13)
@@ -151,7 +151,7 @@ def test_it_is_no_caputo_derivative_left_of_the_terminal():
 # The methods: iterates against a plain loop.
 
 
-def walked(step, iterations, terminal, beta=lambda k: BETA):
+def iterates(step, iterations, terminal, beta=lambda k: BETA):
     """x_0, ... on the quadratic; `terminal` gives c_k of the points so far."""
     points = [X0]
     for k in range(iterations):
@@ -165,7 +165,7 @@ def exact_step(x, c, d, beta):
     return (A @ x + B) @ d / (d @ A @ d)
 
 
-def exact_step_that_stays(x, c, d, beta):
+def exact_step_with_fixed_terminal(x, c, d, beta):
     """<d, d> / d'Jd, J being the derivative of d, which is another one on each side of c."""
     mean = 1 / (2 - ALPHA)
     J = A + np.diag(np.diag(A) * (-1 + (mean + beta) * np.sign(x - c)))
@@ -186,21 +186,21 @@ def points_of(method, iterations):
 
 def test_adaptive_terminal():
     method = cfgd.AdaptiveTerminal(ALPHA, beta=BETA, past=[C], reading="printed")
-    expected = walked(exact_step, 8, lambda points: C if len(points) == 1 else points[-2])
+    expected = iterates(exact_step, 8, lambda points: C if len(points) == 1 else points[-2])
     np.testing.assert_allclose(points_of(method, 8), expected, rtol=1e-9)
 
 
 def test_non_adaptive():
-    """The exact step knows how d changes on each side of c."""
+    """The exact step uses the derivative of d, which differs on the two sides of c."""
     c, beta = X0 + np.array([0.1, -4.0, 0.2]), -0.3
     method = cfgd.NonAdaptive(c, ALPHA, beta=beta, reading="printed")
-    expected = walked(exact_step_that_stays, 1, lambda points: c, lambda k: beta)
+    expected = iterates(exact_step_with_fixed_terminal, 1, lambda points: c, lambda k: beta)
     np.testing.assert_allclose(points_of(method, 1), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("c", "gamma"), [(-9.0, 0.4), (9.0, -2.4)], ids=["right", "left"])
-def test_where_the_terminal_stays_each_side_has_its_gamma(c, gamma):
-    """gamma on the right of c, -(2 + gamma) on the left: where that is positive it settles."""
+def test_with_a_fixed_terminal_gamma_depends_on_the_side(c, gamma):
+    """gamma is -(2 + gamma) on the left of c; the run converges if it is positive."""
     method = cfgd.NonAdaptive(c, ALPHA, gamma=gamma, reading="printed")
     end = cfgd.minimize(cfgd.Quadratic(A, B), X0, method, max_iterations=500)
     assert end.status is cfgd.Status.converged
@@ -211,7 +211,7 @@ def test_where_the_terminal_stays_each_side_has_its_gamma(c, gamma):
 def test_adaptive_order():
     stages = [cfgd.Stage(3, ALPHA, beta=-0.3), cfgd.Stage(4, ALPHA, beta=-0.2)]
     method = cfgd.AdaptiveOrder(stages, C, step=cfgd.FixedStep(0.05), reading="printed")
-    expected = walked(lambda *at: 0.05, 7, lambda points: C, lambda k: -0.3 if k < 3 else -0.2)
+    expected = iterates(lambda *at: 0.05, 7, lambda points: C, lambda k: -0.3 if k < 3 else -0.2)
     np.testing.assert_allclose(points_of(method, 7), expected, rtol=1e-9)
 
 
@@ -245,7 +245,7 @@ def test_steps(step):
 
 
 def test_sweep():
-    """Row by row what single runs are; the numbers that vary are gamma and the start."""
+    """Every row equals a single run; gamma and the start vary."""
     objective, _, x = OBJECTIVES["network, tanh, p = 1"]
     gammas, starts = np.array([0.5, 3.0]), np.stack([x, x + 0.1])
     network_step = cfgd.NetworkStep()
@@ -270,11 +270,11 @@ def test_sweep():
     assert np.abs(rows.x[0] - other.x).max() > 1e-3
 
 
-# What it costs, and what is said of it.
+# Costs and description.
 
 
-def test_structure_is_used_as_before():
-    """As many gradients are counted, and XLA counts as many operations but the absolute values."""
+def test_the_reading_does_not_change_the_cost():
+    """The number of gradients is the same, and XLA counts only the absolute values in addition."""
     objective, _, x = OBJECTIVES["network, tanh, p = 1"]
     costs, operations = [], []
     for reading in ("exact", "printed"):
@@ -292,8 +292,7 @@ def test_structure_is_used_as_before():
     assert operations[1] <= operations[0] + 2 * x.size
 
 
-def test_a_method_says_how_the_formula_was_read():
-    """In words that stand in the summary of a solution."""
+def test_the_description_names_the_reading():
     f = cfgd.Quadratic(A, B)
     printed, exact = (
         cfgd.AdaptiveTerminal(gamma=-0.1, reading=reading).describe(f)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from cfgd.methods.auto.relay import STEPS
 
 import cfgd
 from cfgd.methods.auto.auto import RELAY
-from cfgd.methods.auto.relay import STEPS
 from cfgd.objectives.linear.model import COLUMNS, MANY
 
 M, D = 400, MANY + 30

@@ -1,4 +1,4 @@
-"""Rules that are put together, and rules of one's own: nothing but the rule itself knows it."""
+"""Methods composed of rules, and custom rules, which need nothing but their own class."""
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +37,8 @@ class Fading(Order):
         return 0.4, beta_of(0.4, self.gamma / (1 + k))
 
 
-class Part(cfgd.StepRule):
-    """A part of the exact step, which grows with every iteration up to the whole."""
+class PartialStep(cfgd.StepRule):
+    """A fraction of the exact step that grows with every iteration up to 1."""
 
     part: float = number(per_coordinate=False)
 
@@ -50,8 +50,8 @@ class Part(cfgd.StepRule):
         return cfgd.Chosen(eta, jnp.minimum(1.0, 1.1 * memory), line.costs.curvature)
 
 
-def own(keep=0.6, first=C, gamma=-0.4, part=0.5):
-    return cfgd.Fractional(Average(keep, first), Fading(gamma), Part(part))
+def custom(keep=0.6, first=C, gamma=-0.4, part=0.5):
+    return cfgd.Fractional(Average(keep, first), Fading(gamma), PartialStep(part))
 
 
 def plain_loop(iterations, keep=0.6, first=C, gamma=-0.4, part=0.5):
@@ -66,18 +66,20 @@ def plain_loop(iterations, keep=0.6, first=C, gamma=-0.4, part=0.5):
     return np.array(points), gammas
 
 
-def test_own_rules_make_the_iterates_of_a_plain_loop():
-    end = cfgd.minimize(BOWL.objective, X0, own(), max_iterations=12, tolerance=0.0, record=RECORD)
+def test_custom_rules_give_the_iterates_of_a_plain_loop():
+    end = cfgd.minimize(
+        BOWL.objective, X0, custom(), max_iterations=12, tolerance=0.0, record=RECORD
+    )
     points, gammas = plain_loop(12)
     np.testing.assert_allclose(end.history["x"], points, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(end.history["gamma"][1:], gammas, rtol=1e-13)
     assert end.evaluations == 13
-    assert "Fractional with Part, 1 node" in end.summary
+    assert "Fractional with PartialStep, 1 node" in end.summary
 
 
-def test_own_rules_are_swept_by_the_fields_they_declare():
+def test_a_sweep_varies_the_declared_fields_of_custom_rules():
     firsts = np.stack([C, 2 * C, -C])
-    many = own(keep=np.array([0.2, 0.6, 0.9]), first=firsts, gamma=np.array([-0.4, 0.1, 0.0]))
+    many = custom(keep=np.array([0.2, 0.6, 0.9]), first=firsts, gamma=np.array([-0.4, 0.1, 0.0]))
     options = {"max_iterations": 8, "tolerance": 0.0, "record": RECORD, "callback": look_on}
     ends = cfgd.sweep(BOWL.objective, X0, many, **options)
     for i, (keep, gamma) in enumerate([(0.2, -0.4), (0.6, 0.1), (0.9, 0.0)]):
@@ -85,10 +87,10 @@ def test_own_rules_are_swept_by_the_fields_they_declare():
         np.testing.assert_allclose(ends[i].history["x"], points, rtol=1e-10, atol=1e-11)
 
 
-def test_own_rules_keep_the_precision_of_the_data():
-    """The numbers that a rule makes itself do not widen float32, even where x64 is on."""
+def test_custom_rules_keep_the_precision_of_the_data():
+    """Numbers that a rule creates do not promote float32, even with x64 enabled."""
     f = cfgd.Quadratic(A.astype(np.float32), B.astype(np.float32))
-    method = own(first=C.astype(np.float32))
+    method = custom(first=C.astype(np.float32))
     with jax.enable_x64(True):
         end = cfgd.minimize(
             f, X0.astype(np.float32), method, max_iterations=5, tolerance=0.0, callback=look_on
@@ -97,8 +99,8 @@ def test_own_rules_keep_the_precision_of_the_data():
     np.testing.assert_allclose(end.x, plain_loop(5)[0][-1], rtol=1e-4)
 
 
-def test_a_new_number_of_an_own_rule_does_not_trace_again():
-    """Also where it is a number of Python's, as in the documentation."""
+def test_a_new_number_of_a_custom_rule_causes_no_new_trace():
+    """This also holds for a Python number, as in the documentation."""
     traces = []
 
     def f(x):
@@ -110,9 +112,9 @@ def test_a_new_number_of_an_own_rule_does_not_trace_again():
         return cfgd.minimize(f, np.zeros(2), method, max_iterations=3)
 
     solve(0.5)
-    seen = len(traces)
+    before = len(traces)
     solve(0.7)
-    assert len(traces) - seen <= 1  # the look at its shape
+    assert len(traces) - before <= 1  # the check of its output
 
 
 class Careless(cfgd.StepRule):
@@ -149,14 +151,14 @@ MISTAKES = {
         "PyTreeDef(None).",
     ),
     "a word for a number": (
-        lambda: cfgd.minimize(BOWL.objective, X0, own(keep="half")),
+        lambda: cfgd.minimize(BOWL.objective, X0, custom(keep="half")),
         "`Average(keep=...)` must be a number, got an array of dtype <U4.",
     ),
-    "a number that is none": (
-        lambda: cfgd.minimize(BOWL.objective, X0, own(gamma=np.nan)),
+    "not a number": (
+        lambda: cfgd.minimize(BOWL.objective, X0, custom(gamma=np.nan)),
         "`Fading(gamma=...)` must be finite, got nan.",
     ),
-    "a sweep of what is not declared": (
+    "a sweep with an undeclared field": (
         lambda: cfgd.sweep(
             BOWL.objective,
             X0,
@@ -187,19 +189,21 @@ MISTAKES = {
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("run", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_mistakes_with_rules_are_one_sentence(run, message):
+def test_message(run, message):
     with pytest.raises(ValueError, match=r"^`") as error:
         run()
     assert str(error.value) == message
 
 
-def test_own_rules_are_named_in_messages():
-    with pytest.raises(ValueError, match=r"^`Part\(part=\.\.\.\)` must be one number, got shape"):
-        cfgd.minimize(BOWL.objective, X0, own(part=np.array([0.5, 0.5])))
+def test_messages_name_custom_rules():
+    with pytest.raises(
+        ValueError, match=r"^`PartialStep\(part=\.\.\.\)` must be one number, got shape"
+    ):
+        cfgd.minimize(BOWL.objective, X0, custom(part=np.array([0.5, 0.5])))
     with pytest.raises(
         ValueError, match=r"^`Average\(first=\.\.\.\)` must be a number or of shape"
     ):
-        cfgd.minimize(BOWL.objective, X0, own(first=np.zeros(5)))
+        cfgd.minimize(BOWL.objective, X0, custom(first=np.zeros(5)))
 
 
 STAGES = [cfgd.Stage(4, gamma=0.5), cfgd.Stage(30, gamma=0.0)]
@@ -224,7 +228,7 @@ COMPOSED = {  # a preset, and the same written out
 
 
 @pytest.mark.parametrize(("preset", "composed"), COMPOSED.values(), ids=COMPOSED)
-def test_presets_are_put_together_from_public_rules(preset, composed):
+def test_presets_are_compositions_of_public_rules(preset, composed):
     options = {"max_iterations": 20, "record": {"x": identity}, "callback": look_on}
     ends = [cfgd.minimize(BOWL.objective, X0, method, **options) for method in (preset, composed)]
     np.testing.assert_array_equal(ends[0].history["x"], ends[1].history["x"])
@@ -241,7 +245,7 @@ def test_presets_are_put_together_from_public_rules(preset, composed):
     ],
     ids=["terminal", "order", "step"],
 )
-def test_what_is_no_rule_is_refused(arguments, message):
+def test_a_value_that_is_not_a_rule_is_refused(arguments, message):
     with pytest.raises(ValueError, match=r"^`Fractional") as error:
         cfgd.Fractional(*arguments)
     assert message in str(error.value)
@@ -265,7 +269,7 @@ GAMMAS = {  # a method, an objective, its gammas
 
 
 @pytest.mark.parametrize(("method", "f", "gamma"), GAMMAS.values(), ids=GAMMAS)
-def test_gamma_is_recorded_of_every_method_that_has_one(method, f, gamma):
+def test_every_method_with_a_gamma_records_it(method, f, gamma):
     x0 = X0 if f is BOWL.objective else np.array([1.6, -1.2])
     options = {"max_iterations": 12, "tolerance": 0.0, "callback": look_on}
     end = cfgd.minimize(f, x0, method, record={"g": "gamma"}, **options)
@@ -275,13 +279,13 @@ def test_gamma_is_recorded_of_every_method_that_has_one(method, f, gamma):
     np.testing.assert_allclose(seen, expected, rtol=1e-12, atol=1e-13)
 
 
-def test_gradient_descent_has_none():
+def test_gradient_descent_has_no_gamma_to_record():
     with pytest.raises(ValueError, match=r"keeps \(k, eta\), got 'gamma'"):
         cfgd.minimize(BOWL.objective, X0, cfgd.GradientDescent(), record={"g": "gamma"})
 
 
 def test_a_direction_without_a_step():
-    """What an integration needs: propose, and the line, without moving."""
+    """Integrations need `propose` and the line, without a step."""
     with jax.enable_x64(True):
         method = cfgd.AdaptiveTerminal(0.3, gamma=-0.4, past=PAST[:1])
         method = method.laid_out(cfgd._core.pytrees.Structure.of(X0), 3)

@@ -114,7 +114,7 @@ def test_structure_agrees_with_the_general_formulas(name, kind):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
     with jax.enable_x64(True):
-        f = cfgd._core.precision.cast(MODELS[name](FORMATS[kind](X)), np.dtype(float))
+        f = cfgd._core.arrays.cast(MODELS[name](FORMATS[kind](X)), np.dtype(float))
         x, d = (jnp.asarray(RNG.normal(size=f.dimension) * 0.4) for _ in range(2))
         t = x + RNG.normal(size=(2, f.dimension)) * 0.5
         for a, b in zip(seen(f, x, d, t, True), seen(f, x, d, t, False), strict=True):

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import cfgd
 from cfgd.objectives.linear import block_source
-from cfgd.objectives.linear.block_source import ahead
+from cfgd.objectives.linear.block_source import prefetch
 
 random = np.random.default_rng(8)
 X = random.normal(size=(500, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.5, 0, 0, 0]
@@ -118,7 +118,7 @@ def test_reading_and_computing_overlap():
             yield k
 
     began = time.perf_counter()
-    for _ in ahead(slow()):
+    for _ in prefetch(slow()):
         time.sleep(0.05)
     assert time.perf_counter() - began < 0.45  # one after the other takes 0.5
 
@@ -131,7 +131,7 @@ def test_no_more_than_one_block_is_read_ahead():
             read.append(k)
             yield k
 
-    for k in ahead(blocks()):
+    for k in prefetch(blocks()):
         time.sleep(0.02)
         assert read[-1] <= k + 1
 
@@ -143,7 +143,7 @@ def test_a_reader_that_is_left_ends():
         while True:
             yield 1
 
-    for k in ahead(forever()):
+    for k in prefetch(forever()):
         if k:
             break
     time.sleep(0.3)
@@ -184,7 +184,7 @@ BAD = {
     ),
     "a short target": (lambda _: {"source": X, "y": Y[:3]}, "must have shape (500,), got (3,)."),
     "a vector": (lambda _: {"source": Y, "y": Y}, "must be a matrix, got shape (500,)."),
-    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that are there, got no.npz."),
+    "no file": (lambda _: {"source": ["no.npz"]}, "must be files that exist, got no.npz."),
     "another kind": (
         lambda _: {"source": ["a.txt"]},
         "must be files of .npy, .npz, .parquet, got a",
@@ -277,7 +277,7 @@ def test_a_mistake_is_a_sentence(case, tmp_path, unchecked):
 
 def test_rows_of_a_block_follow_from_the_memory():
     assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
-    assert block_source.rows_of_block(1.0, 10) == block_source.LEAST_ROWS
+    assert block_source.rows_of_block(1.0, 10) == block_source.MIN_ROWS
 
 
 def test_rows_that_are_gone_at_the_second_pass_are_missed():

@@ -99,7 +99,7 @@ def test_without_penalty_the_classes_are_held_in_place():
 @pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial"])
 @pytest.mark.parametrize("model", ["tikhonov", None])
 def test_without_a_matrix_it_is_a_pass_for_each_product_and_gradient(monkeypatch, loss, model):
-    monkeypatch.setattr(stream, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", 3)
     f = cfgd.Blocks(X, TARGETS[loss], loss, 0.7, WEIGHT, memory=SMALL)
     before = f.passes
     solution = cfgd.minimize(f, np.zeros(f.shape), cfgd.Auto(model))
@@ -114,7 +114,7 @@ def test_without_a_matrix_it_is_a_pass_for_each_product_and_gradient(monkeypatch
 
 def test_products_are_those_of_the_matrix(monkeypatch):
     whole = cfgd.Blocks(X, TARGETS["multinomial"], "multinomial", 0.7, WEIGHT, intercept=True)
-    monkeypatch.setattr(stream, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", 3)
     f = cfgd.Blocks(X, TARGETS["multinomial"], "multinomial", 0.7, WEIGHT, intercept=True)
     w, v = np.sin(np.arange(15.0)), np.cos(np.arange(15.0))
     H = whole.stream.hessian(w)
@@ -157,7 +157,7 @@ def test_the_paper_s_methods_walk_on_it_too():
 @pytest.mark.parametrize("most", [3, 100])
 def test_a_checkpoint_goes_on_bit_for_bit(tmp_path, monkeypatch, most):
     """By the span and by the matrix."""
-    monkeypatch.setattr(stream, "MOST_COLUMNS", most)
+    monkeypatch.setattr(stream, "MAX_COEFFICIENTS", most)
     options = {"tolerance": 1e-12}
 
     def run(**more):

@@ -15,7 +15,7 @@ from inputs import BF16, END, F32, F64, GD, X0, A, B, X, Y, bowl, no_answer
 
 import cfgd
 from cfgd import LeastSquares, LinearModel
-from cfgd._core.pytrees import as_tree
+from cfgd._core.pytrees import checked_pytree
 from problems import quick
 
 # these are for users without a type checker
@@ -135,7 +135,7 @@ def test_x_has_the_precision_in_which_the_run_converged():
 
 def test_a_custom_node_of_numbers_is_a_pytree():
     node = jax.tree_util.Partial(len, 0.5, 2)  # any node that is not a list
-    assert as_tree("f", "x", node).args == (0.5, 2.0)
+    assert checked_pytree("f", "x", node).args == (0.5, 2.0)
 
 
 def test_a_huge_tolerance_is_met_at_the_start():
@@ -210,7 +210,7 @@ def test_any_numbers_become_data(given):
 @hypothesis.given(numbers((3,)))
 def test_any_numbers_become_a_start(given):
     x0, values = given
-    start = as_tree("minimize", "x0", x0)
+    start = checked_pytree("minimize", "x0", x0)
     assert start.dtype in (F32, F64)
     np.testing.assert_array_equal(start, values)
     x = cfgd.minimize(bowl, x0, GD, tolerance=1e-3, callback=no_answer).x

@@ -66,7 +66,7 @@ def found(count, folder, *scenarios):
 
 
 @pytest.fixture(scope="module")
-def is_single():
+def alone():
     return {name: plain(end) for name, end in solved(lambda X, y: (X, y, None))}
 
 

@@ -67,9 +67,9 @@ CAUSE_AND_REMEDY = {
     Status.nonfinite: ("became non-finite", "smaller `FixedStep`"),
     Status.indefinite: ("negative curvature", "check that `A` is positive semi-definite"),
     Status.stalled: ("No step", "Use float64"),
-    Status.interrupted: ("Interrupted", "go on from it"),
-    Status.unbounded: ("falls without end", "Check its sign"),
-    Status.saddle: ("saddle", "start elsewhere"),
+    Status.interrupted: ("Interrupted", "start again from it"),
+    Status.unbounded: ("decreases without bound", "check its sign"),
+    Status.saddle: ("saddle", "start from another point"),
 }
 
 

@@ -1,1 +1,1 @@
-"""Private parts that every room uses: types, checks, arrays, files, processes."""
+"""Private helpers of every package: types, checks, arrays, pytrees, sharding, processes, files."""

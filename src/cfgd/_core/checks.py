@@ -1,7 +1,8 @@
-"""How an input error is worded: owner, field, what was wanted, what was given.
+"""Validation of user input, with uniform messages: owner, field, what was wanted, what was given.
 
-A check looks at concrete values. Inside `jax.jit` values are traced and unknown; there only
-shapes and dtypes are checked.
+Most functions take (owner, field, value), raise a `ValueError` that names all three, and return the
+value as an array. Values are checked only if they are concrete. Inside `jax.jit` they are traced,
+and only shapes and dtypes can be checked.
 """
 
 from __future__ import annotations
@@ -23,60 +24,65 @@ from cfgd._core import sharding
 from cfgd._core.arrays import as_array
 from cfgd._core.types import Values
 
-# what loops count in
-MOST = 2**31 - 1
-# what JAX says where a value must be known that is not
-UNKNOWN = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+# iteration counters are int32
+MAX_INT32 = 2**31 - 1
+# raised by JAX where Python code needs the value of a traced array
+TRACER_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
 
 def fail(
     owner: str, field: str, wanted: str, got: object, cause: Exception | None = None
 ) -> NoReturn:
+    """Raise the `ValueError` for a bad input."""
     raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.") from cause
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning that points to the line of the user's that led here."""
+    """Issue a warning that points to the line of user code that called cfgd."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_ours(frame):
+    while frame.f_back is not None and _is_internal(frame):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
-def _is_ours(frame: FrameType) -> bool:
-    """A frame of cfgd, or of what wraps or calls its functions."""
+def _is_internal(frame: FrameType) -> bool:
+    """Return whether a frame belongs to cfgd or to a library that wraps or calls its functions."""
     package = frame.f_globals.get("__name__", "").split(".")[0]
     return package in ("cfgd", "equinox", "jaxtyping", "beartype", "scipy")
 
 
-def traced(value: object) -> bool:
+def is_traced(value: object) -> bool:
+    """Return whether `value` is a JAX tracer, whose numbers are unknown."""
     return isinstance(value, jax.core.Tracer)
 
 
-def is_counted(value: Values) -> bool:
-    """Whether it holds integers or labels, which have no precision of their own."""
+def is_integer_or_bool(value: Values) -> bool:
+    """Return whether an array holds integers or booleans, which have no floating precision."""
     return jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool
 
 
 def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
-    """`value` as an array of real numbers of whatever kind; JAX arrays stay JAX arrays."""
-    if traced(value):
+    """Return `value` as an array of real numbers: floating, integer or boolean.
+
+    JAX arrays stay JAX arrays, everything else becomes NumPy.
+    """
+    if is_traced(value):
         return value
     unmasked(owner, field, value)
     try:
         value = as_array(value)
     except ValueError:
         fail(owner, field, wanted, "rows of different lengths")
-    # numpy's kind of an extension float (bfloat16) is "V", hence jax's own test
-    if not jnp.issubdtype(value.dtype, jnp.floating) and not is_counted(value):
+    # NumPy reports the kind "V" for bfloat16, so JAX's test is needed
+    if not jnp.issubdtype(value.dtype, jnp.floating) and not is_integer_or_bool(value):
         fail(owner, field, wanted, f"an array of dtype {value.dtype}")
     return value
 
 
 def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
-    """`value` as a floating array; integers become float64."""
+    """Return `value` as a floating array; integers and booleans become float64."""
     value = real(owner, field, value, wanted)
-    if traced(value) or not is_counted(value):
+    if is_traced(value) or not is_integer_or_bool(value):
         return value
     if sharding.is_sharded(value):
         return sharding.as_float64(value)
@@ -84,15 +90,15 @@ def floating(owner: str, field: str, value: Any, wanted: str = "be an array of n
 
 
 def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
-    """`value` as a finite floating array."""
+    """Return `value` as a floating array, all of whose entries are finite."""
     value = floating(owner, field, value, wanted)
-    if not traced(value):
+    if not is_traced(value):
         finite(owner, field, value)
     return value
 
 
-def unmasked(owner: str, field: str, value: Any) -> None:
-    """What is masked would count as a number once the mask is gone."""
+def unmasked(owner: str, field: str, value: object) -> None:
+    """Refuse masked entries: the conversion to an array would drop the mask and use them."""
     if isinstance(value, list | tuple):
         for i, part in enumerate(value):
             if isinstance(part, np.ma.MaskedArray):
@@ -105,27 +111,27 @@ def unmasked(owner: str, field: str, value: Any) -> None:
 
 
 def finite(owner: str, field: str, value: Values) -> None:
-    """Say where the first entry that is not finite stands."""
+    """Refuse an array with a NaN or infinity, and name the index of the first one."""
     if sharding.is_sharded(value):
-        none(owner, field, "be finite", _is_infinite, value)
+        no_entry(owner, field, "be finite", _is_nonfinite, value)
         return
     bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
     if not bad.any():
         return
     first = tuple(int(i) for i in np.argwhere(bad)[0])
-    worth = np.asarray(value, dtype=np.float64)[first]
-    fail(owner, field, "be finite", f"{worth}{_at(first)}")
+    entry = np.asarray(value, dtype=np.float64)[first]
+    fail(owner, field, "be finite", f"{entry}{_at(first)}")
 
 
-def _is_infinite(values: Any) -> Any:
+def _is_nonfinite(values: Values) -> Values:
     return ~jnp.isfinite(values)
 
 
-def none(owner: str, field: str, wanted: str, bad: sharding.Test, value: Values) -> None:
-    """Say where the first entry stands of which `bad` is true."""
-    if sharding.any_of(bad, value):
-        place, worth = sharding.first_of(bad, value)
-        fail(owner, field, wanted, f"{worth}{_at(place)}")
+def no_entry(owner: str, field: str, wanted: str, bad: sharding.Test, value: Values) -> None:
+    """Refuse an array with an entry for which `bad` is true, and name the first such entry."""
+    if sharding.any_entry(bad, value):
+        index, entry = sharding.first_entry(bad, value)
+        fail(owner, field, wanted, f"{entry}{_at(index)}")
 
 
 def _at(index: tuple[int, ...]) -> str:
@@ -133,18 +139,21 @@ def _at(index: tuple[int, ...]) -> str:
 
 
 def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Values:
+    """Return `value` if it has the shape `wanted`."""
     if tuple(value.shape) != wanted:
         fail(owner, field, f"have shape {wanted}", tuple(value.shape))
     return value
 
 
-def flag(owner: str, field: str, value: Any) -> bool:
+def flag(owner: str, field: str, value: object) -> bool:
+    """Return `value` as a Python bool; only booleans are accepted."""
     if not isinstance(value, bool | np.bool_):
         fail(owner, field, "be True or False", repr(value))
     return bool(value)
 
 
 def matrix(owner: str, field: str, value: Any) -> Values:
+    """Return `value` as a finite floating matrix with at least one entry."""
     value = array(owner, field, value, "be a matrix of numbers")
     if value.ndim != 2 or 0 in value.shape:
         fail(owner, field, "be a matrix", f"shape {tuple(value.shape)}")
@@ -156,101 +165,110 @@ def number(
     field: str,
     value: Any,
     wanted: str,
-    holds: Callable[[np.ndarray], np.ndarray | np.bool_],
+    is_valid: Callable[[Any], Any],
 ) -> Values:
-    """`value` as a floating array of which `holds` is true in every entry."""
-    if type(value) is float and math.isfinite(value) and holds(np.asarray(value)):
-        return np.asarray(value)  # as nearly always: the rest takes as long as a step
+    """Return `value` as a finite floating array for whose entries `is_valid` is true."""
+    if type(value) is float and math.isfinite(value) and is_valid(np.asarray(value)):
+        return np.asarray(value)  # the common case; the general one takes as long as a step
     if isinstance(value, str | bytes) or value is None:
         fail(owner, field, wanted, repr(value))
     value = array(owner, field, value, wanted)
     if sharding.is_sharded(value):
-        none(owner, field, wanted, lambda v: ~holds(v), value)
-    elif not traced(value) and not np.all(holds(np.asarray(value))):
-        got = value if value.ndim == 0 else np.asarray(value)[~holds(np.asarray(value))][0]
+        no_entry(owner, field, wanted, lambda v: ~is_valid(v), value)
+    elif not is_traced(value) and not np.all(is_valid(np.asarray(value))):
+        got = value if value.ndim == 0 else np.asarray(value)[~is_valid(np.asarray(value))][0]
         fail(owner, field, wanted, got)
     return value
 
 
-def order(owner: str, field: str, value: Any) -> Values:
+def in_open_unit_interval(owner: str, field: str, value: Any) -> Values:
+    """Return `value` as an array of numbers in (0, 1)."""
     return number(owner, field, value, "lie in (0, 1)", lambda v: (v > 0) & (v < 1))
 
 
 def positive(owner: str, field: str, value: Any) -> Values:
+    """Return `value` as an array of positive numbers."""
     return number(owner, field, value, "be positive", lambda v: v > 0)
 
 
-def integer(owner: str, field: str, value: Any, least: int = 1) -> int:
+def integer(owner: str, field: str, value: object, least: int = 1) -> int:
+    """Return `value` as a Python int of at least `least` that fits into an int32."""
     wanted = f"be an integer of at least {least}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         fail(owner, field, wanted, repr(value))
     if value < least:
         fail(owner, field, wanted, value)
-    if value > MOST:
-        fail(owner, field, f"be at most {MOST}", value)
+    if value > MAX_INT32:
+        fail(owner, field, f"be at most {MAX_INT32}", value)
     return int(value)
 
 
-def one_of(owner: str, beta: Any, gamma: Any) -> None:
+def exactly_one_of(owner: str, beta: object, gamma: object) -> None:
+    """Refuse a call that gives both `beta` and `gamma`, or neither."""
     if (beta is None) == (gamma is None):
         got = "neither" if beta is None else f"beta={beta} and gamma={gamma}"
         raise ValueError(f"`{owner}` takes exactly one of `beta` and `gamma`, got {got}.")
 
 
-def fits(owner: str, field: str, value: Values, other: str, beside: Values) -> None:
-    """Two fields that are combined entry by entry."""
+def broadcastable(owner: str, field: str, value: Values, other_field: str, other: Values) -> None:
+    """Refuse `value` if its shape does not broadcast with that of the other field."""
     try:
-        np.broadcast_shapes(value.shape, beside.shape)
+        np.broadcast_shapes(value.shape, other.shape)
     except ValueError:
-        fail(owner, field, f"fit {other} of shape {tuple(beside.shape)}", f"shape {value.shape}")
+        wanted = f"fit {other_field} of shape {tuple(other.shape)}"
+        fail(owner, field, wanted, f"shape {value.shape}")
 
 
 def key(owner: str, value: Any) -> Any:
-    """The data of a JAX key, as NumPy: an integer, a key of either kind, or its data."""
+    """Return the data of a random key, given an integer seed, a JAX key or the data of one.
+
+    The data is a NumPy array unless the key is traced.
+    """
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.asarray(jax.random.key_data(jax.random.key(int(value))))
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
-        return value if traced(value) else np.asarray(value)
+        return value if is_traced(value) else np.asarray(value)
     fail(owner, "key", "be an integer or a JAX key", value)
 
 
 def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str]) -> Any:
+    """Return `value` if it is an instance of `kind`; `known` names the choices in the message."""
     if not isinstance(value, kind):
         fail(owner, field, f"be one of {', '.join(known)}", repr(value))
     return value
 
 
-def function(owner: str, field: str, value: Any, wanted: str) -> None:
-    """A class is callable too, but what it returns is an instance of it."""
+def function(owner: str, field: str, value: object, wanted: str) -> None:
+    """Refuse a value that is no function; a class is callable, but calling it makes an instance."""
     if not callable(value) or isinstance(value, type):
         fail(owner, field, wanted, repr(value))
 
 
-def rounding(value: Any) -> float:
-    """Of numbers as they were given; 0 where they have no type of their own."""
+def input_eps(value: object) -> float:
+    """Return the machine epsilon of an input's own dtype; 0 if it has no floating dtype."""
     dtype = getattr(value, "dtype", None)
-    known = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
-    return float(jnp.finfo(dtype).eps) if known else 0.0
+    is_floating = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
+    return float(jnp.finfo(dtype).eps) if is_floating else 0.0
 
 
 @contextlib.contextmanager
 def traceable(owner: str, field: str, instead: str = "") -> Iterator[None]:
-    """A function of the user's runs in here that is called with values yet unknown."""
+    """Report a user function that fails under tracing as one that is not written in JAX."""
     try:
         yield
-    except UNKNOWN as error:
+    except TRACER_ERRORS as error:
         wanted = f"be written in JAX (jax.numpy for NumPy, jnp.where for `if`, no float()){instead}"
         fail(owner, field, wanted, f"a {type(error).__name__}", error)
 
 
 @contextlib.contextmanager
 def concrete(owner: str) -> Iterator[None]:
-    """What runs in here looks at numbers, so that none of them may be unknown."""
+    """Report a traced value in code that needs concrete numbers."""
     try:
         yield
-    except UNKNOWN as error:
+    except TRACER_ERRORS as error:
         raise ValueError(
             f"`{owner}` must be called with numbers that are known, outside of jit, vmap and grad "
             "(for many starts or settings there is `sweep`), and with rules that are written in "
@@ -261,82 +279,91 @@ def concrete(owner: str) -> Iterator[None]:
 def scalar_function(
     owner: str, field: str, fn: Callable[..., Any], *args: Any, instead: str = ""
 ) -> None:
-    """A function that is minimised returns one real number."""
+    """Refuse a function that does not return one real number.
 
-    def complaint(out: Any) -> tuple[str, str] | None:
+    `fn` is traced with `args` and not executed. A function that passed once is not traced again
+    for arguments of the same structure, shapes and dtypes.
+    """
+
+    def problem_with(out: Any) -> tuple[str, str] | None:
         if isinstance(out, bool | int | float | complex):
             out = jnp.asarray(out)
         if not hasattr(out, "shape") or out.shape != ():
-            return "return a scalar", kind(out)
+            return "return a scalar", describe(out)
         if not jnp.issubdtype(out.dtype, jnp.floating):
             return "return a real number", f"dtype {out.dtype}"
         return None
 
-    known, shapes = seen_of(fn), shapes_of(args)
-    if shapes in known:
+    checked, signature = checked_signatures(fn), signature_of(args)
+    if signature in checked:
         return
     with traceable(owner, field, instead):
-        _look_at_return(owner, field, complaint, fn, *args)
-    known.add(shapes)
+        _check_output(owner, field, problem_with, fn, *args)
+    checked.add(signature)
 
 
-# what functions have been looked at with: many small solves of one function look once
-_looked_at: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+# signatures with which a function passed its check: many small solves of one function check it once
+_checked: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
-def seen_of(fn: Any) -> set[Any]:
-    """What is known of a function: shapes that it was looked at with."""
+def checked_signatures(fn: Any) -> set[Any]:
+    """Return the mutable set of the signatures with which `fn` has passed its check."""
     try:
-        return _looked_at.setdefault(fn, set())
-    except TypeError:  # cannot be hashed, or referred to weakly
+        return _checked.setdefault(fn, set())
+    except TypeError:  # not hashable, or without weak references
         return set()
 
 
-def shapes_of(args: Any) -> Any:
+def signature_of(args: Any) -> Any:
+    """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's float dtype."""
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
     return treedef, each, jnp.result_type(float)
 
 
 def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: Any) -> int:
-    """A function that is recorded returns numbers: how many, found out without any work."""
+    """Return how many numbers a recorded function returns; refuse one that returns anything else.
+
+    `fn` is traced and not executed.
+    """
     count = 0
 
-    def complaint(out: Any) -> tuple[str, str] | None:
+    def problem_with(out: Any) -> tuple[str, str] | None:
         nonlocal count
         try:
             numbers = jnp.asarray(out)
-        except (TypeError, ValueError):  # also JAX's own, of a list that holds no numbers
-            return "return numbers", kind(out)
+        except (TypeError, ValueError):  # JAX raises both for a list that holds no numbers
+            return "return numbers", describe(out)
         if not jnp.issubdtype(numbers.dtype, jnp.number) and numbers.dtype != bool:
             return "return numbers", f"dtype {numbers.dtype}"
         count = numbers.size
         return None
 
     with traceable(owner, field):
-        _look_at_return(owner, field, complaint, fn, *args)
+        _check_output(owner, field, problem_with, fn, *args)
     return count
 
 
-def _look_at_return(
+def _check_output(
     owner: str,
     field: str,
-    complaint: Callable[[Any], tuple[str, str] | None],
+    problem_with: Callable[[Any], tuple[str, str] | None],
     fn: Callable[..., Any],
     *args: Any,
 ) -> None:
-    """Call fn with values yet unknown, and complain about what it returns."""
-    found: list[tuple[str, str]] = []
+    """Trace `fn` and raise if `problem_with` finds something wrong with its output."""
+    problems: list[tuple[str, str]] = []
 
     def call(*args: Any) -> None:
-        said = complaint(fn(*args))
-        found.extend([said] if said else [])
+        problem = problem_with(fn(*args))
+        if problem is not None:
+            problems.append(problem)
 
     jax.eval_shape(call, *args)
-    for wanted, got in found:  # out here, where JAX adds no notes to an error
+    for wanted, got in problems:  # raised outside of the trace, where JAX adds no notes to it
         fail(owner, field, wanted, got)
 
 
-def kind(value: Any) -> str:
-    """What was given instead, in few words."""
+def describe(value: object) -> str:
+    """Describe a value in a message by its shape or type."""
     return f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from cfgd._core.precision import is_array
+from cfgd._core.arrays import is_array
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,4 +1,4 @@
-"""What is left behind: files that are whole or not there, numbers as JSON has them."""
+"""Atomic writes of files, checks before a long run, and JSON-safe values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-INTERRUPTED = 130  # the exit code that a shell gives for Ctrl-C
-ROOM = 4_000_000  # bytes, more than one experiment leaves
+INTERRUPTED = 130  # the exit code of shells for Ctrl-C
+PROBE_BYTES = 4_000_000  # more than one experiment writes
 
 
 class NotWrittenError(OSError):
-    """Says in one sentence which file could not be written, and why."""
+    """Raised with one sentence that says which file could not be written, and why."""
 
 
 def check_writable(folder: Path, files: Iterable[str] = ()) -> None:
-    """Find out now what stops `files` from being written: hours later would be too late.
+    """Raise before a long run if `files` could not be written to `folder` after it.
 
-    The folders are made and a file of some size in each, since a full disk takes empty ones. What
-    is in the way of a file is left there: a folder or a link is not ours to remove.
+    The folders are created, and a temporary file of `PROBE_BYTES` in each, because a full disk
+    still accepts empty files. A folder or link in the place of a file is reported, not removed.
+
+    Raises
+    ------
+    ValueError
+        If a folder is not writable, or if something else is in the place of a file or folder.
     """
     paths = [folder / file for file in files]
     _check_folder(folder)
@@ -40,7 +45,7 @@ def _check_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder) as file:
-            file.write(bytes(ROOM))
+            file.write(bytes(PROBE_BYTES))
             file.flush()
     except OSError as error:
         raise ValueError(f"The folder {folder} cannot be written to: {reason(error)}.") from None
@@ -53,11 +58,12 @@ def _kind(path: Path) -> str:
 
 
 def reason(error: OSError) -> str:
+    """Return the text of an `OSError` without its number and path."""
     return error.strerror or str(error)
 
 
 def printable(text: str) -> str:
-    """Fit for a terminal: the name of a file may hold what a terminal obeys.
+    """Escape control characters, which a file name may hold and a terminal would execute.
 
     >>> printable("a\\nb\\x1b[2J")
     'a\\\\nb\\\\x1b[2J'
@@ -66,43 +72,45 @@ def printable(text: str) -> str:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """All or nothing: an interrupted or failed write leaves the file that was there."""
-    with writing(path) as file:
+    """Write a file atomically: an interrupted or failed write leaves the previous file."""
+    with atomic_writer(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
-    """A file that is at its place when all of it has been written."""
-    part = ""
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces `path` once the context ends without an error."""
+    temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             yield file
-        os.chmod(part, 0o644)
-        os.replace(part, path)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
     except BaseException as error:
-        if part:
+        if temporary:
             with contextlib.suppress(OSError):
-                os.unlink(part)
+                os.unlink(temporary)
         if isinstance(error, OSError):
             raise NotWrittenError(f"{path} could not be written: {reason(error)}.") from None
         raise
 
 
-def plain(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
-    """Arrays and ranges as lists; what is not finite as a word or as told, since JSON has none.
+def json_safe(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
+    """Convert a value to what JSON can represent: arrays, tuples and ranges become lists.
 
-    >>> plain({1: (np.float64(0.5), np.inf)})
+    JSON has no NaN and no infinity: such numbers are passed to `not_finite`, by default `str`.
+
+    >>> json_safe({1: (np.float64(0.5), np.inf)})
     {'1': [0.5, 'inf']}
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(entry, not_finite) for key, entry in value.items()}
+        return {str(key): json_safe(entry, not_finite) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist(), not_finite)
+        return json_safe(value.tolist(), not_finite)
     if isinstance(value, list | tuple | range):
-        return [plain(entry, not_finite) for entry in value]
+        return [json_safe(entry, not_finite) for entry in value]
     if isinstance(value, float) and not np.isfinite(value):
         return not_finite(value)
     return value

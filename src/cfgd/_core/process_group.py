@@ -1,7 +1,8 @@
-"""What several processes agree on: who fails, fails for all, and what is decided, is decided once.
+"""Collective operations of several processes: error propagation, broadcasts and agreement.
 
-A process that waits for a sum which another one does not take part in waits for ever. So whatever
-a process finds out alone, a clock, Ctrl-C, an error, it tells the others before anybody acts on it.
+A process that enters a collective operation which another process skips waits forever. So whatever
+only one process knows (elapsed time, Ctrl-C, an error) must be exchanged before any process acts
+on it.
 """
 
 from __future__ import annotations
@@ -11,88 +12,107 @@ import functools
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.precision import in_precision, is_array
+from cfgd._core.arrays import in_precision, is_array
 from cfgd._core.sharding import WIDE, devices_across_processes
+from cfgd._core.types import ArrayInput
 
-Program: TypeAlias = Callable[[Any], Any]
-
+# the address in a default repr, which differs between processes
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-# what JAX says where another process cannot be reached any more
-LOST = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Connection closed", "heartbeat")
+# parts of the messages of JAX's runtime for a process that cannot be reached any more
+LOST_PROCESS_MARKERS = (
+    "Gloo",
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "Connection closed",
+    "heartbeat",
+)
 
 
 class LostProcessError(RuntimeError):
-    """Another process has ended, and with it the computation that it was part of."""
+    """Raised where another process has ended and the common computation cannot continue."""
 
 
 class OtherProcessError(RuntimeError):
-    """What another process raised, and so this one does, too."""
+    """Raised on every other process when one process fails; holds the message of that process."""
 
 
 class ProcessGroup:
-    """The processes whose devices the arrays of a computation are on.
+    """The processes that own the devices of a computation, and their collective operations.
 
-    Alone, which is where all devices are of this process, nothing is said and nothing costs.
+    Every method except the properties is collective: all processes of the group must call it, in
+    the same order. In a group of a single process nothing is communicated.
+
+    Parameters
+    ----------
+    devices
+        The devices of the computation. The first one of each process is used for communication.
     """
 
     def __init__(self, devices: list[jax.Device]) -> None:
-        firsts: dict[int, jax.Device] = {}
+        first_devices: dict[int, jax.Device] = {}
         for device in devices:
-            firsts.setdefault(device.process_index, device)
-        self.indices = sorted(firsts)
-        self.devices = tuple(firsts[i] for i in self.indices)
+            first_devices.setdefault(device.process_index, device)
+        self.indices = sorted(first_devices)
+        self.devices = tuple(first_devices[i] for i in self.indices)
 
     @classmethod
-    def of(cls, *trees: Any) -> ProcessGroup:
-        """Those that the arrays in the trees are spread over."""
+    def of(cls, *trees: PyTree) -> ProcessGroup:
+        """Return the group of the processes over which the arrays in `trees` are sharded."""
         return cls(devices_across_processes(trees))
 
     @property
     def is_single(self) -> bool:
+        """Whether there is no other process to communicate with."""
         return len(self.devices) < 2
 
     @property
-    def is_first(self) -> bool:
-        """Whether this is the process that writes files and draws progress."""
+    def is_main(self) -> bool:
+        """Whether this is the process that writes files and shows progress."""
         return self.is_single or jax.process_index() == self.indices[0]
 
-    # -------------------------------------------------------------- what is said
+    # -------------------------------------------------------------- exchange of data
 
-    def gather(self, numbers: Any) -> np.ndarray:
-        """The numbers of all processes, a row for each: as many of them everywhere."""
+    def gather(self, numbers: ArrayInput) -> np.ndarray:
+        """Return the numbers of all processes, as float64 and with one row for each process.
+
+        `numbers` must have the same length on every process.
+        """
         with in_precision(WIDE):
-            return np.asarray(_programs(self.devices)[1](self._row(np.asarray(numbers, WIDE))))
+            row = self._own_row(np.asarray(numbers, WIDE))
+            return np.asarray(_collectives(self.devices).gather(row))
 
     def all_reduce_sum(self, part: np.ndarray) -> np.ndarray:
-        """The sum over the processes, each of which has a part of it: one all-reduce."""
-        return np.asarray(_programs(self.devices)[2](self._row(part)))
+        """Return the sum of the `part` of every process, by one all-reduce."""
+        return np.asarray(_collectives(self.devices).sum(self._own_row(part)))
 
     def broadcast_bytes(self, text: bytes) -> bytes:
-        """What the first process has to say; the others give anything."""
-        said = np.frombuffer(text if self.is_first else b"", np.uint8)
-        size = int(self.gather([said.size])[0, 0])
-        row = np.zeros(size, np.uint8)
-        row[: said.size] = said
-        return np.asarray(_programs(self.devices)[2](self._row(row))).tobytes()
+        """Return the `text` of the main process; that of the other processes is ignored."""
+        own = np.frombuffer(text if self.is_main else b"", np.uint8)
+        size = int(self.gather([own.size])[0, 0])
+        row = np.zeros(size, np.uint8)  # zeros on all processes but one: the sum is a broadcast
+        row[: own.size] = own
+        return self.all_reduce_sum(row).tobytes()
 
-    def _row(self, row: np.ndarray) -> Any:
-        place = _programs(self.devices)[0]
+    def _own_row(self, row: np.ndarray) -> jax.Array:
+        """Make the global array of one row for each process, of which this process holds `row`."""
         shape = (len(self.devices), *row.shape)
-        return jax.make_array_from_callback(shape, place, lambda _: row[None])
+        sharding = _collectives(self.devices).row_sharding
+        return jax.make_array_from_callback(shape, sharding, lambda _: row[None])
 
-    # -------------------------------------------------------------- one fate
+    # -------------------------------------------------------------- errors and agreement
 
     @contextlib.contextmanager
     def propagate_errors(self) -> Iterator[None]:
-        """What fails in here on one process fails on all of them, with its message."""
+        """Let an exception in this context on one process raise on all, with its message."""
         if self.is_single:
             yield
             return
@@ -104,65 +124,79 @@ class ProcessGroup:
         self.raise_collectively(None)
 
     def raise_collectively(self, error: BaseException | None) -> None:
-        """Of an error, or that there is none: then the first one of others' is raised."""
+        """Report this process's error, or None, and raise if another process reports one.
+
+        A process with an error of its own returns, so that the caller can raise that error.
+
+        Raises
+        ------
+        OtherProcessError
+            On a process without an error: the error of the first process that has one.
+        """
         text = "" if error is None else f"{type(error).__name__}: {error}"
-        said = text.encode()[:10_000]
-        sizes = self.gather([len(said)])[:, 0].astype(int)
+        own = text.encode()[:10_000]
+        sizes = self.gather([len(own)])[:, 0].astype(int)
         if not sizes.any():
             return
         row = np.zeros(sizes.max())
-        row[: len(said)] = np.frombuffer(said, np.uint8)
+        row[: len(own)] = np.frombuffer(own, np.uint8)
         texts = self.gather(row)
         if error is None:
             i = int(np.flatnonzero(sizes)[0])
-            words = texts[i, : sizes[i]].astype(np.uint8).tobytes().decode(errors="replace")
-            raise OtherProcessError(f"Process {self.indices[i]} failed, and so do all. {words}")
+            message = texts[i, : sizes[i]].astype(np.uint8).tobytes().decode(errors="replace")
+            raise OtherProcessError(f"Process {self.indices[i]} failed, and so do all. {message}")
 
     def assert_replicated(self, owner: str, fields: Mapping[str, Any]) -> None:
-        """Refuse what is not given alike on every process: else they would go different ways."""
+        """Raise a `ValueError` on every process if a field differs between processes.
+
+        Processes with different arguments would run different collective operations and hang.
+        """
         if self.is_single:
             return
-        marks = self.gather([zlib.crc32(_bytes(value)) for value in fields.values()])
-        for name, column in zip(fields, marks.T, strict=True):
-            other = np.flatnonzero(column != column[0])
-            if len(other):
-                got = f"another one on process {self.indices[int(other[0])]}"
+        checksums = self.gather([zlib.crc32(_bytes(value)) for value in fields.values()])
+        for name, column in zip(fields, checksums.T, strict=True):
+            different = np.flatnonzero(column != column[0])
+            if len(different):
+                got = f"another one on process {self.indices[int(different[0])]}"
                 checks.fail(owner, name, "be the same on every process", got)
 
     @contextlib.contextmanager
     def report_lost_process(self, advice: str = "") -> Iterator[None]:
-        """Where another process is gone, that is what is said."""
+        """Turn an error of JAX about an unreachable process into a `LostProcessError`."""
         try:
             yield
         except (ValueError, RuntimeError) as error:
-            if self.is_single or not any(word in str(error) for word in LOST):
+            if self.is_single or not any(word in str(error) for word in LOST_PROCESS_MARKERS):
                 raise
-            self._lost(error, advice)
+            cause = str(error).partition("\n")[0]
+            raise LostProcessError(
+                "Another process has ended, or cannot be reached, and the common computation "
+                f"cannot go on: so this process ends, too.{advice} ({cause})"
+            ) from error
 
-    def _lost(self, error: Exception, advice: str) -> NoReturn:
-        cause = str(error).partition("\n")[0]
-        raise LostProcessError(
-            "Another process has ended, or cannot be reached, and what it had a part in cannot go "
-            f"on: so this process ends, too.{advice} ({cause})"
-        ) from error
+
+class _Collectives(NamedTuple):
+    """The sharding of one row on each device, and compiled operations on such an array."""
+
+    row_sharding: NamedSharding
+    gather: Callable[[jax.Array], jax.Array]
+    sum: Callable[[jax.Array], jax.Array]
 
 
 @functools.cache
-def _programs(
-    devices: tuple[jax.Device, ...],
-) -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
-    """A row on each of the devices; and all rows, or their sum, on every one."""
+def _collectives(devices: tuple[jax.Device, ...]) -> _Collectives:
     mesh = Mesh(np.array(devices), ("processes",))
-    everywhere = NamedSharding(mesh, PartitionSpec())
-    one = NamedSharding(mesh, PartitionSpec("processes"))
-    all_rows = jax.jit(lambda rows: rows, out_shardings=everywhere)
-    added = jax.jit(lambda rows: jnp.sum(rows, 0, dtype=rows.dtype), out_shardings=everywhere)
-    return one, all_rows, added
+    replicated = NamedSharding(mesh, PartitionSpec())
+    return _Collectives(
+        row_sharding=NamedSharding(mesh, PartitionSpec("processes")),
+        gather=jax.jit(lambda rows: rows, out_shardings=replicated),
+        sum=jax.jit(lambda rows: jnp.sum(rows, 0, dtype=rows.dtype), out_shardings=replicated),
+    )
 
 
-def _bytes(value: Any) -> bytes:
-    """By which values are compared: arrays by their numbers, all else by what it looks like."""
+def _bytes(value: PyTree) -> bytes:
+    """Return bytes by which values are compared: the entries of arrays, the repr of all else."""
     leaves, treedef = jax.tree.flatten(value)
-    words = [str(treedef), *(repr(leaf) for leaf in leaves if not is_array(leaf))]
-    parts = [np.ascontiguousarray(leaf).tobytes() for leaf in leaves if is_array(leaf)]
-    return b"|".join([ADDRESS.sub("", " ".join(words)).encode(), *parts])
+    texts = [str(treedef), *(repr(leaf) for leaf in leaves if not is_array(leaf))]
+    arrays = [np.ascontiguousarray(leaf).tobytes() for leaf in leaves if is_array(leaf)]
+    return b"|".join([ADDRESS.sub("", " ".join(texts)).encode(), *arrays])

@@ -1,4 +1,4 @@
-"""Points are vectors inside and whatever the user gave outside: a number, an array, a pytree."""
+"""Conversion between pytrees, in which users give points, and the vectors that the solver uses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.types import Data, DType, Values, Vector
 
 
-def as_tree(owner: str, field: str, x: Any) -> Any:
-    """`x` with checked, floating array leaves; a list of numbers is a vector, not a pytree."""
+def checked_pytree(owner: str, field: str, x: Any) -> Any:
+    """Return `x` with finite floating arrays as leaves, or raise a `ValueError`.
+
+    A list or tuple of numbers is taken as one vector, not as a pytree of scalars.
+    """
     if _is_pytree(x):
         x = jax.tree_util.tree_map_with_path(
             lambda path, leaf: checks.array(owner, field + jax.tree_util.keystr(path), leaf), x
@@ -33,77 +37,87 @@ def as_tree(owner: str, field: str, x: Any) -> Any:
 def _is_pytree(x: Any) -> bool:
     if x is None or jax.tree_util.all_leaves([x]):
         return False
-    # numbers of NumPy are numbers; arrays without axes are not
-    arrays = any(isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(x))
-    return arrays or not isinstance(x, list | tuple)
+    # a NumPy scalar counts as a number, a 0-d array as an array
+    has_arrays = any(isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(x))
+    return has_arrays or not isinstance(x, list | tuple)
 
 
 @dataclasses.dataclass(frozen=True)
 class Structure:
-    """How a pytree of arrays is laid out in one vector. Hashable: equal structures, one trace."""
+    """The treedef and the shapes of a pytree: how its leaves are laid out in one vector.
+
+    Hashable and static under `jit`: points of equal structure share one compiled program.
+    """
 
     treedef: jax.tree_util.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, x: Any) -> Structure:
+    def of(cls, x: PyTree) -> Structure:
+        """Return the structure of the pytree `x`."""
         leaves, treedef = jax.tree.flatten(x)
         return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves))
 
     @functools.cached_property
     def is_vector(self) -> bool:
+        """Whether the pytree is a single array with one axis."""
         return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
 
     @property
     def size(self) -> int:
+        """The length of the vector."""
         return sum(math.prod(shape) for shape in self.shapes)
 
-    def ravel(self, x: Any) -> Vector:
-        """NumPy's where all of x is: to make an array of JAX takes as long as a small solve."""
+    def ravel(self, x: PyTree) -> Vector:
+        """Return the leaves of `x` as one vector, a NumPy array if all leaves are NumPy arrays.
+
+        Creating a JAX array takes as long as a small solve, so NumPy leaves are not converted.
+        """
         parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
-        here = all(isinstance(part, np.ndarray) for part in parts)
-        return parts[0] if len(parts) == 1 else (np if here else jnp).concatenate(parts)
+        all_numpy = all(isinstance(part, np.ndarray) for part in parts)
+        return parts[0] if len(parts) == 1 else (np if all_numpy else jnp).concatenate(parts)
 
     def unravel(self, vector: Data) -> Any:
-        """The tree back; leading axes of `vector` before its last one go along."""
-        lead = vector.shape[:-1]
+        """Return the pytree of `vector`; its leading axes become leading axes of every leaf."""
+        batch = vector.shape[:-1]
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])
         leaves = [
-            vector[..., start:end].reshape(lead + shape)
+            vector[..., start:end].reshape(batch + shape)
             for start, end, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
         ]
         return jax.tree.unflatten(self.treedef, leaves)
 
 
-def widened(x0: Any, dtype: DType) -> Any:
-    """x0 in the wider of its own precision and `dtype`, in which results come back like it.
+def promote_precision(x0: PyTree, dtype: DType) -> Any:
+    """Return x0 with its JAX leaves in the wider of their own precision and `dtype`.
 
-    A float64 result rounded to the float32 of x0 would not be the point that was judged. Where
-    the user's JAX has no float64, it is NumPy's.
+    Results are returned in the precision of this x0: a float64 result rounded to the float32 of x0
+    would not be the point whose convergence was tested. If float64 is disabled in the user's JAX,
+    a leaf that needs it becomes a NumPy array.
     """
 
-    def one(leaf: Values) -> Values:
+    def promote(leaf: Values) -> Values:
         if not isinstance(leaf, jax.Array) or leaf.dtype.itemsize >= dtype.itemsize:
             return leaf
-        known = jax.dtypes.canonicalize_dtype(dtype) == dtype
-        return jnp.asarray(leaf, dtype) if known else np.asarray(leaf, dtype)
+        is_enabled = jax.dtypes.canonicalize_dtype(dtype) == dtype
+        return jnp.asarray(leaf, dtype) if is_enabled else np.asarray(leaf, dtype)
 
-    return jax.tree.map(one, x0)
+    return jax.tree.map(promote, x0)
 
 
-def like(tree: Any, x0: Any) -> Any:
-    """`tree` in the kind of array of x0: NumPy for NumPy and numbers, JAX in its dtype for JAX."""
+def match_array_type(tree: PyTree, x0: PyTree) -> Any:
+    """Return `tree` with the array types of x0: a JAX array of its dtype for JAX, else NumPy."""
 
-    def one(leaf: Values, start: Values) -> Values:
+    def convert(leaf: Values, start: Values) -> Values:
         if isinstance(start, jax.Array):
             return jnp.asarray(leaf, start.dtype)
         return np.asarray(leaf)
 
-    return jax.tree.map(one, tree, x0)
+    return jax.tree.map(convert, tree, x0)
 
 
-class OfVector(eqx.Module):
-    """fn of a pytree, as a function of the vector in which the pytree is laid out."""
+class FunctionOfVector(eqx.Module):
+    """A function of a pytree as a function of the vector of its leaves."""
 
     fn: Callable[[Any], Any]
     structure: Structure = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""The words of the annotations. Shapes are those of one setting: a sweep adds its axis outside."""
+"""Type aliases of the annotations. Shapes are those of one run: a sweep adds its axis by `vmap`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
 if TYPE_CHECKING:
-    # A static checker cannot say "NumPy or JAX, and the result of the same kind".
-    Computed: TypeAlias = Any
+    # a static checker cannot express "NumPy or JAX, and the result of the same kind"
+    AnyArray: TypeAlias = Any
 else:
-    Computed = Array | np.ndarray | np.generic
+    AnyArray = Array | np.ndarray | np.generic
 
-Scalar: TypeAlias = Float[Computed, ""]
-Vector: TypeAlias = Float[Computed, " d"]
-Vectors: TypeAlias = Float[Computed, "s d"]  # one point, or slopes at it, in each row
-Rows: TypeAlias = Float[Computed, "m d"]  # a row for each sample
-Matrix: TypeAlias = Float[Computed, "n n"]
-Points: TypeAlias = Float[Computed, "*runs d"]  # of a run, or of each run of a sweep
-Flag: TypeAlias = Bool[Computed, ""]
-Count: TypeAlias = Int[Computed, ""]
-# of a run, or of each run of a sweep
-Counts: TypeAlias = Int[Computed, "*runs"]
-Reals: TypeAlias = Float[Computed, "*runs"]
-Flags: TypeAlias = Bool[Computed, "*runs"]
-Number: TypeAlias = Scalar | float  # what may be known before tracing
-Etas: TypeAlias = Float[Computed, " n *d"]  # candidates, numbers or one for each coordinate
-Heights: TypeAlias = Float[Computed, " n"]  # the values at them
-Numbers: TypeAlias = Float[Array, "..."]  # a number, or one for each coordinate
-Offset: TypeAlias = Float[Computed, " offset"]  # to be added to a vector: one like it, or a zero
-DType: TypeAlias = np.dtype[Any]  # of an array
+# of one run
+Scalar: TypeAlias = Float[AnyArray, ""]
+Vector: TypeAlias = Float[AnyArray, " d"]
+Vectors: TypeAlias = Float[AnyArray, "s d"]  # s vectors as rows: points, or slopes at each of them
+Rows: TypeAlias = Float[AnyArray, "m d"]  # one row for each sample
+Matrix: TypeAlias = Float[AnyArray, "n n"]
+Flag: TypeAlias = Bool[AnyArray, ""]
+Count: TypeAlias = Int[AnyArray, ""]
+Number: TypeAlias = Scalar | float  # a float is known before tracing
+Etas: TypeAlias = Float[AnyArray, " n *d"]  # n step sizes: numbers, or one for each coordinate
+LineValues: TypeAlias = Float[AnyArray, " n"]  # the values of f at n step sizes
+Numbers: TypeAlias = Float[Array, "..."]  # one number, or one for each coordinate
+Offset: TypeAlias = Float[AnyArray, " offset"]  # added to a vector: has its shape, or is one zero
+
+# of one run, or of all runs of a sweep
+Points: TypeAlias = Float[AnyArray, "*runs d"]
+Counts: TypeAlias = Int[AnyArray, "*runs"]
+Reals: TypeAlias = Float[AnyArray, "*runs"]
+Flags: TypeAlias = Bool[AnyArray, "*runs"]
+
+# inputs and data
+ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
+Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
+Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device
 Column: TypeAlias = Float[Array | np.ndarray, " n"]
-Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # a number for each sample
-Given: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
-Data: TypeAlias = Float[Array | np.ndarray, "..."]  # as the user gave it, or as the solver holds it
-Values: TypeAlias = Array | np.ndarray  # of any dtype: floating once checked, unless traced
+Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # one number for each sample
+DType: TypeAlias = np.dtype[Any]

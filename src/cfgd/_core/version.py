@@ -1,8 +1,8 @@
-"""The version, which pyproject.toml says once."""
+"""The version of the installed package, as pyproject.toml defines it."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 try:
     __version__ = version("cfgd")
-except PackageNotFoundError:  # the sources on a path, not installed
+except PackageNotFoundError:  # the sources are on the path, but not installed
     __version__ = "unknown"

@@ -1,4 +1,8 @@
-"""The command line: one function for each command."""
+"""The command line of `cfgd`: one function for each command.
+
+Libraries of a command are imported inside its function, so that `cfgd --help` is fast and a missing
+extra concerns only the commands that need it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cfgd.apps.command import one_sentence
+from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
     name="cfgd",
@@ -22,8 +26,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool | None) -> None:
-    if asked:
+def _print_version(requested: bool | None) -> None:
+    if requested:
         typer.echo(f"cfgd {importlib.metadata.version('cfgd')}")
         raise typer.Exit
 
@@ -32,23 +36,23 @@ def _version(asked: bool | None) -> None:
 def program(
     version: Annotated[
         bool | None,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = None,
 ) -> None:
     """Caputo fractional gradient descent: gradient descent with a memory.
 
     cfgd is a Python library (import cfgd; cfgd.minimize(f, x0)). This command fits linear models
-    to tables with it, runs the paper's experiments, and shows what holds.
+    to tables and reproduces the experiments of the paper.
 
     **Start here:**
 
-    - `cfgd explore` opens a page on which the methods run while you drag their points;
+    - `cfgd explore` opens an interactive page that runs the methods as you drag their points;
     - `cfgd fit data.csv --target y` fits a model to a table in a file;
     - `cfgd reproduce` draws the paper's figures and checks its claims (`cfgd reproduce --list`);
-    - `cfgd bench` shows where cfgd stands among the solvers of the field.
+    - `cfgd bench` compares cfgd with other solvers.
 
-    **Documentation:** guides, pictures, the reference and every message are pages in the source of
-    cfgd, in docs/. There, `make docs` builds the site build/site/index.html, which opens from disk.
+    **Documentation:** guides, figures, the reference and an explanation of every message are in the
+    folder docs/ of the source. `make docs` builds the site build/site/index.html from it.
     """
 
 
@@ -58,50 +62,52 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[EXPERIMENT]...",
-            help="Which experiments, e.g. fig1 uci networks; all if none is named.",
+            help="The experiments to run, e.g. fig1 uci networks; all by default.",
             show_default=False,
         ),
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="The paper's iteration counts and all its parameter values."),
+        typer.Option(
+            "--full", help="Use the iteration counts and all parameter values of the paper."
+        ),
     ] = False,
     seeds: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many seeds (0, 1, ...) each experiment is repeated with.",
+            help="How many seeds (0, 1, ...) to run each experiment with.",
             show_default="each experiment's own",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the report.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the report.")] = Path(
         "report"
     ),
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The gas data of uci: CSV (or .csv.gz), or UCI's batch*.dat files as a folder or"
-            " zip. Without it: a cached copy, a download, or a synthetic stand-in.",
+            help="The gas data for uci: CSV (or .csv.gz), or UCI's batch*.dat files as a folder or"
+            " zip. By default a cached copy, a download, or synthetic data.",
             show_default=False,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Do not repeat what an interrupted run finished.")
+        bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
 ) -> None:
-    """Run the paper's experiments and hold its claims against them.
+    """Run the experiments of the paper and check its claims.
 
-    Ends with a table of all claims and with a page, DIR/index.html, that shows each figure beside
-    what the paper says about it. Ctrl-C keeps what is finished, of the networks each run; --resume
-    goes on from there. What earlier runs left in DIR stays on the page.
+    Prints a table of all claims and writes the page DIR/index.html, with each figure next to what
+    the paper says about it. Finished results are saved, so that --resume continues after Ctrl-C.
+    Results of earlier runs in DIR stay on the page.
     """
     from cfgd.apps.reproduce.console import show_list, show_run
     from cfgd.apps.reproduce.experiments.catalogue import chosen
 
     console = Console()
-    with one_sentence():
+    with exit_on_expected_error():
         experiments = chosen(names or [])
         if listing:
             show_list(console, experiments)
@@ -121,20 +127,21 @@ def reproduce(
 @app.command()
 def bench(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller problems, in under three minutes.")
+        bool,
+        typer.Option("--quick", help="Run fewer and smaller problems, in under three minutes."),
     ] = False,
     training: Annotated[
         bool,
         typer.Option(
             "--training",
-            help="Does the fractional direction help in training? Optimizers of optax beside ours.",
+            help="Compare the fractional direction with optimizers of optax in training networks.",
         ),
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Only these problems: nist, glm, estimators, networks, least-squares, smooth, "
+            help="Run only these problems: nist, glm, estimators, networks, least-squares, smooth, "
             "cutest; with --training moons, digits, characters, convolution, boundary-layer.",
             show_default=False,
         ),
@@ -148,26 +155,26 @@ def bench(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder of bench.json and of the figure.")
+        Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figure.")
     ] = Path("bench"),
     data: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The gas data as CSV (or .csv.gz).", show_default=False),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Do not repeat what an interrupted run finished.")
+        bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
     ] = False,
 ) -> None:
-    """Where cfgd stands: Auto against SciPy, scikit-learn, optax, optimistix and the paper.
+    """Compare Auto with SciPy, scikit-learn, optax, optimistix and the methods of the paper.
 
-    NIST's regressions, linear models, the estimators, networks, least squares, standard test
-    problems, and CUTEst where sif2jax is installed. The tables have work and time to the same
-    accuracy, for networks the loss with equal work and in equal time, and every loss of cfgd. All
-    of it takes about an hour. Ctrl-C keeps what is finished; --resume goes on from there.
-    --training trains small networks instead, in about ten minutes (--quick in one), and writes
+    The problems are NIST's regressions, linear models, scikit-learn estimators, networks, least
+    squares, standard test problems, and CUTEst if sif2jax is installed. The tables show work and
+    time to the same accuracy, for networks the loss after equal work and equal time, and every
+    problem on which cfgd loses. A full run takes about an hour; after Ctrl-C, --resume continues.
+    --training trains small networks instead, in about ten minutes (one with --quick), and writes
     DIR/training.json and DIR/training.md.
     """
-    with one_sentence():
+    with exit_on_expected_error():
         if training:
             from cfgd.apps.bench.training.console import show_training as show
         else:
@@ -188,37 +195,41 @@ def bench(
 def launch(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A Python script.")],
     args: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="What it is given.")
+        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Arguments of the script.")
     ] = None,
     processes: Annotated[
         int, typer.Option("--processes", "-n", min=1, help="How many processes.")
     ] = 2,
 ) -> None:
-    """Start several processes of a script on this machine, to try it before a cluster does.
+    """Run a script in several processes on this machine, to test it before using a cluster.
 
-    The script calls `cfgd.distributed.start()` first. Process 0 has the terminal, lines of the
-    others come with their number before them; Ctrl-C goes to all. When one fails, the others end
-    within 15 seconds, and the exit code is its own.
+    The script calls `cfgd.distributed.start()` first. Process 0 owns the terminal; output lines of
+    the others are prefixed with their number. Ctrl-C is sent to all. When one process fails, the
+    others end within 15 seconds, and its exit code is returned.
     """
-    with one_sentence():
-        from cfgd.apps.launch import launch as start
+    with exit_on_expected_error():
+        from cfgd.apps.launch import launch as launch_processes
 
         if not script.is_file():
-            raise ValueError(f"{script} is no file: `cfgd launch` starts a Python script.")
-        code = start([sys.executable, str(script), *(args or [])], processes)
+            raise ValueError(f"{script} is not a file: `cfgd launch` runs a Python script.")
+        code = launch_processes([sys.executable, str(script), *(args or [])], processes)
     raise typer.Exit(code)
 
 
 @app.command()
 def explore(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("explorer.html"),
-    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path(
+        "explorer.html"
+    ),
+    open_browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open it in a browser.")
+    ] = True,
 ) -> None:
-    """See what a fractional gradient does: one page with contours, points to drag and sliders."""
-    with one_sentence():
+    """Explore fractional gradients on an interactive page: contours, points to drag, sliders."""
+    with exit_on_expected_error():
         from cfgd.apps.explore.console import show_explorer
 
-        code = show_explorer(Console(), out, opens)
+        code = show_explorer(Console(), out, open_browser)
     raise typer.Exit(code)
 
 
@@ -228,13 +239,11 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="A table: .csv, .csv.gz, .parquet, .feather or .npz (vectors are columns, a"
-            " matrix X is X_0, X_1, ...).",
+            help="A table: .csv, .csv.gz, .parquet, .feather or .npz (a vector is a column, a"
+            " matrix X the columns X_0, X_1, ...).",
         ),
     ],
-    target: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column that is to be predicted.")
-    ],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
     loss: Annotated[
         str | None,
         typer.Option(
@@ -245,12 +254,15 @@ def fit(
     l2: Annotated[
         float | None,
         typer.Option(
-            help="The penalty l2/2 |w|^2 beside the sum of losses, w of standardised columns.",
+            help="The penalty l2/2 |w|^2 added to the sum of losses; w is of standardised columns.",
             show_default="0",
         ),
     ] = None,
     cross_validate: Annotated[
-        bool, typer.Option("--cross-validate", help="Choose the penalty in five folds.")
+        bool,
+        typer.Option(
+            "--cross-validate", help="Choose the penalty by cross-validation in five folds."
+        ),
     ] = False,
     method: Annotated[
         str, typer.Option(help="auto, adaptive_terminal or gradient_descent.")
@@ -258,8 +270,8 @@ def fit(
     missing: Annotated[
         str,
         typer.Option(
-            help="What to do with a row in which a value is missing: refuse the file, drop the"
-            " row, or put in the mean of the column."
+            help="The policy for missing values: refuse the file, drop the row, or impute the mean"
+            " of the column."
         ),
     ] = "refuse",
     drop: Annotated[
@@ -267,44 +279,44 @@ def fit(
         typer.Option(metavar="COLUMN", help="Leave a column out.", show_default=False),
     ] = None,
     test: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of the rows, how many are held out.")
+        float, typer.Option(metavar="SHARE", help="The share of rows to hold out.")
     ] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Which rows are held out.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed that selects the held-out rows.")] = 0,
     memory: Annotated[
         float | None,
         typer.Option(
             metavar="MB",
-            help="Rows that take more than this as numbers are read from the file for each"
-            " gradient.",
-            show_default="a quarter of what is free",
+            help="Rows that need more memory than this are streamed from the file, one pass for"
+            " each evaluation.",
+            show_default="a quarter of the free memory",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Written every minute: the same command goes on from it.",
+            help="Written every minute; the same command resumes from it.",
             show_default=False,
         ),
     ] = None,
     processes: Annotated[
-        int, typer.Option(min=1, help="How many processes share the rows, on this machine.")
+        int, typer.Option(min=1, help="How many processes on this machine share the rows.")
     ] = 1,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder of model.json and report.html.")
+        Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
-    Texts are categories, compared with the most frequent; columns are standardised for the fit, and
-    coefficients are in their own units. Writes DIR/model.json, for `cfgd predict`, and
-    DIR/report.html. Ends with code 1 where the fit did not converge.
+    Texts are categories, encoded relative to the most frequent one. Columns are standardised for
+    the fit; the coefficients are in original units. Writes DIR/model.json, for `cfgd predict`, and
+    DIR/report.html. The exit code is 1 if the fit did not converge.
     """
-    with one_sentence():
-        from cfgd.apps.fit.console import launched, show_fit
-        from cfgd.apps.fit.run import Asked
+    with exit_on_expected_error():
+        from cfgd.apps.fit.console import run_fit, run_fit_in_processes
+        from cfgd.apps.fit.run import FitOptions
 
-        asked = Asked(
+        options = FitOptions(
             data,
             target,
             loss=loss,
@@ -318,33 +330,38 @@ def fit(
             memory=None if memory is None else 1e6 * memory,
             checkpoint=checkpoint,
         )
-        several = processes > 1
-        code = launched(asked, out, processes) if several else show_fit(Console(), asked, out)
+        if processes > 1:
+            code = run_fit_in_processes(options, out, processes)
+        else:
+            code = run_fit(Console(), options, out)
     raise typer.Exit(code)
 
 
 @app.command()
 def predict(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model.json that `cfgd fit` has written.")
+        Path, typer.Argument(metavar="MODEL", help="The file model.json that `cfgd fit` wrote.")
     ],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A table with the columns of the model.")
+        Path, typer.Argument(metavar="DATA", help="A table with the columns of the training data.")
     ],
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="OUT", help="The file: .csv, .csv.gz, .parquet or .feather."
+            "--out",
+            "-o",
+            metavar="OUT",
+            help="The file to write: .csv, .csv.gz, .parquet or .feather.",
         ),
     ],
 ) -> None:
-    """Predict the target for every row of a table, with probabilities where it has labels.
+    """Predict the target for every row of a table, with the probability of each class label.
 
-    OUT has the rows of DATA in their order. Of a model that was fitted with --missing drop, a row
-    in which a value is missing has no prediction; with --missing mean the mean is put in.
+    OUT has a row for each row of DATA, in the same order. Missing values are treated as in the fit:
+    after --missing drop their rows have no prediction, after --missing mean the mean is imputed.
     """
-    with one_sentence():
-        from cfgd.apps.fit.console import show_predict
+    with exit_on_expected_error():
+        from cfgd.apps.fit.console import run_predict
 
-        code = show_predict(Console(), model, data, out)
+        code = run_predict(Console(), model, data, out)
     raise typer.Exit(code)

@@ -1,7 +1,8 @@
-"""Reading what was stored: whoever could write to the folder may have changed it: all is checked.
+"""Validate JSON files: the files are not trusted, so every field is checked.
 
-A check takes a value and its place in the file, gives the value back as it is wanted, or says what
-was wanted and what is there.
+A check is a function of a value and its place in the file, such as `terms[0].coefficient`. It
+returns the value, converted if need be, or raises a `ValueError` with the place, what is wanted and
+what was found. `record` and `listing` combine checks into those of objects and lists.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Any
 
 from cfgd._core.files import reason
 
-PARTS = "parts"  # the folder of what is kept of a run as soon as it is finished
+PARTS = "parts"  # the folder of finished results, each saved as soon as it is complete
 Check = Callable[[Any, str], Any]
-MEGABYTES = 50  # a part has less than one
-DEPTH = 5  # of parameters in parameters
-UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+MEGABYTES = 50  # limit of the size of a file; those that are written have less than one
+DEPTH = 5  # limit of the nesting of parameters
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def stored(folder: Path, part: Check, say: Callable[[str], None]) -> dict[str, Any]:
-    """The parts that earlier runs left, by name; `say` is told of those that cannot be used."""
+    """Return the valid results of earlier runs by name; call `say` for each that is not used."""
     found = {}
     for path in sorted((folder / PARTS).glob("*.json")):
         try:
@@ -34,7 +35,7 @@ def stored(folder: Path, part: Check, say: Callable[[str], None]) -> dict[str, A
 
 
 def read(path: Path, part: Check) -> Any:
-    """The part in a file that has its name; a `ValueError` says what is wrong with it."""
+    """Return the checked content of a file whose field `name` is the name of the file."""
     found = part(content(path), "")
     if found.name != path.stem:
         raise ValueError(f"name must be {path.stem!r} as in the file's name, got {found.name!r}")
@@ -42,7 +43,7 @@ def read(path: Path, part: Check) -> Any:
 
 
 def content(path: Path) -> Any:
-    """What is in a file of JSON."""
+    """Return the content of a JSON file; raise a `ValueError` for anything else."""
     if path.is_symlink() or not path.is_file():
         raise ValueError("it is no ordinary file")
     try:
@@ -56,11 +57,12 @@ def content(path: Path) -> Any:
         return json.loads(raw)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno} is not JSON ({error.msg})") from None
-    except (ValueError, RecursionError):  # no text, too many digits, too many brackets
+    except (ValueError, RecursionError):  # not UTF-8, too many digits, too deeply nested
         raise ValueError("it is not JSON") from None
 
 
 def wrong(place: str, wanted: str, value: Any) -> ValueError:
+    """Return the error of a value that is not what is wanted."""
     shown = repr(value)[:40]
     if isinstance(value, dict | list):
         shown = "an object" if isinstance(value, dict) else "a list"
@@ -68,22 +70,23 @@ def wrong(place: str, wanted: str, value: Any) -> ValueError:
 
 
 def text(value: Any, place: str) -> str:
-    """Text that can be written and shown: a terminal obeys control characters."""
+    """Check for text without control characters, which a terminal would obey."""
     if not isinstance(value, str):
         raise wrong(place, "text", value)
-    if UNSHOWN.search(value):
+    if CONTROL_CHARACTERS.search(value):
         raise wrong(place, "text without control characters", value)
     return value
 
 
 def name(value: Any, place: str) -> str:
+    """Check for a name that is safe as the name of a file."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", value):
         raise wrong(place, "a name of letters and digits", value)
     return value
 
 
 def number(value: Any, place: str) -> float:
-    """Any float: of a run that diverged, infinity is what was measured."""
+    """Check for a number; infinity is one, as the result of a run that diverged."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
@@ -93,18 +96,21 @@ def number(value: Any, place: str) -> float:
 
 
 def finite(value: Any, place: str) -> float:
+    """Check for a finite number."""
     if not math.isfinite(number(value, place)):
         raise wrong(place, "a finite number", value)
     return float(value)
 
 
 def whole(value: Any, place: str) -> int:
+    """Check for an integer of at least 0."""
     if type(value) is int and value >= 0:
         return value
     raise wrong(place, "a whole number", value)
 
 
 def truth(value: Any, place: str) -> bool:
+    """Check for true or false."""
     if isinstance(value, bool):
         return value
     raise wrong(place, "true or false", value)
@@ -129,10 +135,13 @@ def one_of(choices: tuple[str, ...]) -> Check:
 
 
 def maybe(inner: Check) -> Check:
+    """Return a check that also allows null."""
     return lambda value, place: None if value is None else inner(value, place)
 
 
 def listing(inner: Check) -> Check:
+    """Return the check of a list whose items pass a check; it returns a tuple."""
+
     def check(value: Any, place: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise wrong(place, "a list", value)
@@ -142,6 +151,8 @@ def listing(inner: Check) -> Check:
 
 
 def record(fields: Mapping[str, Check], make: Callable[..., Any] = dict) -> Check:
+    """Return the check of an object with exactly these fields; it returns `make(**fields)`."""
+
     def check(value: Any, place: str) -> Any:
         if not isinstance(value, dict):
             raise wrong(place, "an object", value)
@@ -156,22 +167,23 @@ def record(fields: Mapping[str, Check], make: Callable[..., Any] = dict) -> Chec
 
 
 def parameters(value: Any, place: str) -> dict[str, Any]:
-    """An object of what JSON has; what is in it is the experiment's own affair."""
+    """Check for an object of plain values; their meaning is up to the experiment."""
     if not isinstance(value, dict):
         raise wrong(place, "an object", value)
-    plain(value, place, DEPTH)
+    _check_plain(value, place, DEPTH)
     return value
 
 
-def plain(value: Any, place: str, depth: int) -> None:
+def _check_plain(value: Any, place: str, depth: int) -> None:
+    """Raise a `ValueError` for deep nesting, control characters and numbers that are not finite."""
     if depth == 0:
         raise ValueError(f"{place} must not be nested deeper than {DEPTH} times")
     if isinstance(value, dict):
         for key, entry in value.items():
-            plain(entry, f"{place}.{text(key, place)[:40]}", depth - 1)
+            _check_plain(entry, f"{place}.{text(key, place)[:40]}", depth - 1)
     elif isinstance(value, list):
         for i, entry in enumerate(value):
-            plain(entry, f"{place}[{i}]", depth - 1)
+            _check_plain(entry, f"{place}[{i}]", depth - 1)
     elif isinstance(value, str):
         text(value, place)
     elif (

@@ -1,4 +1,4 @@
-"""`cfgd launch`: several processes on this machine, for trying; they live and die together."""
+"""`cfgd launch`: run a command in several processes on this machine that end together."""
 
 from __future__ import annotations
 
@@ -15,77 +15,82 @@ from typing import IO, Any
 
 from cfgd.distributed import COORDINATOR, COUNT, INDEX
 
-# seconds that processes have to say their last words when one of them has failed, that they have to
-# end when they are told to, and within which they end with the one that failed
-GRACE, LAST, AT_ONCE = 10.0, 4.0, 1.0
-LOOK = 0.05
+# seconds
+SAME_TIME = 1.0  # processes that end within this time of a failure have failed by themselves
+GRACE = 10.0  # for the others to notice a failed process and to end by themselves
+TERMINATE = 4.0  # after SIGTERM before SIGKILL, and for the last output lines
+POLL = 0.05  # between checks of the processes
 
 
 def launch(command: Sequence[str], count: int, only_errors: bool = False) -> int:
-    """Run the command in so many processes; the exit code of the first that failed, or 0.
+    """Run a command in `count` processes; return 0 or the exit code of the first that failed.
 
-    Process 0 has the terminal; lines of the others come with their number before them, or
-    `only_errors` of theirs. Ctrl-C goes to all. When one fails, the others end within 15 seconds.
+    Process 0 owns the terminal. Lines of the others are prefixed with their number; with
+    `only_errors` only their stderr is shown. Ctrl-C is sent to all. When one process fails, the
+    others end within 15 seconds.
     """
     address = f"127.0.0.1:{free_port()}"
     workers = [_Worker(command, address, count, index, only_errors) for index in range(count)]
-    with _signals_go_to(workers):
+    with _forward_signals(workers):
         failed = _wait(workers)
-        _all_ended(workers, AT_ONCE)  # where all fail alike, each has said why
-        if failed is not None and (failed.code < 0 or not _all_ended(workers, 0)):
-            words = f"process {failed.index} of {count} ended with {_ending(failed.code)}"
-            print(f"cfgd launch: {words}; the others end, too.", file=sys.stderr, flush=True)
-        _end(workers)
+        _all_ended(workers, SAME_TIME)  # where all fail alike, each has printed its error
+        code = 0 if failed is None else failed.process.returncode
+        if failed is not None and (code < 0 or not _all_ended(workers, 0)):
+            cause = f"process {failed.index} of {count} ended with {_describe(code)}"
+            print(f"cfgd launch: {cause}; the others end, too.", file=sys.stderr, flush=True)
+        _end_all(workers)
     for worker in workers:
         worker.close()
-    code = 0 if failed is None else failed.code
-    return code if code >= 0 else 128 - code  # as shells say it
+    return code if code >= 0 else 128 - code  # the convention of shells for signals
 
 
 def as_words(options: Mapping[str, Any]) -> list[str]:
-    """Options as they stand on a command line.
+    """Return options as the words of a command line.
 
     >>> as_words({"--l2": 0.5, "--loss": None, "--drop": ["a", "b"], "--resume": True})
     ['--l2=0.5', '--drop=a', '--drop=b', '--resume']
     """
-    found: list[str] = []
+    words: list[str] = []
     for name, value in options.items():
         if value is True:
-            found.append(name)
+            words.append(name)
         elif value is not None and value is not False:
-            several = value if isinstance(value, list | tuple) else [value]
-            found += [f"{name}={one}" for one in several]
-    return found
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [f"{name}={entry}" for entry in values]
+    return words
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port that no process listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 class _Worker:
+    """One process, with threads that copy its output."""
+
     def __init__(
         self, command: Sequence[str], address: str, count: int, index: int, only_errors: bool
     ) -> None:
-        own = {COORDINATOR: address, COUNT: str(count), INDEX: str(index)}
-        apart: dict[str, Any] = {}
+        environment = {COORDINATOR: address, COUNT: str(count), INDEX: str(index)}
+        stdout = stderr = None  # process 0 inherits the terminal
         if index:
-            apart = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        if index and only_errors:
-            apart["stdout"] = subprocess.DEVNULL
+            stdout = subprocess.DEVNULL if only_errors else subprocess.PIPE
+            stderr = subprocess.PIPE
         self.index = index
-        # in a session of its own: Ctrl-C comes from here alone, and once
+        # in a new session, so that the terminal does not send Ctrl-C a second time
         self.process = subprocess.Popen(
             command,
-            env=os.environ | own,
+            env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            **apart,
+            stdout=stdout,
+            stderr=stderr,
         )
         pairs = ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr))
         self.threads = [
-            threading.Thread(target=_pass_on, args=(lines, to, index), daemon=True)
+            threading.Thread(target=_copy_lines, args=(lines, to, index), daemon=True)
             for lines, to in pairs
             if lines is not None
         ]
@@ -93,30 +98,32 @@ class _Worker:
             thread.start()
 
     @property
-    def code(self) -> Any:
-        """None while it runs."""
+    def code(self) -> int | None:
+        """The exit code, or None while the process runs."""
         return self.process.poll()
 
     def send(self, number: int) -> None:
+        """Send a signal, if the process still runs."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(number)
 
     def close(self) -> None:
+        """Wait for the last lines of output."""
         for thread in self.threads:
-            thread.join(LAST)
+            thread.join(TERMINATE)
         for lines in (self.process.stdout, self.process.stderr):
             if lines is not None:
                 lines.close()
 
 
-def _pass_on(lines: IO[bytes], to: Any, index: int) -> None:
+def _copy_lines(lines: IO[bytes], to: IO[str], index: int) -> None:
     for line in lines:
         to.write(f"[{index}] {line.decode(errors='replace')}")
         to.flush()
 
 
 def _wait(workers: list[_Worker]) -> _Worker | None:
-    """Until all have ended well, or one has not."""
+    """Wait until all processes have succeeded, or return the first that failed."""
     while True:
         codes = [worker.code for worker in workers]
         failed = [worker for worker, code in zip(workers, codes, strict=True) if code]
@@ -124,12 +131,12 @@ def _wait(workers: list[_Worker]) -> _Worker | None:
             return failed[0]
         if all(code == 0 for code in codes):
             return None
-        time.sleep(LOOK)
+        time.sleep(POLL)
 
 
-def _end(workers: list[_Worker]) -> None:
-    """By itself, or told to, or killed."""
-    for number, seconds in ((0, GRACE), (signal.SIGTERM, LAST), (signal.SIGKILL, LAST)):
+def _end_all(workers: list[_Worker]) -> None:
+    """Wait for the processes to end, then terminate them, then kill them."""
+    for number, seconds in ((0, GRACE), (signal.SIGTERM, TERMINATE), (signal.SIGKILL, TERMINATE)):
         for worker in workers:
             worker.send(number)
         if _all_ended(workers, seconds):
@@ -137,17 +144,19 @@ def _end(workers: list[_Worker]) -> None:
 
 
 def _all_ended(workers: list[_Worker], seconds: float) -> bool:
-    """Within so long."""
-    end = time.monotonic() + seconds
+    """Return whether all processes end within so many seconds."""
+    deadline = time.monotonic() + seconds
     while any(worker.code is None for worker in workers):
-        if time.monotonic() >= end:
+        if time.monotonic() >= deadline:
             return False
-        time.sleep(LOOK)
+        time.sleep(POLL)
     return True
 
 
 @contextlib.contextmanager
-def _signals_go_to(workers: list[_Worker]) -> Iterator[None]:
+def _forward_signals(workers: list[_Worker]) -> Iterator[None]:
+    """Forward SIGINT and SIGTERM to all processes."""
+
     def send(number: int, frame: Any) -> None:
         for worker in workers:
             worker.send(number)
@@ -161,5 +170,5 @@ def _signals_go_to(workers: list[_Worker]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _ending(code: int) -> str:
+def _describe(code: int) -> str:
     return f"code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""Functions of one variable: the Caputo derivative, the smoothing, and the rule behind both."""
+"""Functions of one variable: Caputo derivatives, smoothing, and Gauss-Jacobi quadrature."""
 
 from cfgd.calculus.caputo import caputo as caputo
 from cfgd.calculus.quadrature import gauss_jacobi as gauss_jacobi

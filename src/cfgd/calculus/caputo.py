@@ -14,28 +14,31 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.types import Given, Numbers, Scalar
-from cfgd.calculus.accuracy import compilable, error, pairs, settle
+from cfgd._core.types import ArrayInput, Numbers, Scalar
 from cfgd.calculus.expectation import (
     Curve,
     Rules,
-    Sized,
+    ValuesAndSizes,
+    cast_and_broadcast,
     derivative,
+    elementwise,
+    error_estimate,
     expectation,
-    on_every,
-    shard_rows_like,
+    hashable,
+    node_counts,
+    with_enough_nodes,
 )
 
 
 def caputo(
     f: Curve,
-    order: Given,
-    terminal: Given,
+    order: ArrayInput,
+    terminal: ArrayInput,
     nodes: int | Literal["auto"] = "auto",
     *,
     derivatives: int | None = None,
 ) -> Curve:
-    r"""The Caputo derivative of `f` of any order > 0, as a function of x (Definition 2.1).
+    r"""Return the Caputo derivative of `f` of any order > 0, as a function of x (Definition 2.1).
 
     With n - 1 < order <= n, and left for x > terminal, right for x < terminal,
 
@@ -43,17 +46,33 @@ def caputo(
        \int_c^x \frac{f^{(n)}(t)}{|x - t|^{order - n + 1}} |dt|
        = (\pm 1)^n \frac{|x-c|^{n-order}}{\Gamma(n+1-order)}\, E\big[f^{(n)}(c + U(x-c))\big]. $$
 
-    An integer order is the limit from below: f^(n)(x), times (-1)^n on the right. `f` is any
-    JAX-differentiable function of one variable, smooth between terminal and x; like a function
-    given to `jax.jit` it is compiled once. The result broadcasts over x, terminal and order.
+    An integer order is the limit from below: f^(n)(x), times (-1)^n on the right.
 
-    The expectation is a Gauss-Jacobi rule of as many `nodes` as it needs, 64 to 1024, or as many
-    as are given; where they are not enough there is a warning. Inside `jit`, `grad` and `vmap`
-    values are unknown: there "auto" is 64, and nothing warns.
+    Parameters
+    ----------
+    f
+        Any JAX-differentiable function of one variable that is smooth between terminal and x. Like
+        a function given to `jax.jit` it is compiled once.
+    order
+        Orders of one call must have the same n, since f is differentiated n times. The n of a
+        traced order is unknown, so it is `derivatives`; a traced order outside (n - 1, n] gives
+        NaN.
+    terminal
+        The terminal c.
+    nodes
+        Number of nodes of the Gauss-Jacobi rule for the expectation. With "auto" it grows from 64
+        to at most 1024 until it is accurate. A warning is issued if the nodes are not enough.
+        Inside `jit`, `grad` and `vmap` values are unknown: there "auto" means 64, without warning.
+    derivatives
+        n, for traced orders; 1 by default, as in the paper.
 
-    Orders of one call share their n, since f is differentiated n times. An order that is traced
-    itself cannot be rounded up to n: it is `derivatives`, and 1 if that is not given, as in the
-    paper. A traced order outside (n - 1, n] gives NaN.
+    Returns
+    -------
+    function
+        A function of x that broadcasts over x, terminal and order.
+
+    Examples
+    --------
 
     >>> import cfgd
     >>> D = cfgd.caputo(lambda t: t**2, 0.5, terminal=0.0)
@@ -62,26 +81,28 @@ def caputo(
     """
     n, alpha = _interval(order, derivatives)
     terminal = checks.array("caputo", "terminal", terminal)
-    tried, curve = pairs("caputo", nodes), compilable(f)
-    whole = None if checks.traced(alpha) else np.asarray(alpha) == 1
-    if whole is None or (whole.any() and not whole.all()):
+    counts, curve = node_counts("caputo", nodes), hashable(f)
+    is_integer = None if checks.is_traced(alpha) else np.asarray(alpha) == 1
+    if is_integer is None or (is_integer.any() and not is_integer.all()):
         xp = jnp if isinstance(alpha, jax.Array) else np
-        memory, program = xp.where((alpha > 0) & (alpha < 1), alpha, 0), _either
+        rule_alpha, program = xp.where((alpha > 0) & (alpha < 1), alpha, 0), _mixed_orders
     else:
-        memory, program = alpha, _integer if whole.all() else _fraction
+        rule_alpha, program = alpha, _integer_orders if is_integer.all() else _fractional_orders
     program = functools.partial(program, n)
-    return lambda x: settle("caputo", tried, program, curve, x, terminal, memory, alpha)
+    return lambda x: with_enough_nodes(
+        "caputo", counts, program, curve, x, terminal, rule_alpha, alpha
+    )
 
 
 def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
-    """n and alpha of order = n - 1 + alpha, 0 < alpha <= 1."""
+    """Return n and alpha of order = n - 1 + alpha, 0 < alpha <= 1."""
     if derivatives is not None:
         n = checks.integer("caputo", "derivatives", derivatives)
         wanted = f"lie in ({n - 1}, {n}], the interval of `derivatives`"
         order = checks.number("caputo", "order", order, wanted, lambda v: (n - 1 < v) & (v <= n))
         return n, order - (n - 1)
     order = checks.number("caputo", "order", order, "be a positive number", lambda v: v > 0)
-    if checks.traced(order):
+    if checks.is_traced(order):
         return 1, order
     ceilings = np.unique(np.ceil(np.asarray(order)))
     if len(ceilings) != 1:
@@ -92,66 +113,69 @@ def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
 
 
 @eqx.filter_jit
-def _integer(
-    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+def _integer_orders(
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, rule_alpha: Array, alpha: Array
 ) -> tuple[Numbers, Scalar]:
-    """Every order is n. `f` is not looked at between terminal and x."""
-    x, c, _ = shard_rows_like(rules[0][0].dtype, x, terminal, alpha)
-    return _sign(n, x - c) * on_every(derivative(f, n), x), jnp.zeros((), x.dtype)
+    """Differentiate n times where every order is n; `f` is evaluated at x alone."""
+    x, c, _ = cast_and_broadcast(rules[0][0].dtype, x, terminal, alpha)
+    return _sign(n, x - c) * elementwise(derivative(f, n), x), jnp.zeros((), x.dtype)
 
 
 @eqx.filter_jit
-def _fraction(
-    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+def _fractional_orders(
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, rule_alpha: Array, alpha: Array
 ) -> tuple[Numbers, Scalar]:
-    """No order is n."""
-    x, c, alpha = shard_rows_like(rules[0][0].dtype, x, terminal, alpha)
+    """Compute the derivative where no order is n."""
+    x, c, alpha = cast_and_broadcast(rules[0][0].dtype, x, terminal, alpha)
     f_n, h = derivative(f, n), x - c
 
-    def values(u: Numbers) -> Sized:
-        value = on_every(f_n, c + u * h)
+    def values(u: Numbers) -> ValuesAndSizes:
+        value = elementwise(f_n, c + u * h)
         return value, jnp.abs(value)
 
     average, other = (expectation(values, rule, x.ndim) for rule in rules)
-    return _sign(n, h) * _scale(h, 1 - alpha) * average.mean, error(average, other, c, h)
+    return _sign(n, h) * _scale(h, 1 - alpha) * average.mean, error_estimate(average, other, c, h)
 
 
 @eqx.filter_jit
-def _either(
-    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, memory: Array, alpha: Array
+def _mixed_orders(
+    n: int, f: Curve, rules: Rules, x: Array, terminal: Array, rule_alpha: Array, alpha: Array
 ) -> tuple[Numbers, Scalar]:
-    """Some orders are n, or may be; where alpha is outside (0, 1] the result is NaN.
+    """Compute the derivative where some orders are n, or may be because they are traced.
 
-    At alpha = 1 it is f^(n)(x), with its slope in alpha: there E[g(U)] is g(1) + (1 - alpha) times
-    the integral of (g(u) - g(1)) / (1 - u), and |h|^(1-alpha) / Gamma(2 - alpha) is 1 + (1 - alpha)
-    (log |h| + Euler's constant), both up to (1 - alpha)^2. The rule is Gauss-Legendre's there.
+    The result is NaN where alpha is outside (0, 1]. At alpha = 1 it is f^(n)(x), with the right
+    slope in alpha: up to (1 - alpha)^2, E[g(U)] is g(1) + (1 - alpha) times the integral of
+    (g(u) - g(1)) / (1 - u), and |h|^(1-alpha) / Gamma(2 - alpha) is 1 + (1 - alpha) (log |h| +
+    Euler's constant). `rule_alpha` is 0 there, so that the rule is that of Gauss and Legendre.
     """
-    x, c, memory, alpha = shard_rows_like(rules[0][0].dtype, x, terminal, memory, alpha)
-    f_n, h, one = derivative(f, n), x - c, alpha == 1
-    at = on_every(f_n, x)
+    x, c, rule_alpha, alpha = cast_and_broadcast(rules[0][0].dtype, x, terminal, rule_alpha, alpha)
+    f_n, h, is_one = derivative(f, n), x - c, alpha == 1
+    f_n_at_x = elementwise(f_n, x)
 
-    def values(u: Numbers) -> Sized:
-        value = on_every(f_n, c + u * h)
+    def values(u: Numbers) -> ValuesAndSizes:
+        value = elementwise(f_n, c + u * h)
         return value, jnp.abs(value)
 
-    def differences(u: Numbers) -> Sized:
-        value = (on_every(f_n, c + u * h) - at) / jnp.where(one, 1 - u, 1)
+    def differences(u: Numbers) -> ValuesAndSizes:
+        value = (elementwise(f_n, c + u * h) - f_n_at_x) / jnp.where(is_one, 1 - u, 1)
         return value, jnp.abs(value)
 
     average, other = (expectation(values, rule, x.ndim) for rule in rules)
-    slope = at * (jnp.log(jnp.where(h == 0, 1, jnp.abs(h))) + np.euler_gamma)
+    slope = f_n_at_x * (jnp.log(jnp.where(h == 0, 1, jnp.abs(h))) + np.euler_gamma)
     slope = slope + expectation(differences, rules[0], x.ndim).mean
-    limit = at + (1 - alpha) * jnp.where(one, slope, 0)
-    value = jnp.where(one, limit, _scale(h, 1 - memory) * average.mean)
-    value = value + alpha * jnp.where((alpha > 0) & (alpha <= 1), 0, math.nan)  # slopes as well
-    other = other._replace(mean=jnp.where(one, average.mean, other.mean))
-    return _sign(n, h) * value, error(average, other, c, h)
+    limit = f_n_at_x + (1 - alpha) * jnp.where(is_one, slope, 0)
+    value = jnp.where(is_one, limit, _scale(h, 1 - rule_alpha) * average.mean)
+    # the factor alpha makes derivatives in alpha NaN, too
+    value = value + alpha * jnp.where((alpha > 0) & (alpha <= 1), 0, math.nan)
+    other = other._replace(mean=jnp.where(is_one, average.mean, other.mean))
+    return _sign(n, h) * value, error_estimate(average, other, c, h)
 
 
 def _sign(n: int, h: Numbers) -> Numbers:
-    """The right derivative is that of -t, n times."""
+    """Return the sign of the left (1) or right derivative ((-1)^n)."""
     return jnp.where(h < 0, (-1.0) ** n, 1.0).astype(h.dtype)
 
 
 def _scale(h: Numbers, gap: Numbers) -> Numbers:
+    """Return |h|^gap / Gamma(1 + gap)."""
     return jnp.abs(h) ** gap * jnp.exp(-gammaln(1 + gap))

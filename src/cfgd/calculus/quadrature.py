@@ -1,4 +1,4 @@
-"""Gauss-Jacobi quadrature for the density of the Caputo memory, traceable in alpha."""
+"""Gauss-Jacobi quadrature for the density of Beta(1, 1 - alpha), traceable in alpha."""
 
 from __future__ import annotations
 
@@ -10,48 +10,65 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.types import Data, Given, Numbers, Scalar
+from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.types import ArrayInput, Data, Numbers, Scalar
 
 
-def gauss_jacobi(alpha: Given, nodes: int) -> tuple[Data, Data]:
-    r"""Nodes in [0, 1] and weights that sum to one, for U ~ Beta(1, 1 - alpha).
+def gauss_jacobi(alpha: ArrayInput, nodes: int) -> tuple[Data, Data]:
+    r"""Return the Gauss-Jacobi rule for expectations over U ~ Beta(1, 1 - alpha).
 
     $$ E[p(U)] = (1-\alpha) \int_0^1 p(u) (1-u)^{-\alpha} du = \sum_l w_l\, p(u_l) $$
 
     is exact for every polynomial p of degree at most 2 nodes - 1. This is the rule of equation
-    (2.6) of the paper, moved from [-1, 1] to [0, 1] and with its constant C_alpha inside the
-    weights. `alpha` may be traced, so an order can be scheduled inside `jit`; an array of orders
-    (one for each coordinate) gives arrays of shape (nodes, *alpha.shape).
+    (2.6) of the paper, moved from [-1, 1] to [0, 1] and with its constant C_alpha included in the
+    weights.
+
+    Parameters
+    ----------
+    alpha
+        Order in (0, 1), or an array of orders, for example one for each coordinate. It may be
+        traced, so that an order can be scheduled inside `jit`.
+    nodes
+        Number of nodes.
+
+    Returns
+    -------
+    u, w
+        Nodes in [0, 1], and weights that sum to one, each of shape (nodes, *alpha.shape).
+
+    Examples
+    --------
 
     >>> u, w = gauss_jacobi(0.5, 2)
     >>> print(u.round(6), w.round(6))
     [0.258444 0.884413] [0.347855 0.652145]
     """
     checks.integer("gauss_jacobi", "nodes", nodes)
-    alpha = checks.order("gauss_jacobi", "alpha", alpha)
+    alpha = checks.in_open_unit_interval("gauss_jacobi", "alpha", alpha)
     return numpy_in_numpy_out(nodes_and_weights)(alpha, nodes)
 
 
 @functools.partial(jax.jit, static_argnames="nodes")
 def nodes_and_weights(alpha: ArrayLike, nodes: int) -> tuple[Numbers, Numbers]:
-    """`gauss_jacobi` without its checks; alpha = 0 is the Gauss-Legendre rule."""
+    """Compute the rule of `gauss_jacobi` without checks; alpha = 0 is the Gauss-Legendre rule."""
     alpha = jnp.asarray(alpha)
     if not jnp.issubdtype(alpha.dtype, jnp.floating):
         alpha = alpha.astype(float)
-    if nodes == 1:  # the mean of U: all that a quadratic needs
+    if nodes == 1:  # the node is the mean of U: exact for a quadratic
         return (1 / (2 - alpha))[None], jnp.ones_like(alpha)[None]
     one = functools.partial(_golub_welsch, nodes=nodes)
-    # matrices of few nodes at once, of many one after the other
-    every = jax.vmap(one) if nodes <= 128 else functools.partial(jax.lax.map, one)
-    u, w = (part.T.reshape((nodes, *alpha.shape)) for part in every(alpha.reshape(-1)))
+    # orders are batched if the matrices are small, and processed one by one to bound the memory
+    for_each_order = jax.vmap(one) if nodes <= 128 else functools.partial(jax.lax.map, one)
+    u, w = (part.T.reshape((nodes, *alpha.shape)) for part in for_each_order(alpha.reshape(-1)))
     return u, w
 
 
 def _golub_welsch(alpha: Scalar, nodes: int) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
-    """Eigenvalues of the Jacobi matrix are the nodes; squared first components the weights.
+    """Compute the rule by the algorithm of Golub and Welsch (1969).
 
-    The polynomials are those of Jacobi with parameters (-alpha, 0), on [0, 1].
+    Nodes are the eigenvalues of the Jacobi matrix, weights the squared first components of its
+    eigenvectors. The matrix holds the recurrence coefficients of the Jacobi polynomials with
+    parameters (-alpha, 0), moved to [0, 1].
     """
     k = jnp.arange(1, nodes, dtype=alpha.dtype)
     diagonal = jnp.concatenate(
@@ -60,7 +77,7 @@ def _golub_welsch(alpha: Scalar, nodes: int) -> tuple[Float[Array, " s"], Float[
             (1 - alpha**2 / ((2 * k - alpha) * (2 * k + 2 - alpha))) / 2,
         ]
     )
-    # at k = 1 a factor 1 - alpha cancels; written out it would be 0/0 for alpha = 1
+    # at k = 1 a factor 1 - alpha cancels, which would otherwise be 0/0 for alpha = 1
     cancelled = jnp.where(k == 1, k - alpha, (k - alpha) ** 2 / jnp.maximum(2 * k - alpha - 1, 0.5))
     off = k / (2 * k - alpha) * jnp.sqrt(cancelled / (2 * k + 1 - alpha))
     jacobi = jnp.diag(diagonal) + jnp.diag(off, 1) + jnp.diag(off, -1)

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Count, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -233,7 +233,7 @@ class Objective(eqx.Module):
 
     def _as_vectors(self, *points: Any) -> tuple[Objective, Structure, list[Vector]]:
         owner = type(self).__name__
-        trees = [jax.tree.map(jnp.asarray, as_tree(owner, "x", x)) for x in points]
+        trees = [jax.tree.map(jnp.asarray, checked_pytree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])
         if self.shape is not None and getattr(trees[0], "shape", ()) != self.shape:
             got = getattr(trees[0], "shape", "a pytree")

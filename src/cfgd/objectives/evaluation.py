@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 
 from cfgd._core.linalg import inner, map_rows
-from cfgd._core.types import Etas, Heights, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import Etas, LineValues, Numbers, Scalar, Vector, Vectors
 
 
 class Evaluation(NamedTuple):
@@ -59,7 +59,7 @@ class Line:
         """Return d'Hd at eta = 0."""
         return inner(self.d, self.objective.hessian_times(self.evaluation, self.d))
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         """Return f(x - eta d) for every eta: a number, or one for each coordinate."""
         x = self.evaluation.x
         return map_rows(lambda eta: self.objective.value(x - eta * self.d), etas)

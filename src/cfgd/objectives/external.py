@@ -14,7 +14,7 @@ import scipy.sparse
 
 from cfgd._core import checks
 from cfgd._core.linalg import inner, is_numpy, symmetric_eigen
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
@@ -128,7 +128,7 @@ class External(Objective):
     # ------------------------------------------------------------------ values and gradients
 
     def value(self, x: Any) -> Any:
-        tree = as_tree("External", "x", x)
+        tree = checked_pytree("External", "x", x)
         structure = Structure.of(tree)
         return float(self.raveled(structure)._call(np.asarray(structure.ravel(tree)))[0])
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import OfVector, Structure, as_tree
+from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective
 
@@ -39,12 +39,14 @@ class Smooth(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        x = jax.tree.map(jnp.asarray, as_tree("Smooth", "x", x))
+        x = jax.tree.map(jnp.asarray, checked_pytree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
     def raveled(self, structure: Structure) -> Smooth:
         """Return the same function of the vector that `structure` makes of a pytree."""
-        return self if structure.is_vector else Smooth(OfVector(self.fn, structure), self.args)
+        return (
+            self if structure.is_vector else Smooth(FunctionOfVector(self.fn, structure), self.args)
+        )
 
     def check(self, owner: str, x: Vector) -> None:
         checks.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
@@ -53,7 +55,7 @@ class Smooth(Objective):
 def array_arguments(owner: str, args: Any) -> tuple[Any, ...]:
     """Return extra arguments with numbers as arrays, so that a new number compiles nothing."""
     if not isinstance(args, tuple):
-        checks.fail(owner, "args", "be a tuple, such as (data,)", checks.kind(args))
+        checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
     return jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
 
 

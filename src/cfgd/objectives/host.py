@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
-from cfgd._core.precision import numpy_in_numpy_out
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits

@@ -11,15 +11,15 @@ import numpy as np
 from jaxtyping import Float
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
 from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
-from cfgd._core.precision import numpy_in_numpy_out, to_numpy
 from cfgd._core.sharding import any_sharded, keep_float64
-from cfgd._core.types import Computed, Data, Flag, Number, Numbers, Samples, Scalar, Vector
+from cfgd._core.types import AnyArray, Data, Flag, Number, Numbers, Samples, Scalar, Vector
 from cfgd.objectives.base import Traits
 from cfgd.objectives.curvature import Curvature, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, design
-from cfgd.objectives.linear.samples import idle, penalty, targets, weights
+from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small: 32 MiB.
@@ -30,7 +30,7 @@ GRAM_DIMENSION = 2048
 class ResidualLine(QuadraticLine):
     """A line along which the residual is updated: `product` is X d."""
 
-    product: Float[Computed, " m"]
+    product: Float[AnyArray, " m"]
 
     def curvature(self) -> Scalar:
         f = self.objective
@@ -137,7 +137,9 @@ class LeastSquares(AnyQuadratic):
         def dispersion() -> float | None:
             if float(self.l2) > 0:
                 return None  # penalised estimates are biased: no covariance
-            return residual_variance(float(evaluation.value), m - d - idle(self.sample_weight))
+            return residual_variance(
+                float(evaluation.value), m - d - count_zero_weight(self.sample_weight)
+            )
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),

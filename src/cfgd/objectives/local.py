@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure
 from cfgd._core.types import Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, hessian_diagonal

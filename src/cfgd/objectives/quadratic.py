@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
 from cfgd._core.linalg import clip_positive, inner, weighted_norm
-from cfgd._core.precision import numpy_in_numpy_out, to_numpy
 from cfgd._core.types import (
     Data,
     Etas,
     Flag,
-    Heights,
+    LineValues,
     Number,
     Numbers,
     Scalar,
@@ -48,7 +48,7 @@ class QuadraticLine(Line):
     def curvature(self) -> Scalar:
         return inner(self.d, self.product)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         if etas.ndim != 1:  # a step for each coordinate: A (eta d) is not eta A d
             return super().values(etas)
         return self.evaluation.value - etas * self.slope + etas**2 / 2 * self.curvature()
@@ -115,7 +115,7 @@ class Quadratic(AnyQuadratic):
     constant: Data
 
     def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
-        rounding = checks.rounding(A)
+        rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
         if b.ndim != 1:
@@ -127,7 +127,7 @@ class Quadratic(AnyQuadratic):
         if constant.ndim != 0:
             checks.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
         # in the precision of A, so that a default of 0.0 does not widen float32 data
-        self.constant = constant if checks.traced(constant) else np.asarray(constant, A.dtype)
+        self.constant = constant if checks.is_traced(constant) else np.asarray(constant, A.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -187,7 +187,7 @@ def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0
     This takes O(d^2) and is necessary for positive semi-definiteness, not sufficient. `rounding` is
     that of the entries as the user gave them, if they have fewer digits than A.
     """
-    if checks.traced(A):
+    if checks.is_traced(A):
         return
     A = np.asarray(A)
     tiny = max(1e3 * float(jnp.finfo(A.dtype).eps), 4 * rounding)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import DType, Etas, Heights, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import DType, Etas, LineValues, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
@@ -39,7 +39,7 @@ class RescaledLine(Line):
     def curvature(self) -> Scalar:
         return self.objective.factor * self.wrapped.curvature()
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         return self.objective.factor * self.wrapped.values(etas)
 
     def to(self, eta: Numbers) -> Evaluation:

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.linalg import array_namespace
-from cfgd._core.precision import numpy_in_numpy_out
-from cfgd._core.pytrees import OfVector, Structure, as_tree
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Column, Data, Rows, Vector
 from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import array_arguments
-from cfgd.objectives.linear.samples import idle
+from cfgd.objectives.linear.samples import count_zero_weight
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
 # Weight of a row, relative to the largest one, where the loss is not convex: small enough to change
@@ -73,7 +73,7 @@ class Residuals(Objective):
             checks.fail(owner, "scale", "be one number", f"shape {self.scale.shape}")
         self.weights = np.ones(())
         if weights is not None:
-            self.weights = as_tree(owner, "weights", weights)
+            self.weights = checked_pytree(owner, "weights", weights)
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
 
@@ -81,11 +81,14 @@ class Residuals(Objective):
         """Return the same residuals as a function of the vector that `structure` makes of x."""
         if structure.is_vector:
             return self
-        return eqx.tree_at(lambda f: f.fn, self, OfVector(self.fn, structure))
+        return eqx.tree_at(lambda f: f.fn, self, FunctionOfVector(self.fn, structure))
 
     def check(self, owner: str, x: Vector) -> None:
         """Raise unless the residuals are real numbers and the weights have their shapes."""
-        known, shapes = checks.seen_of(self.fn), checks.shapes_of((x, *self.args, self.weights))
+        known, shapes = (
+            checks.checked_signatures(self.fn),
+            checks.signature_of((x, *self.args, self.weights)),
+        )
         if shapes in known:
             return
         with checks.traceable("Residuals", "fn"):
@@ -133,7 +136,7 @@ class Residuals(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
-        tree = jax.tree.map(jnp.asarray, as_tree("Residuals", "x", x))
+        tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
         return self._value(_joined(self.fn(tree, *self.args)))
 
     def evaluate(self, x: Vector) -> Evaluation:
@@ -198,7 +201,8 @@ class Residuals(Objective):
             if not self.is_squared:
                 return None
             leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
-            return residual_variance(float(evaluation.value), m - d - sum(map(idle, leaves)))
+            freedom = m - d - sum(map(count_zero_weight, leaves))
+            return residual_variance(float(evaluation.value), freedom)
 
         return Curvature(
             times=times,

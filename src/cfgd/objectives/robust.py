@@ -1,4 +1,4 @@
-"""Losses of squared residuals, with SciPy's names and meaning: rho(z) for z = r^2."""
+"""Robust losses rho(z) of squared residuals z = r^2, with the names of SciPy's `least_squares`."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ Rho: TypeAlias = Callable[[Data], Robust]
 
 
 def squared(z: Data) -> Robust:
+    """rho(z) = z."""
     xp = array_namespace(z)
     return Robust(z, xp.ones_like(z), xp.zeros_like(z))
 
 
 def soft_l1(z: Data) -> Robust:
-    """2 (sqrt(1 + z) - 1), written so that small z keep their digits."""
+    """rho(z) = 2 (sqrt(1 + z) - 1), in a form without cancellation for small z."""
     root = array_namespace(z).sqrt(1 + z)
     return Robust(2 * z / (1 + root), 1 / root, -1 / (2 * root**3))
 
 
 def huber(z: Data) -> Robust:
-    """z up to 1, 2 sqrt(z) - 1 beyond."""
+    """rho(z) = z up to 1, 2 sqrt(z) - 1 beyond."""
     far, xp = z > 1, array_namespace(z)
     root = xp.sqrt(xp.where(far, z, 1))
     return Robust(xp.where(far, 2 * root - 1, z), 1 / root, xp.where(far, -1 / (2 * root**3), 0))
 
 
 def cauchy(z: Data) -> Robust:
-    """log(1 + z)."""
+    """rho(z) = log(1 + z)."""
     return Robust(array_namespace(z).log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
 
 
@@ -53,6 +54,7 @@ LOSSES: dict[str, Rho] = {
 
 
 def rho_of(owner: str, loss: str) -> Rho:
+    """Return the loss of a name."""
     if not isinstance(loss, str) or loss not in LOSSES:
         checks.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(loss))
     return LOSSES[loss]

@@ -228,7 +228,7 @@ def _solve(
     with Interrupt() as interrupt, checks.concrete(owner):
         with group.propagate_errors():
             record = {} if record is None else record
-            options = Options(owner=owner, record=record, writes=group.is_first, **keywords)
+            options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
             f = as_objective(owner, objective, args)
             posed = problem(options, f, x0, methods, swept=owner == "sweep")
         if not group.is_single:

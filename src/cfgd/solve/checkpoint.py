@@ -79,7 +79,7 @@ class Checkpoint:
         arrays: list[np.ndarray] = []
         saved = None
         with self.group.propagate_errors():
-            if self.group.is_first:
+            if self.group.is_main:
                 saved, meta, arrays = self._read()
         if self.group.is_single:
             return saved
@@ -119,7 +119,7 @@ class Checkpoint:
         # what an evaluation keeps of sharded rows comes along: a few numbers for each row
         if not self.group.is_single:
             snapshot = to_host(snapshot) if isinstance(loop, CompiledLoop) else snapshot
-        if not self.group.is_first:
+        if not self.group.is_main:
             return
         tree = pack(Saved(snapshot, *history.concatenated()), arrays)
         try:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from cfgd._core.files import writing
+from cfgd._core.files import atomic_writer
 from cfgd.status import Status
 
 META = "tree"
@@ -164,7 +164,7 @@ def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
 
     The old file is kept under the name `before(path)`.
     """
-    with writing(path) as file:
+    with atomic_writer(path) as file:
         put(file, meta, arrays)
         file.flush()
         os.fsync(file.fileno())

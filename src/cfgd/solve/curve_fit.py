@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.pytrees import as_tree
+from cfgd._core.pytrees import checked_pytree
 from cfgd.objectives.residuals import Residuals
 from cfgd.solve.api import minimize
 from cfgd.solve.covariance import UNKNOWN
@@ -162,10 +162,10 @@ def curve_fit(
     else:
         x = checks.array(owner, "x", x)
     y = checks.array(owner, "y", y)
-    p0 = as_tree(owner, "p0", p0)
+    p0 = checked_pytree(owner, "p0", p0)
     weights = None if sigma is None else _residual_weights(owner, sigma, y)
     if not isinstance(p0, dict) and (isinstance(p0, list | tuple) or p0.ndim != 1):
-        checks.fail(owner, "p0", "be a list of numbers or a dict", checks.kind(p0))
+        checks.fail(owner, "p0", "be a list of numbers or a dict", checks.describe(p0))
     shape = _shape_of_model(owner, model, p0, x)
     if shape != y.shape:
         checks.fail(owner, "y", f"have the shape {shape} of model(x, *p0)", f"shape {y.shape}")

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import in_precision
+from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
-from cfgd._core.pytrees import like
+from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
 from cfgd.objectives.host import HostObjective, host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
@@ -71,7 +71,7 @@ class Run:
         self.chunk_length = self.problem.loop.block
         if self.group.is_single:  # else all processes must agree on it first
             self.chunk_length = self._next_length(1, clock.now() - tick)
-        self.meter = Progress(self.last, self.options.progress and self.group.is_first)
+        self.meter = Progress(self.last, self.options.progress and self.group.is_main)
         self.checkpoint = None
         if self.options.checkpoint is not None:
             self.checkpoint = Checkpoint(self.options, self.problem, self.loop, self.group)
@@ -270,7 +270,7 @@ class Run:
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
         found = Solution(
-            x=like(problem.structure.unravel(at.x), problem.x0),
+            x=match_array_type(problem.structure.unravel(at.x), problem.x0),
             value=real(value),
             gradient_norm=real(norms),
             iterations=integer(stats.iterations),

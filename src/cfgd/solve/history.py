@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.pytrees import OfVector, Structure
+from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
@@ -21,7 +21,7 @@ from cfgd.methods.base import State
 class PointRecorder(eqx.Module):
     """A user's function of x, as a function of the state."""
 
-    fn: OfVector
+    fn: FunctionOfVector
 
     def of(self, state: State) -> Any:
         return self.fn(state.evaluation.x)
@@ -51,7 +51,9 @@ Recorder: TypeAlias = PointRecorder | StateRecorder
 def recorders(record: Mapping[str, Any], structure: Structure) -> dict[str, Recorder]:
     """Return the entries of `record` as functions of the state."""
     return {
-        name: PointRecorder(OfVector(entry, structure)) if callable(entry) else StateRecorder(entry)
+        name: PointRecorder(FunctionOfVector(entry, structure))
+        if callable(entry)
+        else StateRecorder(entry)
         for name, entry in record.items()
     }
 

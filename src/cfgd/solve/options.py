@@ -102,5 +102,5 @@ def _wants_to_stop(owner: str, callback: Callable[[Solution], Any], solution: So
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:
-        got = checks.kind(answer)
+        got = checks.describe(answer)
         checks.fail(owner, "callback", "return something true or false", got, error)

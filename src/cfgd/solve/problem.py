@@ -12,12 +12,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array
-from cfgd._core.precision import cast, cast_on_host, in_precision, is_array, precision_of
-from cfgd._core.pytrees import Structure, as_tree, widened
+from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
+from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import Method, State, Tuning
-from cfgd.methods.paper.settings import rows_of
+from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.compiled_loop import BLOCK
@@ -49,12 +48,14 @@ class Problem:
 def problem(options: Options, objective: Objective, x0: Any, method: Any, swept: bool) -> Problem:
     """Check everything and lay it out, before any work starts."""
     n = _number_of_settings(options, method, swept)
-    x0 = as_tree(options.owner, "x0", x0)
+    x0 = checked_pytree(options.owner, "x0", x0)
     starts = _starts(options.owner, objective, x0, n)
     n = n if n is None else max(n, len(starts))
     structure = Structure.of(starts[0])
     dtype = precision_of(x0, objective)
-    x0 = widened(starts[0], dtype)  # in the user's precision, hence outside of `in_precision`
+    x0 = promote_precision(
+        starts[0], dtype
+    )  # in the user's precision, hence outside of `in_precision`
     with in_precision(dtype):
         vectors = [_vector(structure, x, dtype) for x in starts]
         d = vectors[0].size
@@ -152,7 +153,7 @@ def _number_of_settings(options: Options, method: Any, swept: bool) -> int | Non
             checks.fail("sweep", "methods", wanted, got)
         if getattr(one, "is_open", False):
             checks.fail("sweep", "methods", "have numbers for gamma and eta", repr("best"))
-    return rows_of(method)
+    return n_settings(method)
 
 
 def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:

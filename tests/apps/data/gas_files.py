@@ -1,4 +1,4 @@
-"""Gas files that are made up."""
+"""Random gas data in the formats of its files."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ def batch(rows: Any, kind: int = 1) -> str:
     )
 
 
-def packed(path: Path, members: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def zip_archive(
+    path: Path, members: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED
+) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return path
 
 
-def refused(path: Path) -> str:
-    """The one sentence."""
+def error_of(path: Path) -> str:
+    """Read a file that must be refused; return the error message, which is one sentence."""
     with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
         gas.read(path)
     assert type(caught.value) is ValueError
-    said = str(caught.value)
-    assert "\n" not in said
-    assert said.endswith(".")
-    return said
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message

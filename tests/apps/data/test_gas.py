@@ -1,4 +1,4 @@
-"""The gas data: the forms it comes in, what is wrong with a table, and what becomes of it."""
+"""Reading, checking and standardising the gas data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cfgd.apps.data import gas
 from problems import GAS, needs_gas
 
 
-def test_csv_plain_and_gzipped(tmp_path: Path) -> None:
+def test_csv_is_read_plain_and_gzipped(tmp_path: Path) -> None:
     plain, packed = tmp_path / "gas.csv", tmp_path / "gas.csv.gz"
     plain.write_text(csv(table()), encoding="utf-8")
     packed.write_bytes(gzip.compress(csv(table()).encode()))
@@ -24,7 +24,7 @@ def test_csv_plain_and_gzipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_batches_in_a_folder_or_a_zip_or_a_zip_in_it(tmp_path: Path, nested: bool) -> None:
+def test_batches_are_read_from_folders_and_nested_zips(tmp_path: Path, nested: bool) -> None:
     folder = tmp_path / "archive" / "inner"
     folder.mkdir(parents=True)
     (folder / "batch1.dat").write_text(batch(table()[:100]), encoding="utf-8")
@@ -66,7 +66,7 @@ def with_entry(entry: str) -> str:
         (csv(table() * [*[1] * 7, 0, *[1] * 121]), "column 8 has the same value in every row"),
     ],
 )
-def test_a_bad_csv_file_gets_one_sentence(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_csv_is_an_error(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "gas.csv"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"gas\.csv") as caught:
@@ -91,20 +91,20 @@ def test_a_bad_csv_file_gets_one_sentence(tmp_path: Path, content: str, message:
         (batch(table() * 0 + np.inf), "line 1, feature 1 is inf, not a finite number."),
     ],
 )
-def test_a_bad_batch_gets_one_sentence(tmp_path: Path, content: str, message: str) -> None:
+def test_an_invalid_batch_is_an_error(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "batch1.dat").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"batch|Ethanol") as caught:
         gas.read(tmp_path)
     assert message in str(caught.value)
 
 
-def test_files_that_are_no_data_at_all(tmp_path: Path) -> None:
+def test_files_of_other_formats_are_errors(tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(b"\xff\xfe\x00\x01")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1,2,3")[:-6])
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
     for name, message in {
-        "noise": "noise: line 1 has the byte 0xff, no UTF-8 text",
-        "cut.gz": "is damaged or cut short: it is no whole gzipped text",
+        "noise": "noise: line 1 has the byte 0xff, which is not UTF-8",
+        "cut.gz": "is damaged or truncated: it is not a complete gzip file",
         "cut.zip": "is a damaged zip file",
         "missing": "There is no file",
         "": "holds no batch",
@@ -114,7 +114,7 @@ def test_files_that_are_no_data_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e307])
-def test_tiny_and_huge_values_standardise_to_what_the_others_do(scale: float) -> None:
+def test_standardisation_does_not_underflow_or_overflow(scale: float) -> None:
     X, y = gas.standardised(gas.Gas(table(), "a test"))
     scaled = table() * np.where(np.arange(129) % 2, scale, 1.0)
     gas.check(scaled, "a test")
@@ -124,13 +124,13 @@ def test_tiny_and_huge_values_standardise_to_what_the_others_do(scale: float) ->
     np.testing.assert_allclose(tiny_y, y, rtol=tolerance, atol=tolerance)
 
 
-def test_ordinary_values_standardise_to_the_same_bits_as_by_the_formula() -> None:
+def test_standardisation_of_ordinary_values_is_exact() -> None:
     X, _ = gas.standardised(gas.Gas(table(), "a test"))
     want = ((table() - table().mean(0)) / table().std(0))[:, :-1]
     np.testing.assert_array_equal(X, want)
 
 
-def test_the_stand_in_has_the_size_and_conditioning() -> None:
+def test_synthetic_data_has_the_size_and_conditioning_of_the_real_data() -> None:
     X, y = gas.standardised(gas.surrogate("this is a test"))
     assert X.shape == (2565, 128)
     np.testing.assert_allclose(np.sum(X * X, 0), 2565, rtol=1e-8)
@@ -139,13 +139,13 @@ def test_the_stand_in_has_the_size_and_conditioning() -> None:
 
 
 @needs_gas
-def test_the_real_data_has_the_papers_condition_number() -> None:
+def test_real_data_has_the_condition_number_of_the_paper() -> None:
     X, _ = gas.standardised(gas.read(GAS))
     assert X.shape == (2565, 128)
     assert np.linalg.cond(X) == pytest.approx(70_980, rel=1e-3)
 
 
-def test_without_the_data_its_tests_are_skipped_but_in_ci_they_fail(
+def test_tests_without_the_data_are_skipped_but_fail_in_ci(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def test() -> None:

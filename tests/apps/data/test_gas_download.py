@@ -1,4 +1,4 @@
-"""The cached copy of the gas data, and how it is to_host."""
+"""Downloading the gas data and its cached copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from cfgd.apps.data import gas, gas_download
 
 
-def test_a_damaged_cached_copy_is_named_with_the_remedy(
+def test_the_error_of_a_damaged_cached_copy_has_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -25,7 +25,7 @@ def test_a_damaged_cached_copy_is_named_with_the_remedy(
         gas.cached()
 
 
-def test_a_cache_that_cannot_be_written_stops_nothing_and_leaves_nothing(
+def test_a_cache_that_cannot_be_written_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*names: Any) -> None:
@@ -34,11 +34,11 @@ def test_a_cache_that_cannot_be_written_stops_nothing_and_leaves_nothing(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("os.replace", full)
     monkeypatch.setattr("pathlib.Path.replace", full)
-    gas.keep(table())
+    gas.save_to_cache(table())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_offline_it_says_why_and_caches_nothing(
+def test_a_failed_download_tells_the_cause_and_caches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def offline(folder: str) -> Any:
@@ -51,21 +51,19 @@ def test_offline_it_says_why_and_caches_nothing(
     assert gas.cached() is None
 
 
-def test_scikit_learn_is_asked_as_it_wants_to_be(
+def test_the_arguments_of_scikit_learn_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def offline(*args: Any, **options: Any) -> Any:
         raise URLError("no network in a test")
 
     monkeypatch.setattr("sklearn.datasets._openml.urlopen", offline)
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # before it asks once more
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # before a retry
     with pytest.raises(URLError, match="no network in a test"):
         gas_download.fetch(str(tmp_path))
 
 
-def test_a_download_is_cached_and_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(0).normal(size=(2565, 129))
     rows[:, 0] = np.arange(2565) % 50  # the concentration, which takes few values
     features = np.concatenate([rows, rows[:10] + 1])

@@ -1,4 +1,4 @@
-"""The standard problems are those that were published."""
+"""The standard problems have their published minima and starts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from problems import few
 
 @pytest.mark.parametrize("name", few(PROBLEMS, 8))
 def test_a_problem_has_its_published_minimum(name):
-    """By a solver that is not ours, from the published start."""
+    """SciPy finds it from the published start."""
     problem = PROBLEMS[name]
     with jax.enable_x64(True):
         residuals = jax.jit(problem.residuals)
         jacobian = jax.jit(jax.jacfwd(problem.residuals))
-        ends = scipy.optimize.least_squares(
+        solution = scipy.optimize.least_squares(
             lambda x: np.asarray(residuals(x)),
             problem.x0,
             lambda x: np.asarray(jacobian(x)),
@@ -28,12 +28,12 @@ def test_a_problem_has_its_published_minimum(name):
             gtol=1e-15,
             max_nfev=5000,
         )
-        assert float(problem(ends.x)) == pytest.approx(2 * ends.cost, rel=1e-9, abs=1e-25)
-    gaps = [abs(2 * ends.cost - least) / max(1e-4, least) for least in problem.minima]
-    assert min(gaps) <= 1e-4, (2 * ends.cost, problem.minima)
+        assert float(problem(solution.x)) == pytest.approx(2 * solution.cost, rel=1e-9, abs=1e-25)
+    gaps = [abs(2 * solution.cost - minimum) / max(1e-4, minimum) for minimum in problem.minima]
+    assert min(gaps) <= 1e-4, (2 * solution.cost, problem.minima)
 
 
-def test_the_first_start_is_the_published_one_and_later_ones_are_near_it():
+def test_seed_0_is_the_published_start_and_others_are_near_it():
     problem = PROBLEMS["Wood"]
     np.testing.assert_array_equal(problem.start(0), [-3, -1, -3, -1])
     moved = problem.start(1) - problem.x0

@@ -1,4 +1,4 @@
-"""The page as a person uses it: mouse, keyboard, finger, links, light and dark, a phone."""
+"""The page as a user operates it: mouse, keyboard, touch, links, themes, narrow screens."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from selenium.webdriver import ActionChains, Keys
 
 from browser import explorer
 
-# one worker starts what they share
+# one worker runs all these tests, since they share a browser
 pytestmark = pytest.mark.xdist_group("explorer, by hand")
 
 
@@ -21,8 +21,8 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(browser):
     yield browser.open()
-    said = [line for line in browser.driver.get_log("browser") if line["level"] == "SEVERE"]
-    assert said == []
+    errors = [line for line in browser.driver.get_log("browser") if line["level"] == "SEVERE"]
+    assert errors == []
 
 
 def per_pixel(page):
@@ -49,7 +49,7 @@ def drag(page, handle, right, down):
         ("past-1", "past", {"terminal"}),
     ],
 )
-def test_a_point_is_dragged_and_what_depends_on_it_follows(page, handle, field, follows):
+def test_dragging_a_point_updates_the_runs_that_depend_on_it(page, handle, field, follows):
     before, (across, up) = page.state, per_pixel(page)
     page.js("window.before = explorer.runs")
     drag(page, f"#handle-{handle}", 40, -80)
@@ -57,23 +57,23 @@ def test_a_point_is_dragged_and_what_depends_on_it_follows(page, handle, field, 
     moved = np.ravel(after[field]) - np.ravel(before[field])
     np.testing.assert_allclose(moved, [40 * across, 80 * up], atol=1.01 * max(across, up))
     assert {**after, field: None} == {**before, field: None}
-    # the others are not computed again: they are the same objects
+    # the other runs are not computed again: they are the same objects
     names = page.js(
         "return Object.keys(explorer.runs).filter((n) => explorer.runs[n] !== before[n])"
     )
     assert set(names) == follows
     box = page.element(f"#handle-{handle}").rect
     middle = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
-    here = page.element("#map").rect
+    map_box = page.element("#map").rect
     x = np.ravel(after[field])
-    there = [
-        here["x"] + (x[0] - after["view"][0]) / across,
-        here["y"] + (after["view"][3] - x[1]) / up,
+    expected = [
+        map_box["x"] + (x[0] - after["view"][0]) / across,
+        map_box["y"] + (after["view"][3] - x[1]) / up,
     ]
-    np.testing.assert_allclose(middle, there, atol=2)
+    np.testing.assert_allclose(middle, expected, atol=2)
 
 
-def test_the_start_of_every_path_is_the_start(page):
+def test_every_path_begins_at_the_start(page):
     drag(page, "#handle-start", -60, -40)
     state, runs = page.state, page.runs
     assert len(runs) == 5
@@ -81,7 +81,7 @@ def test_the_start_of_every_path_is_the_start(page):
         assert run["path"][0] == state["start"]
 
 
-def test_the_map_is_moved_and_zoomed(page):
+def test_the_map_can_be_moved_and_zoomed(page):
     view = page.state["view"]
     box = page.element("#map")
     ActionChains(page.driver, duration=20).move_to_element_with_offset(
@@ -110,7 +110,7 @@ def type_into(page, field, text):
     page.settle()
 
 
-def test_a_formula_is_typed(page):
+def test_a_formula_can_be_typed(page):
     type_into(page, "#formula", "x^4 + 2(y - 1)^2")
     assert page.state["formula"] == "x^4 + 2(y - 1)^2"
     assert page.element("#known").get_attribute("value") == ""
@@ -119,7 +119,7 @@ def test_a_formula_is_typed(page):
     assert page.element("#formula-said").text == ""
 
 
-def test_a_bad_formula_is_a_sentence_and_nothing_changes(page):
+def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
     type_into(page, "#formula", "x^2 ")
     runs = page.runs
     page.element("#formula").send_keys("+ + (y")
@@ -140,7 +140,7 @@ def test_a_bad_formula_is_a_sentence_and_nothing_changes(page):
     assert page.element("#formula-said").text == ""
 
 
-def test_a_formula_without_a_value_at_the_start_is_a_sentence(page):
+def test_a_formula_undefined_at_the_start_shows_an_error(page):
     type_into(page, "#formula", "log(y) + x^2")
     assert page.element("#formula-said").text == "f is no number at the start: drag it elsewhere."
     assert {run["status"] for run in page.runs.values()} == {"nonfinite"}
@@ -157,7 +157,7 @@ def test_a_formula_without_a_value_at_the_start_is_a_sentence(page):
         ("lag", "0", "lag must be an integer from 1 to 5, got 0."),
     ],
 )
-def test_a_bad_number_is_a_sentence(page, field, text, said):
+def test_an_invalid_number_shows_an_error(page, field, text, said):
     before = page.state[field]
     box = page.element(f"#{field}-typed")
     box.send_keys(Keys.CONTROL, "a")
@@ -171,7 +171,7 @@ def test_a_bad_number_is_a_sentence(page, field, text, said):
     assert page.state[field] in (before, 2, 5, 50, 500)  # what stood there while it was typed
 
 
-def test_numbers_are_typed_and_shown_by_sliders(page):
+def test_typed_numbers_move_the_sliders(page):
     for field, text in (("alpha", "0.37"), ("gamma", "-0.42"), ("nodes", "3"), ("lag", "2")):
         type_into(page, f"#{field}-typed", text)
         assert page.state[field] == float(text)
@@ -181,7 +181,7 @@ def test_numbers_are_typed_and_shown_by_sliders(page):
     assert page.state["start"][0] == 0.25
 
 
-def test_steps_and_what_is_given_are_chosen(page):
+def test_steps_and_their_parameters_can_be_chosen(page):
     assert not page.element("#row-eta").is_displayed()
     for step in ("fixed", "grid", "armijo"):
         page.element(f"label[for=step-{step}]").click()
@@ -195,7 +195,7 @@ def test_steps_and_what_is_given_are_chosen(page):
     assert not page.element("#row-gamma").is_displayed()
 
 
-def test_methods_are_shown_and_hidden(page):
+def test_methods_can_be_shown_and_hidden(page):
     for name in ("nonadaptive", "order", "terminal"):
         page.element(f"#show-{name}").click()
     page.settle()
@@ -209,7 +209,7 @@ def test_methods_are_shown_and_hidden(page):
     assert page.runs == {}
 
 
-def test_known_functions_bring_their_points(page):
+def test_predefined_functions_set_their_points(page):
     options = [
         one.get_attribute("value")
         for one in page.driver.find_elements("css selector", "#known option")
@@ -238,7 +238,7 @@ def test_known_functions_bring_their_points(page):
 # ------------------------------------------------------------------ keyboard and touch
 
 
-def test_handles_are_moved_with_the_arrow_keys(page):
+def test_arrow_keys_move_handles(page):
     (across, up), start = per_pixel(page), page.state["start"]
     handle = page.element("#handle-start")
     handle.send_keys(Keys.ARROW_RIGHT)
@@ -250,7 +250,7 @@ def test_handles_are_moved_with_the_arrow_keys(page):
     assert "start at (" in handle.get_attribute("aria-label")
 
 
-def test_everything_is_reached_with_the_tab_key(page):
+def test_the_tab_key_reaches_all_controls(page):
     seen = set()
     page.js("document.activeElement.blur()")
     for _ in range(60):
@@ -269,7 +269,7 @@ def test_everything_is_reached_with_the_tab_key(page):
     assert wanted <= seen
 
 
-def test_sliders_take_the_arrow_keys(page):
+def test_arrow_keys_move_sliders(page):
     page.element("#alpha").send_keys(Keys.ARROW_RIGHT)
     page.element("#iterations").send_keys(Keys.ARROW_LEFT)
     page.element("#k").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
@@ -284,7 +284,7 @@ def touch(page, kind, *points):
     page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": where})
 
 
-def test_a_finger_drags(page):
+def test_touch_drags_a_handle(page):
     page.emulate("setTouchEmulationEnabled", enabled=True)
     try:
         (across, up), start = per_pixel(page), page.state["start"]
@@ -301,8 +301,8 @@ def test_a_finger_drags(page):
     np.testing.assert_allclose(moved, [-30 * across, 30 * up], atol=1.01 * max(across, up))
 
 
-def test_two_fingers_zoom(page):
-    """What is under them stays under them."""
+def test_pinching_zooms(page):
+    """The points under both fingers stay under them."""
     page.emulate("setTouchEmulationEnabled", enabled=True)
     try:
         box = page.js("return document.getElementById('map').getBoundingClientRect()")
@@ -326,7 +326,7 @@ def test_two_fingers_zoom(page):
 # ------------------------------------------------------------------ links
 
 
-def test_a_link_carries_everything(page):
+def test_a_link_holds_the_complete_state(page):
     type_into(page, "#formula", "x^2 + 3y^2 + sin(x y)")
     for field, text in (
         ("alpha", "0.123456789"),
@@ -353,7 +353,7 @@ def test_a_link_carries_everything(page):
     assert page.runs == runs
 
 
-def test_the_link_is_written_by_itself(page):
+def test_the_link_is_updated_automatically(page):
     page.element("#handle-start").send_keys(Keys.ARROW_RIGHT)
     wanted = "return new URLSearchParams(location.hash.slice(1)).get('start')"
     for _ in range(100):
@@ -372,7 +372,7 @@ def test_the_link_is_written_by_itself(page):
         "#start=1e400,0&past=" + ",".join(["1"] * 40),
     ],
 )
-def test_a_bad_link_is_a_page_as_usual(page, link):
+def test_an_invalid_link_gives_the_default_page(page, link):
     page.open(link)
     state = page.state
     assert state["formula"] == "10x^2 + y^2"
@@ -385,7 +385,7 @@ def test_a_bad_link_is_a_page_as_usual(page, link):
     assert all(np.isfinite(run["values"]).all() for run in page.runs.values())
 
 
-def test_start_over(page):
+def test_the_reset_button_restores_the_defaults(page):
     usual = page.state
     drag(page, "#handle-start", 40, -40)
     type_into(page, "#alpha-typed", "0.2")
@@ -410,7 +410,7 @@ def map_colour(page):
     )
 
 
-def test_dark_as_the_system_has_it_and_as_the_button_says(page):
+def test_the_theme_follows_the_system_and_the_button(page):
     assert background(page) > 600
     light = map_colour(page)
     try:
@@ -460,7 +460,7 @@ def test_nothing_is_wider_than_the_screen(page, width):
         page.emulate("clearDeviceMetricsOverride")
 
 
-def test_whatever_can_be_changed_has_a_name(page):
+def test_all_controls_have_accessible_names(page):
     nameless = page.js(
         """return [...document.querySelectorAll("input, select, button")].filter((one) =>
           !one.ariaLabel && !one.textContent.trim() && !(one.labels && one.labels.length)
@@ -480,7 +480,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_and_paths_can_be_read(page, theme):
+def test_text_and_paths_have_enough_contrast(page, theme):
     page.js("document.documentElement.dataset.theme = arguments[0]", theme)
     colours = page.js(
         """const style = getComputedStyle(document.documentElement);

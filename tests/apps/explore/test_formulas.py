@@ -1,4 +1,4 @@
-"""Formulas mean what they say, with their derivatives; what cannot be read is a sentence."""
+"""Formulas of the page are parsed and differentiated as mpmath does; others are errors."""
 
 import mpmath
 import numpy as np
@@ -43,7 +43,7 @@ NAMES = {
 
 
 def truth(python, x, v):
-    """Value, slope and curvature along x + t v, by differences in forty digits."""
+    """Return value and two derivatives along x + t v, by differences in forty digits."""
 
     def f(t):
         at = {"x": mpmath.mpf(x[0]) + t * v[0], "y": mpmath.mpf(x[1]) + t * v[1]}
@@ -54,7 +54,7 @@ def truth(python, x, v):
 
 
 def random_formula(random, depth):
-    """One that both sides read, defined for all numbers near one."""
+    """Return a random formula for both parsers, defined for all numbers near one."""
     if depth == 0:
         return str(random.choice(["x", "y", "x", "y", round(random.uniform(0.1, 3), 2)]))
     left, right = (random_formula(random, depth - 1) for _ in range(2))
@@ -89,12 +89,12 @@ def check(page, pairs, points):
         )
 
 
-def test_what_is_written(page):
+def test_formulas_agree_with_mpmath(page):
     points = [([0.7, -0.4], [1, 0]), ([1.3, 0.9], [0, 1]), ([-1.1, 0.6], [0.3, -2])]
     check(page, WRITTEN, points)
 
 
-def test_formulas_without_end(page):
+def test_random_formulas_agree_with_mpmath(page):
     random = np.random.default_rng(0)
     texts = [random_formula(random, 1 + i % 4) for i in range(120)]
     pairs = {f"{text} + 0*x": f"{text} + 0*x".replace("^", "**") for text in texts}
@@ -126,7 +126,7 @@ BAD = {
 }
 
 
-def test_bad_formulas_are_one_sentence(page):
+def test_invalid_formulas_are_errors(page):
     script = """return arguments[0].map((text) => {
       try { explorer.seen(text, [1, 1], [1, 0]); return "read"; }
       catch (error) { return `${error.name}: ${error.message}`; }
@@ -137,8 +137,7 @@ def test_bad_formulas_are_one_sentence(page):
         assert said.count("\n") == 0
 
 
-def test_whatever_is_typed_is_read_or_refused(page):
-    """No text makes anything but a function or a sentence."""
+def test_any_text_is_a_function_or_an_error(page):
     random = np.random.default_rng(1)
     signs = [*"xy019.+-*/^(), e", "sin", "exp", "pi", "e", "²"]
     texts = ["".join(random.choice(signs, random.integers(1, 12))) for _ in range(3000)]

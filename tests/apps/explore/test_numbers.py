@@ -1,4 +1,4 @@
-"""What the page computes is what the library computes, to 1e-10: its methods, steps and Auto."""
+"""The methods of the page compute what those of the library compute, to 1e-10."""
 
 import itertools
 import urllib.parse
@@ -12,7 +12,7 @@ from browser import explorer
 
 CLOSE = 1e-10
 
-# One function with numbers in it: a new one compiles nothing.
+# one function with parameters, so that other parameters compile nothing
 FAMILY = "{a}*(y - {b}*x^2)^2 + {c}*(x - {d})^2 + {e}*x*y + {g}*sin(x + 2*y)"
 NUMBERS = [
     (100.0, 1.0, 1.0, 1.0, 0.0, 0.0),  # Rosenbrock's
@@ -27,7 +27,7 @@ def family(x, *numbers):
     return a * (v - b * u**2) ** 2 + c * (u - d) ** 2 + e * u * v + g * jnp.sin(u + 2 * v)
 
 
-# Of a method, a step and what is compiled anew for: nodes, lag and stages.
+# method, step, and the parameters that need a new compilation: nodes, lag and stages
 KINDS = [
     ("gradient", "armijo", {}),
     ("nonadaptive", "exact", {"nodes": 10}),
@@ -56,7 +56,7 @@ USUAL = {
 
 
 def drawn(random, kind, each):
-    """A setting with points on both sides of its terminals."""
+    """Return a random setting with points on both sides of its terminals."""
     name, step, fixed = kind
     start, terminal = random.uniform(-2, 2, (2, 2)).round(3).tolist()
     setting = {**USUAL, "step": step, "start": start, "terminal": terminal, **fixed}
@@ -85,7 +85,7 @@ STEPS = {
 
 
 def method(name, setting):
-    """The same in the library's words."""
+    """Return the same setting as a method and its arguments in the library."""
     if name == "auto":
         return cfgd.Auto()
     step, alpha, nodes = STEPS[setting["step"]](setting), setting["alpha"], setting["nodes"]
@@ -124,7 +124,7 @@ def walked(name, setting, f, args=()):
 
 
 def errors(run, solution):
-    """How far the page's path and values are from the library's, in units of their size."""
+    """Return the relative difference between the path and values of the page and the library."""
     for mine, theirs in ((run["path"], "x"), (run["values"], "value")):
         mine, theirs = np.array(mine, float), solution.history[theirs]
         assert mine.shape == theirs.shape
@@ -142,7 +142,7 @@ def page(tmp_path_factory):
 
 
 def ask(page, wanted):
-    """The runs of many settings in one call."""
+    """Run many settings on the page in one call."""
     return page.js(
         "return arguments[0].map(([name, f, setting]) => explorer.walk(name, f, setting))",
         wanted,
@@ -164,7 +164,7 @@ def compare(page, wanted):
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_the_papers_methods(page):
+def test_the_methods_of_the_paper(page):
     wanted = list(settings(KINDS, 9, seed=5))
     assert len(wanted) >= 50
     signs = {
@@ -176,10 +176,10 @@ def test_the_papers_methods(page):
 
 
 def steady(solution, name, setting, numbers):
-    """How many rows say the same when the start moves by a unit in its last place.
+    """Return the number of iterations that hardly change if the start moves by one rounding unit.
 
-    In a curved valley, and where steps are too long, rounding grows from step to step, in the
-    library as in the page.
+    In a curved valley, and where steps are too long, rounding errors grow from step to step, in
+    the library as on the page.
     """
     x = solution.history["x"]
     rows = len(x)
@@ -193,7 +193,7 @@ def steady(solution, name, setting, numbers):
 
 
 def compare_what_is_steady(page, wanted):
-    """As far as rounding lets runs be compared: most of them to their end."""
+    """Compare runs as far as rounding errors allow, most of them to their end."""
     runs = ask(page, [(name, formula(numbers), setting) for name, setting, numbers in wanted])
     whole = 0
     for (name, setting, numbers), run in zip(wanted, runs, strict=True):
@@ -218,7 +218,7 @@ def of_auto(count, seed):
 
 
 @pytest.mark.slow
-def test_the_papers_methods_with_other_steps_and_nodes(page):
+def test_the_methods_of_the_paper_with_other_steps_and_nodes(page):
     compare_what_is_steady(page, list(settings(MORE, 9, seed=6)))
 
 
@@ -242,7 +242,7 @@ AROUND = {
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_auto_looks_around_as_the_library_does(page):
+def test_auto_probes_as_the_library_does(page):
     settings = {text: USUAL | {"start": x0, "iterations": 200} for text, (_, x0) in AROUND.items()}
     runs = ask(page, [("auto", text, setting) for text, setting in settings.items()])
     endings = set()
@@ -283,7 +283,7 @@ def test_smoothing(page):
         np.testing.assert_allclose(found, F(np.array(z)), rtol=1e-12)
 
 
-def test_the_slice_has_the_slopes_of_the_library(page):
+def test_the_slice_has_the_derivatives_of_the_library(page):
     page.open(
         "#f=beale&start=1,-1.2&terminal=2,1.5&alpha=0.35&gammaStays=0.4&of=nonadaptive&nodes=6"
     )
@@ -310,7 +310,7 @@ def beale(x):
 
 
 def test_a_link_shows_the_numbers_of_the_library(page):
-    """As drawn and as written, not only as computed."""
+    """The numbers agree as drawn and as printed, not only as computed."""
     numbers = NUMBERS[2]
     link = {"f": formula(numbers), "start": "1,-1.2", "past": "start", "gamma": "-0.2"}
     link |= {"step": "exact", "iterations": "24", "nodes": "7"}

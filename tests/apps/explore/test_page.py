@@ -1,4 +1,4 @@
-"""The file that is written: whole, of its own, and opened where there is a browser."""
+"""The page of the explorer is complete and self-contained; the command writes and opens it."""
 
 import re
 import webbrowser
@@ -11,20 +11,20 @@ from typer.testing import CliRunner
 
 from cfgd.apps.cli import app
 from cfgd.apps.explore import page
-from cfgd.apps.explore.page import EXPORT, IMPORT, joined
+from cfgd.apps.explore.page import EXPORT, IMPORT, bundle
 
 FOLDER = Path(str(files("cfgd.apps.explore"))) / "files"
 SCRIPTS = sorted(FOLDER.rglob("*.js"))
 
 
-def test_nothing_is_asked_of_anybody():
+def test_the_page_makes_no_requests():
     text = page()
     assert not re.search(r"https?:", text)
     assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket""", text)
     assert "default-src 'none'" in text
 
 
-def test_no_text_is_run():
+def test_scripts_do_not_evaluate_text():
     for path in SCRIPTS:
         assert not re.search(r"\beval\b|new Function|innerHTML|document\.write", path.read_text())
 
@@ -58,11 +58,11 @@ def test_no_script_is_long(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
-def test_a_circle_of_imports_is_a_sentence(tmp_path):
+def test_a_cycle_of_imports_is_an_error(tmp_path):
     (tmp_path / "main.js").write_text('import { a } from "./other.js";\nexport const b = a;\n')
     (tmp_path / "other.js").write_text('import { b } from "./main.js";\nexport const a = b;\n')
     with pytest.raises(ValueError, match=r"^main.js imports itself: main.js imports other.js"):
-        joined(tmp_path)
+        bundle(tmp_path)
 
 
 def run(*arguments):
@@ -72,40 +72,41 @@ def run(*arguments):
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_the_command_writes_and_opens(tmp_path, monkeypatch, there):
+@pytest.mark.parametrize("has_browser", [True, False])
+def test_the_command_writes_and_opens_the_page(tmp_path, monkeypatch, has_browser):
     opened = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or there)
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or has_browser)
     path = tmp_path / "new" / "page.html"
-    code, said = run("--out", str(path))
+    code, output = run("--out", str(path))
     assert code == 0
     assert path.read_text(encoding="utf-8") == page()
     assert opened == [path.as_uri()]
-    assert f"The explorer is in {path}." in said
-    assert ("There is no browser here" in said) == (not there)
+    assert f"The explorer is in {path}." in output
+    assert ("No browser could be started" in output) == (not has_browser)
 
 
-def test_the_command_without_opening(tmp_path, monkeypatch):
+def test_no_open_starts_no_browser(tmp_path, monkeypatch):
     monkeypatch.setattr(webbrowser, "open", lambda url: pytest.fail(url))
     assert run("--out", str(tmp_path / "page.html"), "--no-open")[0] == 0
 
 
-def test_a_place_that_cannot_be_written_to_is_one_sentence(tmp_path):
-    code, said = run("--out", "/proc/page.html", "--no-open")
+def test_a_path_that_cannot_be_written_is_an_error(tmp_path):
+    code, output = run("--out", "/proc/page.html", "--no-open")
     assert code == 2
-    assert "The folder /proc cannot be written to" in said
-    code, said = run("--out", str(tmp_path), "--no-open")
+    assert "The folder /proc cannot be written to" in output
+    code, output = run("--out", str(tmp_path), "--no-open")
     assert code == 2
-    assert f"{tmp_path} is a folder where a file is to be: move it away." in said.replace("\n", "")
+    assert f"{tmp_path} is a folder where a file is to be: move it away." in output.replace(
+        "\n", ""
+    )
 
 
 @pytest.mark.slow
 def test_the_wheel_has_the_files(tmp_path):
     build = pytest.importorskip("hatchling.build", reason="hatchling builds the wheel")
-    monkey = pytest.MonkeyPatch()
-    with monkey.context() as at:
-        at.chdir(Path(__file__).parents[3])
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(Path(__file__).parents[3])
         name = build.build_wheel(str(tmp_path))
     names = set(zipfile.ZipFile(tmp_path / name).namelist())
     for path in FOLDER.rglob("*.*"):
-        assert f"cfgd/explore/files/{path.relative_to(FOLDER).as_posix()}" in names
+        assert f"cfgd/apps/explore/files/{path.relative_to(FOLDER).as_posix()}" in names

@@ -35,7 +35,7 @@ def test_the_numbers_are_the_same(file):
 
 
 def test_what_has_another_name_is_the_same():
-    assert float(number("step.js", "MOST_SHORTENED")) == step.MOST_TRIES
+    assert float(number("step.js", "MOST_SHORTENED")) == step.MAX_BACKTRACKS
     assert float(number("probe.js", "PROBES")) == probe.probes(2)
     eps = np.finfo(float).eps
     assert number("probe.js", "NOISE") == "8 * EPS ** (2 / 3)"

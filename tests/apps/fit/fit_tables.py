@@ -1,4 +1,4 @@
-"""A lopsided table, and the same in every format."""
+"""A table with skewed columns, targets for every loss, and writers for every format."""
 
 import gzip
 
@@ -8,24 +8,25 @@ import pyarrow.parquet as pq
 from pyarrow import csv, feather
 
 
-def lopsided(rows=240, seed=0):
-    """Skewed columns of very different sizes, and a text with an uneven share of values."""
+def skewed_columns(rows=240, seed=0):
+    """Return a generator, skewed columns of very different scales, and the linear predictor."""
     random = np.random.default_rng(seed)
     small, large = random.exponential(1e-3, rows), random.normal(500, 80, rows)
-    # neither the first in the alphabet nor the first in the file is the most frequent
+    # the most frequent text is neither the first by alphabet nor the first in the file
     kind = random.choice(["b", "a", "c & d"], rows, p=[0.6, 0.25, 0.15])
     eta = -2.2 + 300 * small + 4e-3 * large + 0.9 * (kind == "a") - 0.5 * (kind == "c & d")
     return random, {"small": small, "kind": kind, "large": large}, eta
 
 
 def design(columns):
-    """Of the table above: b, the most frequent, is what others are compared with."""
+    """Return the design matrix of the table above: texts relative to b, the most frequent."""
     kind = columns["kind"]
     parts = [columns["small"], kind == "a", kind == "c & d", columns["large"]]
     return np.column_stack([*parts, np.ones(len(kind))]).astype(float)
 
 
 def targets(loss, random, eta):
+    """Return random targets for a loss and a linear predictor."""
     n = len(eta)
     if loss == "squared":
         return 40 + 7 * (eta + random.gumbel(size=n))
@@ -35,15 +36,15 @@ def targets(loss, random, eta):
         return random.poisson(np.exp(eta)).astype(float)
     if loss == "gamma":
         return random.gamma(1.5, np.exp(eta) / 1.5)
-    chance = 1 / (1 + np.exp(-2 * eta))
+    probability = 1 / (1 + np.exp(-2 * eta))
     if loss == "logistic":
-        return np.where(random.random(n) < chance, "yes", "no")
+        return np.where(random.random(n) < probability, "yes", "no")
     third = np.where(random.random(n) < 0.3, "red", "green")
-    return np.where(random.random(n) < chance, "blue", third)
+    return np.where(random.random(n) < probability, "blue", third)
 
 
 def write(path, columns):
-    """By the ending of the name."""
+    """Write the columns in the format that the ending of the name says."""
     if path.name.endswith(".npz"):
         np.savez_compressed(path, **columns)
         return path

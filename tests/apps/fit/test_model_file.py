@@ -1,14 +1,14 @@
-"""model.json comes back as it was, and a damaged one is one sentence that names the field."""
+"""model.json is read as it was written; errors in a damaged one name the field."""
 
 import json
 
 import numpy as np
 import pytest
 
-from cfgd.apps.fit.columns import Number, Text
+from cfgd.apps.fit.columns import NumberColumn, TextColumn
 from cfgd.apps.fit.model import Model, read_model
 
-COLUMNS = (Number("a", 1.5), Text("ü \x1b", "base", ("x", "y")))
+COLUMNS = (NumberColumn("a", 1.5), TextColumn("ü \x1b", "base", ("x", "y")))
 MODELS = {
     "squared": Model(
         "t", "squared", (), "mean", COLUMNS, np.array([0.1, 1 / 3, -2e-300, 4.0]), None, {"l2": 0.5}
@@ -30,14 +30,14 @@ MODELS = {
 
 
 @pytest.mark.parametrize("loss", MODELS)
-def test_a_model_comes_back_bit_for_bit(tmp_path, loss):
+def test_a_model_is_read_bit_for_bit(tmp_path, loss):
     model, path = MODELS[loss], tmp_path / "model.json"
     model.save(path)
-    again = read_model(path)
-    np.testing.assert_array_equal(again.coefficients, model.coefficients)
-    np.testing.assert_array_equal(again.errors, model.errors)
+    loaded = read_model(path)
+    np.testing.assert_array_equal(loaded.coefficients, model.coefficients)
+    np.testing.assert_array_equal(loaded.errors, model.errors)
     for name in ("target", "loss", "labels", "missing", "columns", "facts"):
-        assert getattr(again, name) == getattr(model, name)
+        assert getattr(loaded, name) == getattr(model, name)
 
 
 def change(saved, place, value):
@@ -59,13 +59,13 @@ DAMAGES = [
     (("target",), 3, "target must be text, got 3"),
     (("missing",), "zero", "missing must be 'refuse' or 'drop' or 'mean', got 'zero'"),
     (("labels",), ["u"], "labels must be at least 2 labels for the loss multinomial, got 1"),
-    (("labels", 1), "u", "labels must be different, and all texts or all numbers"),
-    (("labels", 1), 3, "labels must be different, and all texts or all numbers"),
-    (("columns",), [], "columns must be at least one, of different names"),
+    (("labels", 1), "u", "labels must be distinct, and all texts or all numbers"),
+    (("labels", 1), 3, "labels must be distinct, and all texts or all numbers"),
+    (("columns",), [], "columns must be at least one and have different names"),
     (("columns", 0, "kind"), "date", "columns[0].kind must be 'number' or 'text', got 'date'"),
     (("columns", 0, "mean"), None, "columns[0].mean must be a number, got None"),
     (("columns", 0, "mean"), float("nan"), "columns[0].mean must be a finite number, got nan"),
-    (("columns", 1, "levels"), ["x"], "terms must be 3 as the columns have it, got 4"),
+    (("columns", 1, "levels"), ["x"], "terms must be 3, as many as the columns give, got 4"),
     (("terms", 0, "term"), "b", "terms[0].term must be 'a', got 'b'"),
     (("terms", 0, "coefficient"), [1.0], "terms[0].coefficient must be 3 numbers, got 1"),
     (
@@ -79,15 +79,15 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("place", "value", "message"), DAMAGES)
-def test_a_damaged_model_is_one_sentence(tmp_path, place, value, message):
+def test_errors_of_a_damaged_model_name_the_field(tmp_path, place, value, message):
     path = tmp_path / "model.json"
     MODELS["multinomial"].save(path)
     saved = json.loads(path.read_text(encoding="utf-8"))
     change(saved, place, value)
     path.write_text(json.dumps(saved), encoding="utf-8")
-    with pytest.raises(ValueError, match="no model") as error:
+    with pytest.raises(ValueError, match="not a valid model") as error:
         read_model(path)
-    assert str(error.value) == f"{path} is no model that can be used: {message}."
+    assert str(error.value) == f"{path} is not a valid model: {message}."
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_damaged_model_is_one_sentence(tmp_path, place, value, message):
         (b"[]", "it must be an object, got a list"),
     ],
 )
-def test_what_is_no_model_is_one_sentence(tmp_path, content, message):
+def test_files_that_are_not_models_are_errors(tmp_path, content, message):
     path = tmp_path / "model.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="no model") as error:
+    with pytest.raises(ValueError, match="not a valid model") as error:
         read_model(path)
-    assert str(error.value) == f"{path} is no model that can be used: {message}."
+    assert str(error.value) == f"{path} is not a valid model: {message}."

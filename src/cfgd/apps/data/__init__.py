@@ -1,4 +1,4 @@
 """Problems and data sets that experiments, benchmarks and tests share.
 
-Nothing is imported here: reading the gas data does not load the standard problems.
+This file imports nothing, so that reading the gas data does not import JAX.
 """

@@ -1,4 +1,4 @@
-"""The gas data from OpenML by scikit-learn, which is an extra, with a display of its progress."""
+"""Download the gas data from OpenML with scikit-learn, an optional dependency."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import numpy as np
 
 OPENML_ID = 1477  # gas-drift-different-concentrations
 ROWS, COLUMNS = 2565, 129
-SECONDS = 20.0  # without an answer
+TIMEOUT = 20.0  # seconds without an answer
 
 
-def download(console: Any) -> Any:
-    """The Ethanol rows, 128 features and then the concentration."""
+def download(console: Any) -> np.ndarray:
+    """Return the rows of Ethanol, 128 features and then the concentration.
+
+    `console` is the rich console that shows the progress.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with (
@@ -32,7 +35,7 @@ def download(console: Any) -> Any:
             transient=True,
         ) as progress,
     ):
-        # OpenML does not say how long the file is: the bar pulses beside what has come
+        # OpenML does not tell the size of the file: the bar pulses next to the size so far
         task = progress.add_task("", total=None, size="")
         future = pool.submit(fetch, folder)
         while not future.done():
@@ -41,37 +44,41 @@ def download(console: Any) -> Any:
             try:
                 future.result(timeout=0.2)
             except TimeoutError:
-                if future.done():  # a timeout of the network, not of this look
+                if future.done():  # the download itself timed out, not this wait for it
                     break
         return ethanol(*future.result())
 
 
-def fetch(folder: str) -> tuple[Any, Any]:
+def fetch(folder: str) -> tuple[np.ndarray, np.ndarray]:
+    """Download all rows; return their features and the codes of their gases."""
     from sklearn.datasets import fetch_openml
 
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(SECONDS)
+    socket.setdefaulttimeout(TIMEOUT)
     try:
-        # a retry is announced by a warning, which would land in the middle of the display
+        # scikit-learn warns of a retry, which would disturb the progress display
         with warnings.catch_warnings(action="ignore"):
-            got = fetch_openml(
+            dataset = fetch_openml(
                 data_id=OPENML_ID,
                 as_frame=False,
                 data_home=folder,
                 n_retries=1,
-                parser="liac-arff",  # the one that needs no pandas
+                parser="liac-arff",  # does not need pandas
             )
     finally:
         socket.setdefaulttimeout(before)
-    return np.asarray(got.data, dtype=np.float64), np.asarray(got.target, dtype=str)
+    return np.asarray(dataset.data, dtype=np.float64), np.asarray(dataset.target, dtype=str)
 
 
-def ethanol(features: Any, gases: Any) -> Any:
-    """The rows of gas 1 with the concentration, which takes few values, moved to the end."""
+def ethanol(features: np.ndarray, gases: np.ndarray) -> np.ndarray:
+    """Return the rows of gas 1, with the concentration moved to the last column.
+
+    The concentration is the first or the last column: the one with fewer different values.
+    """
     rows = features[gases == "1"]
     if rows.shape[1] != COLUMNS:
-        raise ValueError(f"it has {rows.shape[1]} columns instead of {COLUMNS}")
+        raise ValueError(f"the data set has {rows.shape[1]} columns instead of {COLUMNS}")
     if len(rows) != ROWS:
-        raise ValueError(f"it has {len(rows)} rows of Ethanol instead of {ROWS}")
+        raise ValueError(f"the data set has {len(rows)} rows of Ethanol instead of {ROWS}")
     target = min((0, COLUMNS - 1), key=lambda column: len(np.unique(rows[:, column])))
     return np.column_stack([np.delete(rows, target, axis=1), rows[:, target]])

@@ -1,4 +1,4 @@
-"""What the lines of the gas data mean, and one sentence for each line that is wrong."""
+"""Parse the gas data; an invalid line raises a `ValueError` that names it."""
 
 from __future__ import annotations
 
@@ -6,61 +6,60 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cfgd.apps.data.gas_archive import Text, texts
+from cfgd.apps.data.gas_archive import Text, read_texts
 
 COLUMNS = 129  # 128 features and the target
-GASES = ("1", "2", "3", "4", "5", "6")  # by their numbers in UCI's files
-ETHANOL = "1"  # the gas of the paper
+GASES = ("1", "2", "3", "4", "5", "6")  # their codes in UCI's files
+ETHANOL = "1"  # the gas that the paper uses
 
 
-def read(path: Path) -> Any:
-    """The table of a CSV file, or of the batch*.dat files in a folder or zip."""
-    found, batches = texts(path)
-    if batches:
-        return from_batches(found, str(path))
-    [(name, content)] = found
-    return from_csv(content, name)
+def read(path: Path) -> np.ndarray:
+    """Return the table in a CSV file, or in the batch*.dat files of a folder or zip."""
+    texts, are_batches = read_texts(path)
+    if are_batches:
+        return _parse_batches(texts, str(path))
+    [(name, content)] = texts
+    return _parse_csv(content, name)
 
 
-def lines(content: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, numbered as an editor does."""
+def _numbered_lines(content: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, with their numbers from 1 on."""
     for number, line in enumerate(io.StringIO(content, newline=None), 1):
         if line.strip():
             yield number, line
 
 
-def from_csv(content: str, name: str) -> Any:
-    """Rows of 129 numbers; no header."""
+def _parse_csv(content: str, name: str) -> np.ndarray:
+    """Parse rows of 129 numbers without a header."""
     rows = []
-    for number, line in lines(content):
+    for number, line in _numbered_lines(content):
         fields = line.split(",")
         if len(fields) != COLUMNS:
             raise ValueError(
                 f"{name}: line {number} has {len(fields)} columns; {COLUMNS} are needed, "
                 "128 features and then the target."
             )
-        rows.append(as_numbers(fields, f"{name}: line {number}, column"))
+        rows.append(_parse_numbers(fields, f"{name}: line {number}, column"))
     if not rows:
         raise ValueError(f"{name} has no rows.")
     return np.array(rows)
 
 
-def as_numbers(fields: list[str], place: str) -> Any:
-    """All of a line at once; one by one to say which of them is wrong."""
+def _parse_numbers(fields: list[str], place: str) -> np.ndarray:
+    """Parse all fields at once and, if that fails, one by one to name the invalid one."""
     try:
         values = np.array([float(field) for field in fields])
         if np.isfinite(values).all() and not any("_" in field for field in fields):
             return values
     except ValueError:
         pass
-    return np.array([as_number(field, place, column) for column, field in enumerate(fields, 1)])
+    return np.array([_parse_number(field, place, column) for column, field in enumerate(fields, 1)])
 
 
-def as_number(field: str, place: str, column: int) -> float:
+def _parse_number(field: str, place: str, column: int) -> float:
     shown = field.strip()
     try:
         value = float("" if "_" in field else field)  # Python reads 1_0 as 10
@@ -71,31 +70,31 @@ def as_number(field: str, place: str, column: int) -> float:
     return value
 
 
-def from_batches(batches: list[Text], name: str) -> Any:
-    """The Ethanol rows of lines `gas;concentration 1:value ... 128:value`."""
+def _parse_batches(batches: list[Text], name: str) -> np.ndarray:
+    """Parse the rows of Ethanol in lines `gas;concentration 1:value ... 128:value`."""
     if not batches:
         raise ValueError(f"{name} holds no batch*.dat files.")
     rows = []
     for batch, content in batches:
-        for number, line in lines(content):
+        for number, line in _numbered_lines(content):
             place = f"{batch}: line {number}"
             gas, _, rest = (piece.strip() for piece in line.partition(";"))
             if not rest:
                 raise ValueError(
                     f"{place} has no concentration ('gas;concentration 1:value ...'); UCI's "
-                    "dataset 270 has it, 224 has not."
+                    "dataset 270 has it, dataset 224 does not."
                 )
             if gas not in GASES:
                 raise ValueError(f"{place} is of gas {gas[:20]!r}; the gases are 1 to 6.")
             if gas == ETHANOL:
-                rows.append(from_line(rest, place))
+                rows.append(_parse_line(rest, place))
     if not rows:
         raise ValueError(f"{name} has no rows of Ethanol (gas 1).")
     return np.array(rows)
 
 
-def from_line(rest: str, place: str) -> Any:
-    """Features and target of `concentration 1:value ... 128:value`."""
+def _parse_line(rest: str, place: str) -> np.ndarray:
+    """Return the features and the target of `concentration 1:value ... 128:value`."""
     target, *pairs = rest.split()
     if len(pairs) != COLUMNS - 1:
         raise ValueError(f"{place} has {len(pairs)} features; 128 are needed.")
@@ -105,5 +104,5 @@ def from_line(rest: str, place: str) -> Any:
         if index != str(column):
             raise ValueError(f"{place} has {pair[:20]!r} where feature {column} belongs.")
         values.append(value)
-    features = as_numbers(values, f"{place}, feature")
-    return np.append(features, as_number(target, f"{place}, column", COLUMNS))
+    features = _parse_numbers(values, f"{place}, feature")
+    return np.append(features, _parse_number(target, f"{place}, column", COLUMNS))

@@ -1,4 +1,4 @@
-"""What the networks of section 4.3 learn, h1, h2 and h3, their orders and how they start."""
+"""The functions h1, h2 and h3 that the networks of section 4.3 learn, their orders and starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SAMPLES, WIDTH = 100, 50  # points that are learnt from, units of the network
+SAMPLES, WIDTH = 100, 50  # training points, and hidden units of the network
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "h1": lambda z: np.sin(5 * np.pi * z),
@@ -19,15 +19,15 @@ ALPHAS = {"h1": 0.7, "h2": 0.4, "h3": 0.4}
 
 
 class Start(NamedTuple):
-    """`scale` is what `ShallowNetwork.init` takes; `short` names the start where room is scarce."""
+    """A random initialisation: `scale` for `ShallowNetwork.init`, a short name, a description."""
 
     scale: Any
     short: str
     words: str
 
 
-# The paper does not say how it starts, and the start decides the outcome: two of the family in
-# `network_starts`, for whoever needs few.
+# The paper does not state its initialisation, and the outcome depends on it. These are two of the
+# family in `network_starts`, for experiments that need only a few.
 STARTS = {
     "N(0, 1)": Start(1.0, "N(0,1)", "all parameters standard normal"),
     "N(0, 25), N(0, 0.02)": Start(

@@ -1,4 +1,4 @@
-"""How the networks of section 4.3 may have started: a family, because the paper does not say."""
+"""A family of initialisations for the networks of section 4.3, since the paper states none."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# deviations of normal weights: the hidden layer's (weights and biases), and the output layer's
+# standard deviations of the hidden layer (weights and biases) and of the output layer
 HIDDEN = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 OUTPUT = (1.0, 0.14)
 
 
 class NetworkStart(NamedTuple):
-    """`draw` gives x0 of a network and a seed."""
+    """An initialisation: `draw(network, seed)` returns x0; `words` describes it."""
 
     words: str
     draw: Callable[[Any, int], np.ndarray]
 
 
 def name_of(hidden: float, output: float) -> str:
+    """Return the name of a normal initialisation in `FAMILY`."""
     return f"{hidden:g}/{output:g}"
 
 
 def normal(hidden: float, output: float) -> NetworkStart:
+    """Return the normal initialisation with these standard deviations of the two layers."""
     words = f"normal, of deviation {hidden:g} in the hidden layer and {output:g} in the output one"
     return NetworkStart(words, lambda network, seed: network.init(seed, (hidden, output)))
 
 
 def pytorch(network: Any, seed: int) -> np.ndarray:
-    """Uniform within one over the root of a unit's inputs: 1 for the hidden layer."""
+    """Draw uniformly from [-1/sqrt(k), 1/sqrt(k)], k being the inputs of a unit (1 if hidden)."""
     draw = np.random.default_rng(seed).uniform(-1, 1, network.dimension)
     draw[network.hidden :] /= np.sqrt(network.width)
     return draw
 
 
 def xavier(network: Any, seed: int) -> np.ndarray:
-    """Normal of variance 2 / (inputs + outputs of a layer), no biases."""
+    """Draw normal weights of variance 2 / (inputs + outputs of a layer) and zero biases."""
     inputs = network.z.shape[1] - 1
     draw = np.random.default_rng(seed).normal(size=network.dimension)
     draw[inputs * network.width : network.hidden] = 0

@@ -1,4 +1,4 @@
-"""The ill-conditioned random least squares of section 4.1."""
+"""The random ill-conditioned least-squares problems of section 4.1."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PAST = 4  # points before x0: as many as the longest lag of the paper
+PAST = 4  # points before x0, the longest lag in the paper
 
 
 class RandomLeastSquares(NamedTuple):
-    """|Xw - y|^2 / 2 with its start; `past` is (4, d), the last point before x0 first."""
+    """The problem |Xw - y|^2 / 2 with its start; `past` is (4, d), the latest point first."""
 
     X: Any
     y: Any
@@ -19,7 +19,7 @@ class RandomLeastSquares(NamedTuple):
 
 
 def random_least_squares(seed: int, d: int) -> RandomLeastSquares:
-    """One instance: x0 uniform in [-1, 1], targets and past standard normal."""
+    """Draw a problem: x0 is uniform in [-1, 1], targets and past are standard normal."""
     random = np.random.default_rng(seed)
     return RandomLeastSquares(
         X=ill_conditioned(random.normal(size=(d, d)) / np.sqrt(d)),
@@ -30,13 +30,16 @@ def random_least_squares(seed: int, d: int) -> RandomLeastSquares:
 
 
 def smallest(seed: int, d: int) -> float:
-    """The smallest singular value of an instance's X: 0.1, or the second smallest of the draw."""
+    """Return the smallest singular value of the X of a problem.
+
+    It is 0.1, unless the second smallest singular value of the random matrix is below that.
+    """
     W = np.random.default_rng(seed).normal(size=(d, d)) / np.sqrt(d)
     return float(min(0.1, np.linalg.svd(W, compute_uv=False)[-2]))
 
 
 def ill_conditioned(W: Any) -> Any:
-    """W with its largest singular value set to 10 and its smallest to 0.1."""
+    """Return W with its largest singular value set to 10 and its smallest to 0.1."""
     U, s, V = np.linalg.svd(W)
     s[0], s[-1] = 10.0, 0.1
     return (U * s) @ V

@@ -1,7 +1,7 @@
-"""Standard smooth test problems, as residuals: f(x) = sum_i r_i(x)^2.
+"""Standard test problems of nonlinear least squares: f(x) = sum_i r_i(x)^2.
 
-Numbers, starts and minima are those of Moré, Garbow and Hillstrom, Testing Unconstrained
-Optimization Software, ACM TOMS 7 (1981); its problem numbers are in `number`.
+Constants, starts and minima are those of Moré, Garbow and Hillstrom, Testing Unconstrained
+Optimization Software, ACM TOMS 7 (1981); `number` is the number of a problem in that paper.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True, eq=False)  # hashable: JAX compiles by identity
 class StandardProblem:
-    """`minima` are the published local minima of f; `number` is 0 for a problem of other origin."""
+    """A test problem with its published local minima; `number` is 0 if it is from elsewhere."""
 
     name: str
     residuals: Callable[[Any], Any]
@@ -29,7 +29,7 @@ class StandardProblem:
         return jnp.sum(r * r)
 
     def start(self, seed: int) -> Any:
-        """The published start; from there moved by a tenth for later seeds."""
+        """Return the published start for seed 0, else a random point near it (deviation 0.1)."""
         draw = np.random.default_rng(seed).normal(size=self.x0.size)
         return self.x0 + (0.1 * draw if seed else 0.0)
 
@@ -42,7 +42,7 @@ KOWALIK_U = np.array([4, 2, 1, 0.5, 0.25, 0.167, 0.125, 0.1, 0.0833, 0.0714, 0.0
 
 
 def rosenbrock(x: Any) -> Any:
-    """Chained: every coordinate but the first and the last is in two terms."""
+    """Return the residuals of the chained form, with neighbouring coordinates coupled."""
     return jnp.concatenate([10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]])
 
 
@@ -64,7 +64,7 @@ def beale(x: Any) -> Any:
 
 
 def helical_valley(x: Any) -> Any:
-    # between -1/4 and 3/4: the jump is where x_1 = 0 and x_2 < 0
+    # the angle in turns, from -1/4 to 3/4: it jumps where x_1 = 0 and x_2 < 0
     turn = jnp.arctan2(x[1], x[0]) / (2 * jnp.pi)
     turn = jnp.where(turn < -0.25, turn + 1, turn)
     radius = jnp.sqrt(x[0] ** 2 + x[1] ** 2)
@@ -144,7 +144,7 @@ def broyden_tridiagonal(x: Any) -> Any:
 
 
 def extended_rosenbrock(x: Any) -> Any:
-    """In pairs."""
+    """Return the residuals of the form in which pairs of coordinates are independent."""
     return jnp.concatenate([10 * (x[1::2] - x[::2] ** 2), 1 - x[::2]])
 
 

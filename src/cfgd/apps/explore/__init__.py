@@ -1,3 +1,3 @@
-"""The explorer: one page on which the methods run while points are dragged, as `cfgd explore`."""
+"""The explorer of `cfgd explore`: an interactive page that runs the methods in the browser."""
 
 from cfgd.apps.explore.page import page as page

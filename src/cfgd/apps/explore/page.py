@@ -1,4 +1,4 @@
-"""The page of the explorer: its files joined into one that needs no server and no network."""
+"""Bundle the files of the explorer into one HTML page that needs no server and no network."""
 
 from __future__ import annotations
 
@@ -13,61 +13,62 @@ from cfgd.apps.page.drawing import DARK, LIGHT
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
-FIRST = "main.js"
+ENTRY = "main.js"
 
 
 def page() -> str:
-    """The whole page, as it is written to a file or shown in a site.
+    """Return the page as HTML.
 
     >>> text = page()
     >>> text.startswith("<!doctype html>"), "http://" in text, "https://" in text
     (True, False, False)
     """
     folder = files("cfgd.apps.explore") / "files"
-    script = joined(folder)
+    script = bundle(folder)
     colours = {"LIGHT": _variables(LIGHT), "DARK": _variables(DARK)}
     style = _text(folder, "style.css")
     for theme, variables in colours.items():
         style = style.replace(f"/* {theme} */", variables)
-    # the browser runs this script and nothing else, whatever might slip into the page
+    # the content security policy lets the browser run this script and nothing else
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     parts = {"POLICY": policy, "STYLE": style, "SCRIPT": script}
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(folder, "index.html"))
 
 
-def joined(folder: Traversable, first: str = FIRST) -> str:
-    """The modules as one script: a block for each, after those that it imports.
+def bundle(folder: Traversable, entry: str = ENTRY) -> str:
+    """Return the JavaScript modules as one script, with a block for each after those it imports.
 
-    An import becomes `const { names } = files["path"]`, and what a module exports is put there.
+    A module assigns its exports to `files["path"]`, and an import of it becomes
+    `const { names } = files["path"]`. A cycle of imports raises a `ValueError`.
     """
     blocks: dict[str, str] = {}
 
-    def add(path: str, above: tuple[str, ...]) -> None:
-        if path in above:
-            raise ValueError(f"{path} imports itself: {' imports '.join([*above, path])}.")
+    def add(path: str, importers: tuple[str, ...]) -> None:
+        if path in importers:
+            raise ValueError(f"{path} imports itself: {' imports '.join([*importers, path])}.")
         if path in blocks:
             return
         text = _text(folder, path)
         for _, name in IMPORT.findall(text):
-            add(_beside(path, name), (*above, path))
-        take = functools.partial(_taken, path)
+            add(_resolve(path, name), (*importers, path))
+        rewrite = functools.partial(_rewrite_import, path)
         names = ", ".join(name for _, name in EXPORT.findall(text))
-        text = EXPORT.sub(r"\1 \2", IMPORT.sub(take, text)).strip()
+        text = EXPORT.sub(r"\1 \2", IMPORT.sub(rewrite, text)).strip()
         blocks[path] = f'// {path}\n{{\n{text}\nfiles["{path}"] = {{ {names} }};\n}}\n'
 
-    add(first, ())
+    add(entry, ())
     return "const files = {};\n" + "\n".join(blocks.values())
 
 
-def _taken(path: str, found: re.Match[str]) -> str:
-    return f'const {{{found[1]}}} = files["{_beside(path, found[2])}"];\n'
+def _rewrite_import(path: str, found: re.Match[str]) -> str:
+    return f'const {{{found[1]}}} = files["{_resolve(path, found[2])}"];\n'
 
 
-def _beside(path: str, name: str) -> str:
-    """The path that a module means by "./name" or "../name".
+def _resolve(path: str, name: str) -> str:
+    """Return the path of the module that another one imports as "./name" or "../name".
 
-    >>> _beside("method/run.js", "../formula/tape.js")
+    >>> _resolve("method/run.js", "../formula/tape.js")
     'formula/tape.js'
     """
     parts = path.split("/")[:-1]
@@ -84,4 +85,5 @@ def _text(folder: Traversable, path: str) -> str:
 
 
 def _variables(colours: dict[str, str]) -> str:
+    """Return colours as CSS variables."""
     return " ".join(f"--{name}: {code};" for name, code in colours.items())

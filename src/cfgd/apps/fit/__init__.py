@@ -1,5 +1,5 @@
-"""`cfgd fit` and `cfgd predict`: linear models of tables in files, of any size."""
+"""`cfgd fit` and `cfgd predict`: linear models of tables in files of any size."""
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 
-needed("pyarrow", "`cfgd.apps.fit`", "fit")
+import_extra("pyarrow", "`cfgd.apps.fit`", "fit")

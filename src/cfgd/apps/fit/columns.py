@@ -1,81 +1,97 @@
-"""Columns of a table as columns of a matrix: a number is one, a text one for each other value."""
+"""Encode the columns of a table as columns of the design matrix.
+
+A column of numbers becomes one column; a column of texts is one-hot encoded, without its most
+frequent value.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float
 
-from cfgd.apps.fit.table import Kind, numbers, texts
+from cfgd.apps.fit.table import ColumnKind, to_float64, to_strings
 
-Rows: TypeAlias = Float[np.ndarray, "n d"]
+Matrix: TypeAlias = Float[np.ndarray, "n d"]
 Mask: TypeAlias = Bool[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Number:
-    name: str
-    mean: float  # which stands in for what is missing, if asked for
+class EncodedRows:
+    """Rows of the design matrix, with masks of the rows that need attention.
 
-    kind: Kind = "number"
+    `missing` marks rows with a missing value, `unknown` those with a text that no training row has.
+    """
 
-    @property
-    def labels(self) -> list[str]:
-        return [self.name]
-
-    def entries(self, column: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Its part of the matrix, with the mean for what is missing; what is missing; unknown."""
-        values = numbers(column)
-        missing = np.isnan(values)
-        return np.where(missing, self.mean, values)[:, None], missing, np.zeros_like(missing)
+    X: Matrix
+    missing: Mask
+    unknown: Mask
 
 
 @dataclasses.dataclass(frozen=True)
-class Text:
-    """One column for each of `levels`, which is 1 where a row has it; `base` is all of them 0."""
+class NumberColumn:
+    """A column of numbers; `mean` is imputed for missing values."""
+
+    name: str
+    mean: float
+
+    kind: ColumnKind = "number"
+
+    @property
+    def terms(self) -> list[str]:
+        """The name of its column of the design matrix."""
+        return [self.name]
+
+    def encode(self, column: pa.Array) -> EncodedRows:
+        values = to_float64(column)
+        missing = np.isnan(values)
+        imputed = np.where(missing, self.mean, values)
+        return EncodedRows(imputed[:, None], missing, np.zeros_like(missing))
+
+
+@dataclasses.dataclass(frozen=True)
+class TextColumn:
+    """A column of texts: a column of zeros and ones for each of `levels`, all zeros for `base`."""
 
     name: str
     base: str
     levels: tuple[str, ...]
 
-    kind: Kind = "text"
+    kind: ColumnKind = "text"
 
     @property
-    def labels(self) -> list[str]:
+    def terms(self) -> list[str]:
+        """The names of its columns of the design matrix."""
         return [f"{self.name} = {level}" for level in self.levels]
 
-    def entries(self, column: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        column = texts(column)
+    def encode(self, column: pa.Array) -> EncodedRows:
+        column = to_strings(column)
         missing = column.is_null().to_numpy(zero_copy_only=False)
         known = pa.array([*self.levels, self.base], pa.string())
-        place = pc.fill_null(pc.index_in(column, known), -1).to_numpy(zero_copy_only=False)
-        unknown = (place < 0) & ~missing
-        return (place[:, None] == np.arange(len(self.levels))).astype(float), missing, unknown
+        index = pc.fill_null(pc.index_in(column, known), -1).to_numpy(zero_copy_only=False)
+        unknown = (index < 0) & ~missing
+        one_hot = (index[:, None] == np.arange(len(self.levels))).astype(float)
+        return EncodedRows(one_hot, missing, unknown)
 
 
-Column: TypeAlias = Number | Text
+Column: TypeAlias = NumberColumn | TextColumn
 
 
-@dataclasses.dataclass(frozen=True)
-class Entries:
-    """Rows of the matrix, and which of them are no use."""
-
-    X: Rows
-    missing: Mask  # in some column
-    unknown: Mask  # a text that no row of the fit has
-
-
-def entries(columns: Sequence[Column], batch: Any) -> Entries:
-    parts = [column.entries(batch.column(column.name)) for column in columns]
-    X, missing, unknown = zip(*parts, strict=True)
-    return Entries(np.concatenate(X, 1), np.any(missing, 0), np.any(unknown, 0))
+def encode(columns: Sequence[Column], batch: pa.RecordBatch) -> EncodedRows:
+    """Encode the rows of a record batch; a mask is set where any column sets it."""
+    parts = [column.encode(batch.column(column.name)) for column in columns]
+    return EncodedRows(
+        np.concatenate([part.X for part in parts], 1),
+        np.any([part.missing for part in parts], 0),
+        np.any([part.unknown for part in parts], 0),
+    )
 
 
-def labels(columns: Sequence[Column]) -> list[str]:
-    """Of the columns of the matrix."""
-    return [label for column in columns for label in column.labels]
+def term_names(columns: Sequence[Column]) -> list[str]:
+    """Return the names of the columns of the design matrix."""
+    return [term for column in columns for term in column.terms]

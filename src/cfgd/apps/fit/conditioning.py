@@ -1,4 +1,4 @@
-"""How well the columns tell their effects apart."""
+"""The conditioning of the design matrix: how well the data separate the effects of the columns."""
 
 from __future__ import annotations
 
@@ -7,30 +7,23 @@ import dataclasses
 import numpy as np
 
 from cfgd.apps.fit.rows import Rows
-from cfgd.apps.fit.split import train
-from cfgd.apps.fit.survey import Scaling
+from cfgd.apps.fit.split import training_rows
+from cfgd.apps.fit.table_statistics import Standardisation
 
-MOST_COLUMNS = 2000  # whose matrix of 32 MB is looked at
-MOST = 1e7  # condition numbers are roots: beyond this, rounding is all that is seen
+MAX_COLUMNS = 2000  # whose matrix of second moments takes 32 MB
+# The condition number of X is the root of that of X'X, whose eigenvalues are known to about
+# 1e-14 of the largest one: beyond this number a matrix is singular to rounding.
+MAX_CONDITION = 1e7
 SINGULAR = "singular"
-WORDS = ((10.0, "good"), (30.0, "fair"), (100.0, "poor"), (MOST, "bad"))
-
-
-def correlation(rows: Rows) -> np.ndarray | None:
-    """Of the columns, in one pass; None where there are too many."""
-    if rows.width > MOST_COLUMNS:
-        return None
-    total = np.zeros((rows.width, rows.width))
-    for X, _ in rows.blocks(train):
-        total += X.T @ X
-    return total / rows.count
+GRADES = ((10.0, "good"), (30.0, "fair"), (100.0, "poor"), (MAX_CONDITION, "bad"))
 
 
 @dataclasses.dataclass(frozen=True)
 class Conditioning:
-    """Condition numbers of X, as it is and standardised, and the column most like the others.
+    """Condition numbers of the design matrix, raw and standardised, and its most collinear column.
 
-    `inflation` is how many times as large its variance is as it would be if it were unlike them.
+    `inflation` is the variance inflation factor of the column `worst`: how many times larger the
+    variance of its coefficient is than it would be for a column uncorrelated with the others.
     """
 
     raw: float
@@ -39,22 +32,45 @@ class Conditioning:
     inflation: float
 
     @property
-    def words(self) -> str:
-        return next((word for most, word in WORDS if self.standardised < most), SINGULAR)
+    def grade(self) -> str:
+        """The condition number of the standardised columns in a word, from good to singular."""
+        return next((grade for limit, grade in GRADES if self.standardised < limit), SINGULAR)
 
 
-def conditioning(matrix: np.ndarray, scaling: Scaling) -> Conditioning:
-    values, vectors = np.linalg.eigh(matrix)
-    standardised = _condition(values)
-    # what no row tells apart is told by rounding: one size for all of that
-    inflations = (vectors**2 / np.maximum(values, values[-1] / MOST**2)).sum(1)
+def correlation_matrix(rows: Rows) -> np.ndarray | None:
+    """Return the correlations of the columns over the training rows, or None if there are too many.
+
+    This takes one pass.
+    """
+    if rows.width > MAX_COLUMNS:
+        return None
+    total = np.zeros((rows.width, rows.width))
+    for X, _ in rows.blocks(training_rows):
+        total += X.T @ X
+    return total / rows.count
+
+
+def conditioning(correlations: np.ndarray, standardisation: Standardisation) -> Conditioning:
+    """Return the conditioning of columns with these correlations, means and deviations."""
+    eigenvalues, eigenvectors = np.linalg.eigh(correlations)
+    # eigenvalues below this are rounding errors: one size for all of them
+    floor = eigenvalues[-1] / MAX_CONDITION**2
+    inflations = (eigenvectors**2 / np.maximum(eigenvalues, floor)).sum(1)
     worst = int(np.argmax(inflations))
-    m, d = scaling.mean, scaling.deviation
-    unscaled = np.block([[d[:, None] * matrix * d + np.outer(m, m), m[:, None]], [m, np.ones(1)]])
-    raw = _condition(np.linalg.eigvalsh(unscaled))
-    return Conditioning(raw, standardised, worst, float(inflations[worst]))
+    m, s = standardisation.mean, standardisation.deviation
+    # second moments of the raw columns and the intercept
+    moments = np.block(
+        [[s[:, None] * correlations * s + np.outer(m, m), m[:, None]], [m, np.ones(1)]]
+    )
+    return Conditioning(
+        _condition_number(np.linalg.eigvalsh(moments)),
+        _condition_number(eigenvalues),
+        worst,
+        float(inflations[worst]),
+    )
 
 
-def _condition(values: np.ndarray) -> float:
-    least = max(float(values[0]), float(values[-1]) / MOST**2)
-    return min(MOST, float(np.sqrt(values[-1] / least)))
+def _condition_number(eigenvalues: np.ndarray) -> float:
+    """Return the condition number of X from the ascending eigenvalues of X'X."""
+    smallest = max(float(eigenvalues[0]), float(eigenvalues[-1]) / MAX_CONDITION**2)
+    return min(MAX_CONDITION, float(np.sqrt(eigenvalues[-1] / smallest)))

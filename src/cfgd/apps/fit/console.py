@@ -1,4 +1,4 @@
-"""What `cfgd fit` and `cfgd predict` show on the console."""
+"""`cfgd fit` and `cfgd predict` on the console: progress, results, and the files they write."""
 
 from __future__ import annotations
 
@@ -16,52 +16,61 @@ from rich.table import Table
 from cfgd import distributed
 from cfgd._core.files import check_writable, printable, write
 from cfgd.apps.fit.model import read_model
-from cfgd.apps.fit.page import page
 from cfgd.apps.fit.prediction import predict
-from cfgd.apps.fit.run import SHARE, Asked, Fitted, Meter, fit, free_memory
-from cfgd.apps.fit.words import ending, groups, measures, sentences, summary
+from cfgd.apps.fit.report_page import report_page
+from cfgd.apps.fit.report_text import coefficient_tables, outcome, quality_rows, remarks, summary
+from cfgd.apps.fit.run import (
+    MEMORY_SHARE,
+    FitOptions,
+    FitResult,
+    ProgressReporter,
+    fit,
+    free_memory,
+)
 from cfgd.apps.launch import as_words, launch
 
-MODEL, PAGE = "model.json", "report.html"
-MOST_ROWS = 60  # of coefficients: the page has more, the file of the model all
+MODEL_FILE, REPORT_FILE = "model.json", "report.html"
+MAX_ROWS = 60  # of coefficients; the report has more, model.json all of them
 
 
-class Bar(Meter):
-    """One line: the stage, and how far it is."""
+class ProgressLine(ProgressReporter):
+    """Progress in one line of the terminal: the stage, a bar, and the rows read of a pass."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.task = progress, progress.add_task("", total=None)
-        self.name, self.rows, self.seen, self.words = "", 0, 0, ""
+        self.name = self.description = ""
+        self.total_rows = self.read_rows = 0
+        self.is_one_pass = False
 
-    def stage(self, name: str, rows: int | None = None) -> None:
-        self.name, self.seen, self.words = name, 0, ""
-        self.rows = rows or self.rows
-        self.of_rows = rows is not None
+    def start_stage(self, name: str, rows: int | None = None) -> None:
+        self.name, self.read_rows, self.description = name, 0, ""
+        self.total_rows = rows or self.total_rows
+        self.is_one_pass = rows is not None
         self.progress.reset(self.task, total=rows, description=name)
 
-    def advance(self, rows: int) -> None:
-        self.seen += rows
-        if self.of_rows:
-            self.progress.update(self.task, completed=self.seen)
-        else:
-            # a pass of a streamed fit, or the first, of which the end is not known
-            words = f": {self.seen:,} rows"
-            if self.rows:
-                words = f", {100 * (self.seen % self.rows) / self.rows:.0f} % of a pass"
-            self.progress.update(self.task, description=f"{self.name}{self.words}{words}")
+    def rows_read(self, rows: int) -> None:
+        self.read_rows += rows
+        if self.is_one_pass:
+            self.progress.update(self.task, completed=self.read_rows)
+            return
+        # the first pass, before the number of rows is known, or one of the passes of a streamed fit
+        shown = f": {self.read_rows:,} rows"
+        if self.total_rows:
+            share = (self.read_rows % self.total_rows) / self.total_rows
+            shown = f", {100 * share:.0f} % of a pass"
+        self.progress.update(self.task, description=f"{self.name}{self.description}{shown}")
 
-    def at(self, far: float, words: str) -> None:
-        self.words = f": {words}"
-        self.progress.update(
-            self.task, total=1.0, completed=far, description=f"{self.name}{self.words}"
-        )
+    def update(self, fraction: float, description: str) -> None:
+        self.description = f": {description}"
+        text = f"{self.name}{self.description}"
+        self.progress.update(self.task, total=1.0, completed=fraction, description=text)
 
 
 @contextlib.contextmanager
-def watched(console: Console) -> Iterator[Meter]:
-    """A bar where somebody looks."""
+def progress_display(console: Console) -> Iterator[ProgressReporter]:
+    """Show progress on a terminal, and none where the output is a file or a pipe."""
     if not console.is_terminal:
-        yield Meter()
+        yield ProgressReporter()
         return
     columns = (
         SpinnerColumn(),
@@ -71,81 +80,84 @@ def watched(console: Console) -> Iterator[Meter]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        yield Bar(progress)
+        yield ProgressLine(progress)
 
 
-def show_fit(console: Console, asked: Asked, out: Path) -> int:
-    """Fit with a live display, print what came out and where it was written; the exit code.
+def run_fit(console: Console, options: FitOptions, out: Path) -> int:
+    """Fit, print the results and write the files; return the exit code.
 
-    Of several processes the first one does all that can be seen.
+    Of several processes only the first one prints and writes.
     """
-    me = distributed.start()
-    if me.index > 0:
-        return 0 if fit(asked, Meter()).good else 1
-    with watched(console) as meter:
-        done = fit(asked, meter, lambda: check_writable(out, [MODEL, PAGE]))
-        html = page(done)
-    done.model.save(out / MODEL)
-    write(out / PAGE, html)
-    show(console, done)
-    for file in (MODEL, PAGE):
+    if distributed.start().index > 0:
+        return 0 if fit(options, ProgressReporter()).success else 1
+    with progress_display(console) as progress:
+        files = [MODEL_FILE, REPORT_FILE]
+        result = fit(options, progress, lambda: check_writable(out, files))
+        html = report_page(result)
+    result.model.save(out / MODEL_FILE)
+    write(out / REPORT_FILE, html)
+    print_result(console, result)
+    for file in files:
         console.print(f"[bold]{_safe(str((out / file).resolve()))}[/]", soft_wrap=True)
-    return 0 if done.good else 1
+    return 0 if result.success else 1
 
 
-def launched(asked: Asked, out: Path, processes: int) -> int:
-    """The same command in so many processes, which share the rows; the exit code."""
-    given = {
+def run_fit_in_processes(options: FitOptions, out: Path, processes: int) -> int:
+    """Run the same command in several processes that share the rows; return the exit code."""
+    arguments = {
         f"--{name.replace('_', '-')}": value
-        for name, value in vars(asked).items()
+        for name, value in vars(options).items()
         if name != "data"
     }
-    given["--memory"] = None if asked.memory is None else asked.memory / 1e6
-    words = [*as_words(given | {"--out": out}), "--", str(asked.data)]
+    arguments["--memory"] = None if options.memory is None else options.memory / 1e6
+    words = [*as_words(arguments | {"--out": out}), "--", str(options.data)]
     return launch([sys.executable, "-m", "cfgd", "fit", *words], processes, only_errors=True)
 
 
-def show(console: Console, done: Fitted) -> None:
-    console.print(_safe(summary(done)), highlight=False)
+def print_result(console: Console, result: FitResult) -> None:
+    """Print coefficients, quality and remarks."""
+    console.print(_safe(summary(result)), highlight=False)
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("column", overflow="fold")
     for name in ("coefficient", "standard error", "95 % interval"):
         table.add_column(name, justify="right")
-    left = MOST_ROWS
-    for name, rows in groups(done):
-        if name:
-            table.add_row(f"[bold]{_safe(name)}[/]")
-        for row in rows[: max(0, left)]:
+    room = MAX_ROWS
+    for heading, rows in coefficient_tables(result):
+        if heading:
+            table.add_row(f"[bold]{_safe(heading)}[/]")
+        for row in rows[: max(0, room)]:
             table.add_row(*map(_safe, row))
-        left -= len(rows)
+        room -= len(rows)
     console.print(table)
-    if left < 0:
-        console.print(f"{-left:,} more coefficients are in {MODEL}.", highlight=False)
+    if room < 0:
+        console.print(f"{-room:,} more coefficients are in {MODEL_FILE}.", highlight=False)
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    table.add_column(f"on {done.measured_on}")
+    table.add_column(f"on {result.measured_on}")
     for name in ("model", "baseline"):
         table.add_column(name, justify="right")
-    for measure in measures(done):
+    for measure in quality_rows(result):
         table.add_row(*measure)
     console.print(table)
-    for sentence in sentences(done):
+    for sentence in remarks(result):
         console.print(_safe(sentence), highlight=False)
-    style = "" if done.good else "yellow"
-    console.print(_safe(ending(done)), highlight=False, style=style)
+    style = "" if result.success else "yellow"
+    console.print(_safe(outcome(result)), highlight=False, style=style)
 
 
-def show_predict(console: Console, model: Path, data: Path, out: Path) -> int:
-    found = read_model(model)
-    if out.exists() and out.samefile(model):
-        raise ValueError(f"{out} is the model: give predictions another name.")
-    with watched(console) as meter:
-        meter.stage("predicting")
-        count = predict(found, data, out, SHARE * free_memory(), meter.advance)
-    said = f"{count:,} predictions of {found.target!r}:"
-    console.print(_safe(said), highlight=False)
+def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> int:
+    """Write predictions for a table, and print where they are; return the exit code."""
+    model = read_model(model_path)
+    if out.exists() and out.samefile(model_path):
+        raise ValueError(f"{out} is the model file: choose another name for the predictions.")
+    with progress_display(console) as progress:
+        progress.start_stage("predicting")
+        memory = MEMORY_SHARE * free_memory()
+        count = predict(model, data, out, memory, progress.rows_read)
+    console.print(_safe(f"{count:,} predictions of {model.target!r}:"), highlight=False)
     console.print(f"[bold]{_safe(str(out.resolve()))}[/]", soft_wrap=True)
     return 0
 
 
 def _safe(text: str) -> str:
+    """Return the text without control characters and markup, which the terminal would obey."""
     return escape(printable(text))

@@ -1,4 +1,4 @@
-"""CSV, plain or compressed: what its columns hold is known when all of it has been read."""
+"""CSV files, plain or compressed by gzip."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyarrow import csv
 
-from cfgd.apps.fit.table import Table, is_number, reading
+from cfgd.apps.fit.table import Table, is_numeric, read_errors
 
 
 class Csv(Table):
-    """Types are guessed from the first block of the file, and widened where a later row says so."""
+    """A CSV file with a header.
+
+    Types are inferred from the first block of the file. A column in which a later value does not
+    agree becomes text, so that opening the file takes at least one pass.
+    """
 
     format: ClassVar[str] = "CSV"
 
     def __init__(self, path: Path) -> None:
-        with reading(path, self.format):
-            with csv.open_csv(path, **_options()) as first:
-                names, types = first.schema.names, [_begun(of) for of in first.schema.types]
-            super().__init__(path, names, types)
-            while (column := self._unfit()) is not None:
-                if self.types[column] == pa.string():  # which takes all but this
+        with read_errors(path, self.format):
+            with csv.open_csv(path, **_options()) as reader:
+                schema = reader.schema
+            super().__init__(path, schema.names, [_widest_type(t) for t in schema.types])
+            while (column := self._column_with_conversion_error()) is not None:
+                if self.types[column] == pa.string():  # any UTF-8 can be a string
                     raise ValueError(f"{path}: the column {column!r} has text that is not UTF-8.")
                 self.types[column] = pa.string()
 
-    def _unfit(self) -> str | None:
-        """The column in which a value does not go with its type."""
+    def _column_with_conversion_error(self) -> str | None:
+        """Read the file; return the first column with a value that is not of its type, or None."""
         try:
             for _ in self.batches(list(self.types), 0):
                 pass
@@ -40,13 +44,13 @@ class Csv(Table):
             return list(self.types)[int(found[1])]
         return None
 
-    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+    def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         types = {name: self.types[name] for name in names}
         with csv.open_csv(self.path, **_options(types)) as reader:
             yield from reader
 
 
-def _options(types: dict[str, Any] | None = None) -> dict[str, Any]:
+def _options(types: dict[str, pa.DataType] | None = None) -> dict[str, Any]:
     return {
         "parse_options": csv.ParseOptions(newlines_in_values=True),
         "convert_options": csv.ConvertOptions(
@@ -55,5 +59,7 @@ def _options(types: dict[str, Any] | None = None) -> dict[str, Any]:
     }
 
 
-def _begun(of: Any) -> Any:
-    return pa.float64() if pa.types.is_null(of) or (is_number(of) and of != pa.bool_()) else of
+def _widest_type(inferred: pa.DataType) -> pa.DataType:
+    """Return float64 for numbers: later rows may have a decimal point where the first have none."""
+    is_number = is_numeric(inferred) and inferred != pa.bool_()
+    return pa.float64() if is_number or pa.types.is_null(inferred) else inferred

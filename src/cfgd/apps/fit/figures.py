@@ -1,4 +1,4 @@
-"""The figures of a fit: coefficients, convergence, and residuals or calibration and ROC."""
+"""The figures of the report: coefficients, convergence, and residuals or calibration and ROC."""
 
 from __future__ import annotations
 
@@ -9,161 +9,168 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import printable
-from cfgd.apps.fit.quality import area
-from cfgd.apps.fit.run import Fitted
-from cfgd.apps.fit.target import OF_LABELS
+from cfgd.apps.fit.quality import roc_auc
+from cfgd.apps.fit.report_text import Z95
+from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.page.drawing import Panel, Panels, colour, decades, line, svgs
 
-MOST_TERMS = 20  # the largest coefficients
-MOST_POINTS = 800
-MOST_CURVES = 5
-BINS = 10
-NAMED = ("blue", "orange", "green", "purple", "yellow")
-SURE = 1.96  # standard errors to each side of what holds 19 of 20
+MAX_TERMS = 20  # coefficients that are shown, the largest ones
+MAX_POINTS = 800  # residuals that can be distinguished in a scatter plot
+MAX_CURVES = 5  # ROC curves in one panel
+MAX_NAME = 18  # characters of a name
+CALIBRATION_BINS = 10
+CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
 
 
-def figures_of(done: Fitted) -> list[list[tuple[str, str]]]:
-    """Rows of (title, SVG)."""
-    if done.target.loss in OF_LABELS:
-        last = [Panel("Calibration", _calibration), Panel("ROC", _roc)]
+def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
+    """Return the figures as rows of (title, SVG)."""
+    first = [
+        Panel("Coefficients of standardised columns", _coefficients),
+        Panel("Convergence", _convergence),
+    ]
+    if result.target.loss in CLASSIFICATION_LOSSES:
+        second = [Panel("Calibration", _calibration), Panel("ROC", _roc)]
     else:
-        last = [Panel("Residuals", _residuals), Panel("How residuals are spread", _spread)]
-    first = [Panel("Coefficients of standardised columns", _coefficients)]
-    panels: Panels = [[*first, Panel("Convergence", _convergence)], last]
+        second = [Panel("Residuals", _residuals), Panel("Distribution of residuals", _histogram)]
+    panels: Panels = [first, second]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that the font of the layout does not have
-        drawn = svgs("fit", panels, {"done": done})
+        warnings.simplefilter("ignore")  # of characters that matplotlib's font does not have
+        drawn = svgs("fit", panels, {"result": result})
     return [
-        [(panel.title, svg) for panel, svg in zip(row, found, strict=True)]
-        for row, found in zip(panels, drawn, strict=True)
+        [(panel.title, svg) for panel, svg in zip(row, row_svgs, strict=True)]
+        for row, row_svgs in zip(panels, drawn, strict=True)
     ]
 
 
 def _coefficients(axis: Any, data: Mapping[str, Any]) -> None:
-    """The largest ones with the intervals that hold 19 of 20; of several classes the farthest."""
-    done: Fitted = data["done"]
-    w = done.target.scale * done.standardised[:-1].reshape(len(done.standardised) - 1, -1)
-    k = np.argmax(np.abs(w), 1)
-    each = np.arange(len(w))
-    largest = np.argsort(-np.abs(w[each, k]))[:MOST_TERMS][::-1]
-    far = 0 * w
-    if done.spread is not None:
-        far = SURE * done.target.scale * done.spread[:-1].reshape(w.shape)
-    names = [_name(done, int(j), int(k[j])) for j in largest]
-    place = np.arange(len(largest))
+    """Draw the largest coefficients with 95 % intervals; of each column the largest class."""
+    result: FitResult = data["result"]
+    scale, standardised = result.target.scale, result.standardised
+    w = scale * standardised[:-1].reshape(len(standardised) - 1, -1)
+    half_widths = np.zeros_like(w)
+    if result.standardised_errors is not None:
+        half_widths = Z95 * scale * result.standardised_errors[:-1].reshape(w.shape)
+    classes = np.argmax(np.abs(w), 1)
+    columns = np.argsort(-np.abs(w).max(1))[:MAX_TERMS][::-1]
+    shown = columns, classes[columns]
+    positions = np.arange(len(columns))
     axis.errorbar(
-        w[each, k][largest],
-        place,
-        xerr=far[each, k][largest],
+        w[shown],
+        positions,
+        xerr=half_widths[shown],
         fmt="o",
         markersize=4.5,
         color=colour("blue"),
         elinewidth=1.2,
     )
     axis.axvline(0, color=colour("ink"), linewidth=0.8)
-    axis.set_yticks(place, names)
+    names = [_coefficient_name(result, int(j), int(k)) for j, k in zip(*shown, strict=True)]
+    axis.set_yticks(positions, names)
     for text in axis.get_yticklabels():
-        text.set_parse_math(False)  # a name is a name, whatever it holds
+        text.set_parse_math(False)  # a dollar sign in a name is no formula
     axis.tick_params(axis="y", labelsize=7)
-    axis.set(xlabel="change of the prediction per deviation")
+    axis.set(xlabel="change of the linear predictor per standard deviation")
 
 
-def _name(done: Fitted, j: int, k: int) -> str:
-    term = _short(done.model.terms[j])
-    return term if done.target.classes == 1 else f"{term}: {_short(str(done.target.labels[k]))}"
+def _coefficient_name(result: FitResult, column: int, class_index: int) -> str:
+    term = _shortened(result.model.terms[column])
+    if result.target.classes == 1:
+        return term
+    return f"{term}: {_shortened(str(result.target.labels[class_index]))}"
 
 
-def _short(name: str) -> str:
+def _shortened(name: str) -> str:
     name = printable(name)
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
 def _convergence(axis: Any, data: Mapping[str, Any]) -> None:
-    history = data["done"].solution.history
+    history = data["result"].solution.history
     norm, value = (np.asarray(history[name], float) for name in ("gradient_norm", "value"))
-    above = value - value.min()
-    for entries, named, words in (
-        (norm / norm[0], "blue", "norm of the gradient"),
-        (above / (above[0] or 1), "orange", "value above the least"),
+    excess = value - value.min()
+    for values, colour_name, label in (
+        (norm / norm[0], "blue", "gradient norm"),
+        (excess / (excess[0] or 1), "orange", "value above the minimum"),
     ):
-        shown = np.where(entries > 0, entries, np.nan)
-        line(axis, history["iteration"], shown, named, label=words, marker="o", markersize=3)
-    decades(axis, "share of the start")
-
-
-def _some(done: Fitted) -> tuple[np.ndarray, np.ndarray]:
-    """As many rows as can be told apart, from all over the sample."""
-    found = done.quality
-    keep = np.unique(np.linspace(0, len(found.y) - 1, MOST_POINTS).astype(int))
-    return found.expected[keep], found.y[keep]
+        positive = np.where(values > 0, values, np.nan)  # the axis is logarithmic
+        style = {"label": label, "marker": "o", "markersize": 3}
+        line(axis, history["iteration"], positive, colour_name, **style)
+    decades(axis, "relative to the start")
 
 
 def _residuals(axis: Any, data: Mapping[str, Any]) -> None:
-    mean, y = _some(data["done"])
+    quality = data["result"].quality
+    shown = np.unique(np.linspace(0, len(quality.y) - 1, MAX_POINTS).astype(int))
+    mean, y = quality.expected[shown], quality.y[shown]
     axis.plot(mean, y - mean, "o", markersize=2.5, alpha=0.5, color=colour("blue"))
     axis.axhline(0, color=colour("ink"), linewidth=0.8)
-    axis.set(xlabel="predicted", ylabel="target less predicted")
+    axis.set(xlabel="predicted", ylabel="residual (target - predicted)")
 
 
-def _spread(axis: Any, data: Mapping[str, Any]) -> None:
-    found = data["done"].quality
+def _histogram(axis: Any, data: Mapping[str, Any]) -> None:
+    quality = data["result"].quality
     axis.set_axisbelow(True)
-    axis.hist(found.y - found.expected, bins=30, color=colour("blue"))
+    axis.hist(quality.y - quality.expected, bins=30, color=colour("blue"))
     axis.axvline(0, color=colour("ink"), linewidth=0.8)
-    axis.set(xlabel="target less predicted", ylabel="rows")
+    axis.set(xlabel="residual (target - predicted)", ylabel="rows")
 
 
 def _calibration(axis: Any, data: Mapping[str, Any]) -> None:
-    """Of two labels the second; of more the one that is predicted."""
-    done: Fitted = data["done"]
-    chances, y = done.quality.expected, done.quality.y
-    if done.target.classes == 1:
-        chance, came = chances[:, 1], y == 1
+    """Draw how often predictions are true against their probability, in bins of equally many rows.
+
+    The predictions are those of the second of two labels, or of the most probable of several.
+    """
+    result: FitResult = data["result"]
+    probabilities, y = result.quality.expected, result.quality.y
+    if result.target.classes == 1:
+        probability, is_true = probabilities[:, 1], y == 1
     else:
-        chance, came = chances.max(1), chances.argmax(1) == y
-    order = np.argsort(chance, kind="stable")
-    groups = [group for group in np.array_split(order, BINS) if len(group)]
-    told = np.array([chance[group].mean() for group in groups])
-    seen = np.array([came[group].mean() for group in groups])
-    sizes = np.array([len(group) for group in groups])
+        probability, is_true = probabilities.max(1), probabilities.argmax(1) == y
+    order = np.argsort(probability, kind="stable")
+    bins = [rows for rows in np.array_split(order, CALIBRATION_BINS) if len(rows)]
+    predicted = np.array([probability[rows].mean() for rows in bins])
+    observed = np.array([is_true[rows].mean() for rows in bins])
+    sizes = np.array([len(rows) for rows in bins])
     axis.plot([0, 1], [0, 1], color=colour("ink"), linewidth=0.8)
     axis.errorbar(
-        told,
-        seen,
-        yerr=SURE * np.sqrt(told * (1 - told) / sizes),
+        predicted,
+        observed,
+        yerr=Z95 * np.sqrt(predicted * (1 - predicted) / sizes),
         fmt="o",
         markersize=4.5,
         color=colour("blue"),
         elinewidth=1.2,
     )
-    axis.set(xlabel="probability that is predicted", ylabel="share that came true")
+    axis.set(xlabel="predicted probability", ylabel="observed frequency")
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
 
 def _roc(axis: Any, data: Mapping[str, Any]) -> None:
-    done: Fitted = data["done"]
-    chances, y = done.quality.expected, done.quality.y
-    places = [1] if done.target.classes == 1 else range(min(MOST_CURVES, len(done.target.labels)))
+    result: FitResult = data["result"]
+    probabilities, y, labels = result.quality.expected, result.quality.y, result.target.labels
+    shown = [1] if result.target.classes == 1 else range(min(MAX_CURVES, len(labels)))
     axis.plot([0, 1], [0, 1], color=colour("ink"), linewidth=0.8)
-    for place, named in zip(places, NAMED, strict=False):
-        wrong, right = roc(chances[:, place], y == place)
-        words = f"label {_short(str(done.target.labels[place]))}"
-        told = f"{words}, area {area(chances[:, place], y == place):.3f}"
-        line(axis, wrong, right, named, label=told)
-    axis.set(xlabel="share of others that are taken for it", ylabel="share that is found")
+    for k, colour_name in zip(shown, CURVE_COLOURS, strict=False):
+        false_positives, true_positives = roc_curve(probabilities[:, k], y == k)
+        area = roc_auc(probabilities[:, k], y == k)
+        label = f"label {_shortened(str(labels[k]))}, area {area:.3f}"
+        line(axis, false_positives, true_positives, colour_name, label=label)
+    axis.set(xlabel="false positive rate", ylabel="true positive rate")
     for text in axis.legend(loc="lower right").get_texts():
         text.set_parse_math(False)
 
 
-def roc(chance: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The shares of others, and of those that have the label, above each chance.
+def roc_curve(score: np.ndarray, is_positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the false and the true positive rates for all thresholds of the score.
 
-    >>> wrong, right = roc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
-    >>> print(wrong, right)
+    >>> false, true = roc_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
+    >>> print(false, true)
     [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
     """
-    order = np.argsort(-chance, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(chance[order])), len(chance) - 1)  # ties go together
-    found = np.append(0, np.cumsum(y[order])[ends])
-    taken = np.append(0, ends + 1)
-    return (taken - found) / max(taken[-1] - found[-1], 1), found / max(found[-1], 1)
+    order = np.argsort(-score, kind="stable")
+    # equal scores pass a threshold together
+    ends = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)
+    true = np.append(0, np.cumsum(is_positive[order])[ends])
+    false = np.append(0, ends + 1) - true
+    return false / max(false[-1], 1), true / max(true[-1], 1)

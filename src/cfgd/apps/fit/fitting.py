@@ -1,4 +1,4 @@
-"""The fit: of rows in memory a LinearModel, of streamed ones a sum over the blocks of a pass."""
+"""Solve for the coefficients: a `LinearModel` of rows in memory, `Blocks` of streamed rows."""
 
 from __future__ import annotations
 
@@ -6,143 +6,118 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cfgd import distributed
-from cfgd.apps.fit.rows import Held, Rows
-from cfgd.apps.fit.split import Part
+from cfgd.apps.fit.rows import InMemoryRows, Rows
+from cfgd.apps.fit.split import RowSubset
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
-from cfgd.objectives import External, LinearModel
+from cfgd.objectives import Blocks, LinearModel
 from cfgd.solve import Solution, minimize
 
-TOLERANCE = 1e-8
-CERTAIN = 1e-6  # of the loss at the start: what is left where every label is certain
-FLAT = 1e-10  # of the largest variance: a direction of less is not stretched any further
+TOLERANCE = 1e-8  # of the gradient, relative to its norm at the start
+# A classifier whose loss has fallen to this share of the loss at the start predicts every label
+# with certainty: the classes are separable, and the coefficients would grow without bound.
+SEPARABLE_LOSS = 1e-6
+CALLBACK_INTERVAL = 25  # iterations of the cheap first-order methods between progress reports
 METHODS: dict[str, Callable[[], Method]] = {
     "auto": Auto,
     "adaptive_terminal": lambda: AdaptiveTerminal(gamma=-0.25),
     "gradient_descent": GradientDescent,
 }
 
-Watch = Callable[[float, str], None]  # how far a run is, from 0 to 1, and words for it
+# called with the finished fraction of a run, from 0 to 1, and a description of its state
+ProgressCallback = Callable[[float, str], None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
+class SolverOptions:
+    """Options of one run of the solver.
+
+    `stop_if_separable` ends a run early once every label is predicted with certainty.
+    `memory` bounds the bytes that a streamed fit may use for the Hessian.
+    """
+
     l2: float
     method: str
-    watch: Watch
-    labels: bool
+    memory: float
+    on_progress: ProgressCallback
+    stop_if_separable: bool = False
     tolerance: float = TOLERANCE
     checkpoint: Path | None = None
 
 
-def is_certain(so_far: Solution) -> bool:
-    """Of labels: whether nothing is left to learn, as where coefficients grow without end."""
-    values = so_far.history["value"]
-    return bool(values[-1] < CERTAIN * values[0])
+def is_separable(solution: Solution) -> bool:
+    """Return whether the loss of a classifier has vanished, as it does for separable classes."""
+    values = solution.history["value"]
+    return bool(values[-1] < SEPARABLE_LOSS * values[0])
 
 
-def start(rows: Rows) -> np.ndarray:
-    """The baseline: no column counts."""
-    w = np.zeros(rows.shape)
-    w[-1] = rows.target.start[0] if rows.target.classes == 1 else rows.target.start
+def baseline_coefficients(rows: Rows) -> np.ndarray:
+    """Return the coefficients of the model that uses no column, where every fit starts."""
+    w = np.zeros(rows.coefficient_shape)
+    w[-1] = rows.target.baseline[0] if rows.target.classes == 1 else rows.target.baseline
     return w
 
 
-def fitted(
-    rows: Rows, part: Part, setting: Setting, w0: np.ndarray, correlation: np.ndarray | None
+def fit_coefficients(
+    rows: Rows, subset: RowSubset, options: SolverOptions, w0: np.ndarray
 ) -> tuple[np.ndarray, Solution]:
-    """Coefficients of standardised columns, the intercept last, and the run that found them.
+    """Fit the coefficients of standardised columns to a subset of the rows.
 
-    `correlation` of the columns, where it is known, gives streamed rows coordinates in which the
-    columns are uncorrelated: far fewer passes.
+    Returns
+    -------
+    w : array of shape `rows.coefficient_shape`
+        The intercept is last. The coefficients of several classes sum to zero.
+    solution : Solution
+        The run that found them.
     """
-    if isinstance(rows, Held):
-        w, ends = _in_memory(rows, part, setting, w0)
+    if isinstance(rows, InMemoryRows):
+        objective: LinearModel | Blocks = _in_memory_objective(rows, subset, options.l2)
     else:
-        w, ends = _streamed(rows, part, setting, w0, correlation)
-    if w.ndim == 2:  # what is added to all classes changes nothing
+        objective = Blocks(
+            lambda: rows.blocks(subset),
+            loss=rows.target.loss,
+            l2=options.l2,
+            intercept=True,
+            memory=options.memory,
+        )
+    solution = _minimize(objective, w0, options)
+    w = np.asarray(solution.x)
+    if w.ndim == 2:  # adding a constant to the coefficients of all classes changes nothing
         w = w - w.mean(1, keepdims=True)
-    return w, ends
+    return w, solution
 
 
-def _in_memory(
-    rows: Held, part: Part, setting: Setting, w0: np.ndarray
-) -> tuple[np.ndarray, Solution]:
-    held: tuple[Any, Any, Any] = (*rows.whole(part), None)
-    me = distributed.start()
-    if me.count > 1:  # a share of the rows on each process
-        held = distributed.rows(*(of[me.index :: me.count] for of in held[:2]))
-    X, y, weight = held
-    f = LinearModel(X, y, rows.target.loss, setting.l2, weight, intercept=True)
-    method = METHODS[setting.method]()
-    if f.is_quadratic and isinstance(method, Auto):
-        method = Auto("levenberg_marquardt")  # from Python: nothing is compiled
-    ends = _solved(f, w0, method, setting)
-    return np.asarray(ends.x), ends
+def _in_memory_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
+    """Return the objective of rows in memory; each of several processes holds a share of them."""
+    X, y = rows.select(subset)
+    process = distributed.start()
+    if process.count == 1:
+        return LinearModel(X, y, rows.target.loss, l2, intercept=True)
+    own = slice(process.index, None, process.count)
+    sharded_X, sharded_y, weight = distributed.rows(X[own], y[own])
+    return LinearModel(sharded_X, sharded_y, rows.target.loss, l2, weight, intercept=True)
 
 
-def _streamed(
-    rows: Rows, part: Part, setting: Setting, w0: np.ndarray, correlation: np.ndarray | None
-) -> tuple[np.ndarray, Solution]:
-    """One pass over the file for each value and gradient."""
-    loss, n = rows.target.rule, rows.count
-    basis = _basis(correlation, setting.l2 / n, rows.width)
-
-    def coefficients(u: np.ndarray) -> np.ndarray:
-        return np.concatenate([basis @ u[:-1], u[-1:]])
-
-    def look(u: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mean loss: its size does not grow with the file."""
-        w = coefficients(u)
-        value, gradient = 0.0, np.zeros_like(w)
-        for X, y in rows.blocks(part):
-            with np.errstate(over="ignore", invalid="ignore"):  # a trial may lie too far off
-                p, targets = X @ w[:-1] + w[-1], as_wanted(rows, y)
-                value += float(np.sum(loss.value(p, targets)))
-                slope = np.asarray(loss.derivatives(p, targets)[0])
-                gradient[:-1] += X.T @ slope
-                gradient[-1] += slope.sum(0)
-        value += setting.l2 / 2 * float(np.sum(w[:-1] ** 2))
-        gradient[:-1] = basis.T @ (gradient[:-1] + setting.l2 * w[:-1])
-        return value / n, gradient / n
-
-    u0 = np.concatenate([np.linalg.solve(basis, w0[:-1]), w0[-1:]])
-    ends = _solved(External(look), u0, METHODS[setting.method](), setting)
-    return coefficients(np.asarray(ends.x)), ends
-
-
-def as_wanted(rows: Rows, y: np.ndarray) -> Any:
-    """Targets as the formulas of the loss take them."""
-    return rows.target.rule.targets("fit", y) if rows.target.labels else y
-
-
-def _basis(correlation: np.ndarray | None, l2: float, width: int) -> np.ndarray:
-    if correlation is None:
-        return np.eye(width)
-    values, vectors = np.linalg.eigh(correlation)
-    return vectors / np.sqrt(np.maximum(values, FLAT * values[-1]) + l2)
-
-
-def _solved(objective: Any, x0: np.ndarray, method: Method, setting: Setting) -> Solution:
-    def seen(so_far: Solution) -> bool:
-        first, now = so_far.history["gradient_norm"][0], so_far.gradient_norm
-        far = 0.0
+def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOptions) -> Solution:
+    def callback(solution: Solution) -> bool:
+        """Report progress by the logarithm of the gradient norm; return whether to stop."""
+        first, now = solution.history["gradient_norm"][0], solution.gradient_norm
+        fraction = 0.0
         if 0 < now < first:
-            far = (math.log(now) - math.log(first)) / math.log(setting.tolerance)
-        setting.watch(min(1.0, far), f"iteration {so_far.iterations}")
-        return setting.labels and is_certain(so_far)
+            fraction = (math.log(now) - math.log(first)) / math.log(options.tolerance)
+        options.on_progress(min(1.0, fraction), f"iteration {solution.iterations}")
+        return options.stop_if_separable and is_separable(solution)
 
     return minimize(
         objective,
-        x0,
-        method,
-        tolerance=setting.tolerance,
-        callback=seen,
-        every=1 if isinstance(method, Auto) else 25,
-        checkpoint=setting.checkpoint,
+        w0,
+        METHODS[options.method](),
+        tolerance=options.tolerance,
+        callback=callback,
+        every=1 if options.method == "auto" else CALLBACK_INTERVAL,
+        checkpoint=options.checkpoint,
     )

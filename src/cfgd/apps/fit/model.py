@@ -1,4 +1,4 @@
-"""The model in a file: readable, of a version that is checked, and nothing that is executed."""
+"""The file model.json: readable JSON of a checked version; reading it executes nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.files import plain, write
-from cfgd.apps.fit.columns import Column, Number, Text, labels
-from cfgd.apps.fit.survey import MISSING
-from cfgd.apps.fit.target import NAMES
+from cfgd._core.files import json_safe, write
+from cfgd.apps.fit.columns import Column, NumberColumn, TextColumn, term_names
+from cfgd.apps.fit.missing_values import POLICIES
+from cfgd.apps.fit.target import LOSS_NAMES
 from cfgd.apps.json_schema import content, finite, listing, maybe, one_of, parameters, record, wrong
 from cfgd.objectives.linear.losses import MULTINOMIAL
 
@@ -22,22 +22,40 @@ INTERCEPT = "intercept"
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """Coefficients of columns in their own units: a row for each, the intercept last."""
+    """A fitted model: all that `cfgd predict` needs.
+
+    Attributes
+    ----------
+    target, loss, missing : str
+        The name of the target, the loss, and the policy for missing values.
+    labels : tuple
+        The class labels in ascending order; empty if the target is a number.
+    columns : tuple of Column
+        The columns of the table with their encodings.
+    coefficients : array of shape (d + 1,) or (d + 1, classes)
+        In the units of the columns; the intercept is last.
+    errors : array of the same shape, or None
+        Standard errors of the coefficients.
+    facts : dict
+        How the model was fitted.
+    """
 
     target: str
     loss: str
-    labels: tuple[Any, ...]  # of the target, in ascending order; none of a number
+    labels: tuple[Any, ...]
     missing: str
     columns: tuple[Column, ...]
-    coefficients: np.ndarray  # (d + 1,), or (d + 1, classes)
-    errors: np.ndarray | None  # of the same shape
-    facts: dict[str, Any]  # how it was found
+    coefficients: np.ndarray
+    errors: np.ndarray | None
+    facts: dict[str, Any]
 
     @property
     def terms(self) -> list[str]:
-        return [*labels(self.columns), INTERCEPT]
+        """The names of the coefficients."""
+        return [*term_names(self.columns), INTERCEPT]
 
     def save(self, path: Path) -> None:
+        """Write the model as JSON."""
         errors = self.errors if self.errors is not None else [None] * len(self.coefficients)
         rows = zip(self.terms, self.coefficients, errors, strict=True)
         saved = {
@@ -46,7 +64,7 @@ class Model:
             "loss": self.loss,
             "labels": list(self.labels),
             "missing": self.missing,
-            "columns": [_plain(column) for column in self.columns],
+            "columns": [_column_as_json(column) for column in self.columns],
             "terms": [
                 {
                     "term": term,
@@ -57,35 +75,35 @@ class Model:
             ],
             "facts": self.facts,
         }
-        write(path, _text(plain(saved, lambda value: None)))
+        write(path, _format_json(json_safe(saved, lambda value: None)))
 
 
-def _text(saved: dict[str, Any]) -> str:
-    """JSON with a line for each column and term."""
+def _format_json(saved: dict[str, Any]) -> str:
+    """Return JSON with a line for each column and for each term."""
     lines = []
     for key, entry in saved.items():
-        whole = json.dumps(entry, ensure_ascii=False)
+        text = json.dumps(entry, ensure_ascii=False)
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
-            each = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in entry)
-            whole = f"[\n  {each}\n ]"
-        lines.append(f" {json.dumps(key)}: {whole}")
+            items = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in entry)
+            text = f"[\n  {items}\n ]"
+        lines.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_model(path: Path) -> Model:
-    """The model, or one sentence that names the file and the field."""
+    """Read a model; raise a `ValueError` that names the file and the field that is wrong."""
     if not path.exists():
         raise ValueError(f"There is no file {path}.")
     try:
-        found = content(path)
-        if isinstance(found, dict) and "format" in found:
-            one_of((FORMAT,))(found["format"], "format")
-        return MODEL(found, "")
+        saved = content(path)
+        if isinstance(saved, dict) and "format" in saved:  # first: other formats have other fields
+            one_of((FORMAT,))(saved["format"], "format")
+        return MODEL(saved, "")
     except ValueError as error:
-        raise ValueError(f"{path} is no model that can be used: {error}.") from None
+        raise ValueError(f"{path} is not a valid model: {error}.") from None
 
 
-def _plain(column: Column) -> dict[str, Any]:
+def _column_as_json(column: Column) -> dict[str, Any]:
     return {"name": column.name, "kind": column.kind} | {
         field.name: getattr(column, field.name)
         for field in dataclasses.fields(column)
@@ -93,8 +111,8 @@ def _plain(column: Column) -> dict[str, Any]:
     }
 
 
-def _word(value: Any, place: str) -> str:
-    """Any text: it is made fit for what shows it."""
+def _any_text(value: Any, place: str) -> str:
+    """Return a text, which may hold control characters: whatever displays it must escape it."""
     if not isinstance(value, str):
         raise wrong(place, "text", value)
     return value
@@ -104,26 +122,29 @@ def _label(value: Any, place: str) -> str | float:
     return value if isinstance(value, str) else finite(value, place)
 
 
-NUMBER = record({"name": _word, "kind": _word, "mean": finite}, Number)
-TEXT = record({"name": _word, "kind": _word, "base": _word, "levels": listing(_word)}, Text)
+NUMBER_COLUMN = record({"name": _any_text, "kind": _any_text, "mean": finite}, NumberColumn)
+TEXT_COLUMN = record(
+    {"name": _any_text, "kind": _any_text, "base": _any_text, "levels": listing(_any_text)},
+    TextColumn,
+)
 
 
 def _column(value: Any, place: str) -> Column:
     kind = value.get("kind") if isinstance(value, dict) else None
     one_of(("number", "text"))(kind, f"{place}.kind")
-    return NUMBER(value, place) if kind == "number" else TEXT(value, place)
+    return NUMBER_COLUMN(value, place) if kind == "number" else TEXT_COLUMN(value, place)
 
 
 TERM = record(
     {
-        "term": _word,
+        "term": _any_text,
         "coefficient": listing(finite),
         "standard error": maybe(listing(finite)),
     }
 )
 
 
-def _made(
+def _model_from_json(
     format: str,
     target: str,
     loss: str,
@@ -133,17 +154,18 @@ def _made(
     terms: tuple[dict[str, Any], ...],
     facts: dict[str, Any],
 ) -> Model:
+    """Check that the fields of a model agree, and return it."""
     wanted = {"logistic": "2 labels", MULTINOMIAL: "at least 2 labels"}.get(loss, "no labels")
-    count = {"logistic": {2}, MULTINOMIAL: range(2, len(labels) + 1)}.get(loss, {0})
-    if len(labels) not in count:
+    counts = {"logistic": {2}, MULTINOMIAL: range(2, len(labels) + 1)}.get(loss, {0})
+    if len(labels) not in counts:
         raise ValueError(f"labels must be {wanted} for the loss {loss}, got {len(labels)}")
     if len(set(map(type, labels))) > 1 or len(set(labels)) < len(labels):
-        raise ValueError("labels must be different, and all texts or all numbers")
+        raise ValueError("labels must be distinct, and all texts or all numbers")
     names = [column.name for column in columns]
     if not names or len(set(names)) < len(names):
-        raise ValueError("columns must be at least one, of different names")
+        raise ValueError("columns must be at least one and have different names")
     model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts)
-    _same([term["term"] for term in terms], model.terms)
+    _check_terms([term["term"] for term in terms], model.terms)
     width = len(labels) if loss == MULTINOMIAL else 1
     arrays = [_array(terms, field, width) for field in ("coefficient", "standard error")]
     w, errors = (array if array is None or width > 1 else array[:, 0] for array in arrays)
@@ -152,15 +174,18 @@ def _made(
     return dataclasses.replace(model, coefficients=w, errors=errors)
 
 
-def _same(found: list[str], wanted: list[str]) -> None:
+def _check_terms(found: list[str], wanted: list[str]) -> None:
     if len(found) != len(wanted):
-        raise ValueError(f"terms must be {len(wanted)} as the columns have it, got {len(found)}")
-    for i, (here, there) in enumerate(zip(found, wanted, strict=True)):
-        if here != there:
-            raise wrong(f"terms[{i}].term", repr(there), here)
+        raise ValueError(
+            f"terms must be {len(wanted)}, as many as the columns give, got {len(found)}"
+        )
+    for i, (got, term) in enumerate(zip(found, wanted, strict=True)):
+        if got != term:
+            raise wrong(f"terms[{i}].term", repr(term), got)
 
 
 def _array(terms: tuple[dict[str, Any], ...], field: str, width: int) -> np.ndarray | None:
+    """Return a field of all terms as a matrix, or None if all are null."""
     rows = [term[field] for term in terms]
     if all(row is None for row in rows):
         return None
@@ -175,13 +200,13 @@ def _array(terms: tuple[dict[str, Any], ...], field: str, width: int) -> np.ndar
 MODEL = record(
     {
         "format": one_of((FORMAT,)),
-        "target": _word,
-        "loss": one_of(NAMES),
+        "target": _any_text,
+        "loss": one_of(LOSS_NAMES),
         "labels": listing(_label),
-        "missing": one_of(MISSING),
+        "missing": one_of(POLICIES),
         "columns": listing(_column),
         "terms": listing(TERM),
         "facts": parameters,
     },
-    _made,
+    _model_from_json,
 )

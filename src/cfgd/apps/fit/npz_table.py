@@ -1,4 +1,4 @@
-"""NPZ: vectors are columns, a matrix X is the columns X_0, X_1, ...; read along its rows."""
+"""NPZ files: a vector is a column, a matrix X is the columns X_0, X_1, ..."""
 
 from __future__ import annotations
 
@@ -6,70 +6,75 @@ import contextlib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from cfgd.apps.fit.table import Table, reading
+from cfgd.apps.fit.table import Table, read_errors
 from cfgd.objectives.linear.npz_rows import Member, Reader, member
 
 
-def names_of(member: Member) -> list[str]:
-    """Of the columns that it is."""
+def column_names(member: Member) -> list[str]:
+    """Return the names of the columns that an array of the archive stands for."""
     if len(member.shape) == 1:
         return [member.name]
     return [f"{member.name}_{j}" for j in range(member.shape[1])]
 
 
 class Npz(Table):
+    """An archive of NumPy arrays with equally many rows, read row by row without loading them."""
+
     format: ClassVar[str] = "NPZ"
 
     def __init__(self, path: Path) -> None:
-        with reading(path, self.format), zipfile.ZipFile(path) as archive:
-            self.members = [_checked(path, archive, name) for name in archive.namelist()]
+        with read_errors(path, self.format), zipfile.ZipFile(path) as archive:
+            self.members = [_checked_member(path, archive, name) for name in archive.namelist()]
         lengths = {member.shape[0]: member.name for member in self.members}
         if len(lengths) > 1:
             (n, a), (m, b) = list(lengths.items())[:2]
             raise ValueError(f"{path}: {a!r} has {n} rows and {b!r} has {m}.")
         self.length = next(iter(lengths), 0)
-        columns = [(name, member) for member in self.members for name in names_of(member)]
-        super().__init__(path, [name for name, _ in columns], [_type(of) for _, of in columns])
+        columns = [(name, member) for member in self.members for name in column_names(member)]
+        types = [_arrow_type(member) for _, member in columns]
+        super().__init__(path, [name for name, _ in columns], types)
 
-    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+    def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         wanted = set(names)
         with contextlib.ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.path))
-            members = [member for member in self.members if wanted & set(names_of(member))]
+            members = [member for member in self.members if wanted & set(column_names(member))]
             readers = [Reader(stack, archive, member) for member in members]
             for start in range(0, self.length, rows):
                 count = min(rows, self.length - start)
-                found: dict[str, Any] = {}
+                arrays: dict[str, pa.Array] = {}
                 for member, reader in zip(members, readers, strict=True):
                     columns = reader.rows(count).T
-                    for name, column in zip(names_of(member), columns, strict=True):
+                    for name, column in zip(column_names(member), columns, strict=True):
                         if name in wanted:
-                            found[name] = _array(column)
-                yield pa.RecordBatch.from_pydict(found)
+                            arrays[name] = _arrow_array(column)
+                yield pa.RecordBatch.from_pydict(arrays)
 
 
-def _checked(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
-    found = member(path, archive, file)
-    name, shape, dtype = found.name, found.shape, found.dtype
+def _checked_member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
+    checked = member(path, archive, file)
+    name, shape, dtype = checked.name, checked.shape, checked.dtype
     if dtype.kind not in "biufUS":
-        raise ValueError(f"{path}: {name!r} has dtype {dtype}; numbers and texts can be used.")
+        raise ValueError(
+            f"{path}: {name!r} has dtype {dtype}, but only numbers and texts can be used."
+        )
     if len(shape) not in (1, 2):
         raise ValueError(f"{path}: {name!r} must be a vector or a matrix, got shape {shape}.")
-    return found
+    return checked
 
 
-def _type(member: Member) -> Any:
+def _arrow_type(member: Member) -> pa.DataType:
     if member.dtype.kind in "US":
         return pa.string()
     return pa.from_numpy_dtype(member.dtype.newbyteorder("="))
 
 
-def _array(column: np.ndarray) -> Any:
+def _arrow_array(column: np.ndarray) -> pa.Array:
     if column.dtype.kind == "S":
         column = np.char.decode(column, "utf-8", "replace")
     if column.dtype.kind == "U":

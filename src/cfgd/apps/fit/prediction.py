@@ -1,4 +1,4 @@
-"""Predictions for the rows of a file, written as they are made."""
+"""Predict the target for the rows of a file, and write the predictions block by block."""
 
 from __future__ import annotations
 
@@ -13,70 +13,82 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from cfgd._core.files import writing
-from cfgd.apps.fit.columns import Entries, entries
+from cfgd._core.files import atomic_writer
+from cfgd.apps.fit.columns import EncodedRows, Mask, encode
+from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
-from cfgd.apps.fit.opening import ending_of, open_table
 from cfgd.apps.fit.rows import rows_of_block
-from cfgd.apps.fit.table import Table, numbers
-from cfgd.apps.fit.target import OF_LABELS, rule
+from cfgd.apps.fit.table import Table, to_float64
+from cfgd.apps.fit.table_formats import matching_ending, open_table
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, loss_function
 
-OUTPUTS = [".csv", ".csv.gz", ".parquet", ".feather"]
+OUTPUT_FORMATS = [".csv", ".csv.gz", ".parquet", ".feather"]
 
 
-def predict(model: Model, data: Path, out: Path, memory: float, say: Callable[[int], None]) -> int:
-    """A row for each row of `data`, in a file that is there when it is whole; how many."""
-    ending = ending_of(out, OUTPUTS)
+def predict(
+    model: Model, data: Path, out: Path, memory: float, on_rows_read: Callable[[int], None]
+) -> int:
+    """Write a prediction for each row of `data`, in their order, and return how many.
+
+    `out` appears only when it is complete. Values that the model cannot predict from (a text that
+    no training row has, infinity, a missing value where its policy refuses that) raise a
+    `ValueError`.
+    """
+    ending = matching_ending(out, OUTPUT_FORMATS)
     table = open_table(data)
-    _check(model, table)
+    _check_columns(model, table)
     if out.exists() and out.samefile(data):
-        raise ValueError(f"{out} is the data themselves: give predictions another name.")
+        raise ValueError(f"{out} is the data file: choose another name for the predictions.")
     names = [column.name for column in model.columns]
-    size, count = rows_of_block(memory, len(model.terms)), 0
+    block_rows, count = rows_of_block(memory, len(model.terms)), 0
     schema = pa.schema(_fields(model))
-    with writing(out) as file, _writer(file, ending, schema) as writer:
-        for batch in table.blocks(names, size):
-            _check_numbers(model, table, batch, count)
-            found = entries(model.columns, batch)
-            _check_rows(model, table, batch, found, count)
-            columns = predictions(model, found.X, found.missing & (model.missing == "drop"))
+    with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
+        for batch in table.blocks(names, block_rows):
+            _check_finite(model, table, batch, count)
+            encoded = encode(model.columns, batch)
+            _check_rows(model, table, batch, encoded, count)
+            columns = predictions(model, encoded.X, left_out_rows(model.missing, encoded.missing))
             writer.write_batch(pa.record_batch(columns, schema=schema))
             count += batch.num_rows
-            say(batch.num_rows)
+            on_rows_read(batch.num_rows)
         if not count:
             raise ValueError(f"{data} has no rows.")
     return count
 
 
-def predictions(model: Model, X: np.ndarray, empty: np.ndarray) -> list[Any]:
-    """The columns of the output: what is expected and, of labels, how probable each is."""
-    loss = rule(model.loss, len(model.labels))
+def predictions(model: Model, X: np.ndarray, left_out: Mask) -> list[pa.Array]:
+    """Return the columns of the output, with null for the rows that are left out.
+
+    The first has the expected values or the most probable labels, the others the probability of
+    each label.
+    """
+    loss = loss_function(model.loss, len(model.labels))
     p = X @ model.coefficients[:-1] + model.coefficients[-1]
-    best = np.asarray(loss.predicted(p, (0.0, 1.0)))
-    if model.loss not in OF_LABELS:
-        return [pa.array(best, mask=empty)]
-    chances = np.asarray(loss.probabilities(p))
-    known = _as_they_were(model.labels)
-    chosen = known.take(pa.array(best.astype(int), mask=empty))
-    return [chosen, *(pa.array(np.ascontiguousarray(c), mask=empty) for c in chances.T)]
+    predicted = np.asarray(loss.predicted(p, (0.0, 1.0)))
+    if model.loss not in CLASSIFICATION_LOSSES:
+        return [pa.array(predicted, mask=left_out)]
+    probabilities = np.asarray(loss.probabilities(p))
+    labels = _label_array(model.labels).take(pa.array(predicted.astype(int), mask=left_out))
+    by_label = (np.ascontiguousarray(column) for column in probabilities.T)
+    return [labels, *(pa.array(column, mask=left_out) for column in by_label)]
 
 
-def _fields(model: Model) -> list[Any]:
-    if model.loss not in OF_LABELS:
+def _fields(model: Model) -> list[pa.Field]:
+    if model.loss not in CLASSIFICATION_LOSSES:
         return [pa.field("prediction", pa.float64())]
-    known = _as_they_were(model.labels)
-    chances = [pa.field(f"probability of {label}", pa.float64()) for label in known.to_pylist()]
-    return [pa.field("prediction", known.type), *chances]
+    labels = _label_array(model.labels)
+    names = [f"probability of {label}" for label in labels.to_pylist()]
+    return [pa.field("prediction", labels.type), *(pa.field(name, pa.float64()) for name in names)]
 
 
-def _as_they_were(labels: tuple[Any, ...]) -> Any:
-    """Texts, or numbers without a point where none has one."""
-    whole = all(isinstance(label, float) and label.is_integer() for label in labels)
-    return pa.array([int(label) for label in labels] if whole else labels)
+def _label_array(labels: tuple[Any, ...]) -> pa.Array:
+    """Return the labels as texts, as integers if all of them are, or else as floats."""
+    are_integers = all(isinstance(label, float) and label.is_integer() for label in labels)
+    return pa.array([int(label) for label in labels] if are_integers else labels)
 
 
 @contextlib.contextmanager
-def _writer(file: BinaryIO, ending: str, schema: Any) -> Iterator[Any]:
+def _writer(file: BinaryIO, ending: str, schema: pa.Schema) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         if ending == ".csv.gz":
             file = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", mtime=0))  # type: ignore[assignment]
@@ -88,46 +100,48 @@ def _writer(file: BinaryIO, ending: str, schema: Any) -> Iterator[Any]:
             yield stack.enter_context(csv.CSVWriter(file, schema))
 
 
-def _check(model: Model, table: Table) -> None:
+def _check_columns(model: Model, table: Table) -> None:
     for column in model.columns:
         if column.name not in table.types:
-            shown = ", ".join(map(repr, list(table.types)[:20]))
+            known = ", ".join(map(repr, list(table.types)[:20]))
             raise ValueError(
-                f"{table.path} has no column {column.name!r}, which the model needs, only {shown}."
+                f"{table.path} has no column {column.name!r}, which the model needs, only {known}."
             )
-        found = table.kind(column.name)
-        if found != column.kind:
+        kind = table.kind(column.name)
+        if kind != column.kind:
             raise ValueError(
-                f"{table.path}: the column {column.name!r} must be a {column.kind} as the model "
-                f"has it, got a {found}."
+                f"{table.path}: the column {column.name!r} must be a {column.kind} as in the "
+                f"training data, got a {kind}."
             )
 
 
-def _check_numbers(model: Model, table: Table, batch: Any, before: int) -> None:
+def _check_finite(model: Model, table: Table, batch: pa.RecordBatch, rows_before: int) -> None:
     for column in model.columns:
         if column.kind == "number":
-            bad = np.isinf(numbers(batch.column(column.name)))
-            if bad.any():
-                _fail(table, column.name, before + int(np.argmax(bad)), "must be finite")
+            infinite = np.isinf(to_float64(batch.column(column.name)))
+            if infinite.any():
+                row = rows_before + int(np.argmax(infinite)) + 1
+                raise ValueError(
+                    f"{table.path}: the column {column.name!r} must be finite, got infinity in "
+                    f"row {row}."
+                )
 
 
-def _check_rows(model: Model, table: Table, batch: Any, found: Entries, before: int) -> None:
-    """What cannot be predicted: a text that the fit has not seen, or a value that is not there."""
-    fills = model.missing == "mean"
-    if not found.unknown.any() and (model.missing == "drop" or not found.missing.any()):
+def _check_rows(
+    model: Model, table: Table, batch: pa.RecordBatch, encoded: EncodedRows, rows_before: int
+) -> None:
+    """Raise a `ValueError` for an unknown text, or a missing value that the policy refuses."""
+    if not encoded.unknown.any() and not encoded.missing.any():
         return
     for column in model.columns:
-        _, missing, unknown = column.entries(batch.column(column.name))
-        if unknown.any():
-            row = int(np.argmax(unknown))
-            text = batch.column(column.name)[row].as_py()
-            said = f"is {text!r}, which no row of the fit has"
-            _fail(table, column.name, before + row, said)
-        if missing.any() and model.missing != "drop" and not (fills and column.kind == "number"):
-            has = "texts have no mean" if fills else "the model was fitted with --missing refuse"
-            said = f"has no value, and {has}"
-            _fail(table, column.name, before + int(np.argmax(missing)), said)
-
-
-def _fail(table: Table, name: str, row: int, said: str) -> None:
-    raise ValueError(f"{table.path}: the column {name!r} {said}, in row {row + 1}.")
+        values = batch.column(column.name)
+        rows = column.encode(values)
+        if rows.unknown.any():
+            i = int(np.argmax(rows.unknown))
+            raise ValueError(
+                f"{table.path}: the column {column.name!r} is {values[i].as_py()!r} in row "
+                f"{rows_before + i + 1}, which no training row has."
+            )
+        check_for_prediction(
+            table.path, model.missing, column.name, column.kind, rows.missing, rows_before
+        )

@@ -1,4 +1,4 @@
-"""How good the fit is, beside a baseline that uses no column."""
+"""Measures of the quality of a fit, compared with a baseline that uses no column."""
 
 from __future__ import annotations
 
@@ -9,116 +9,115 @@ import numpy as np
 from scipy.stats import rankdata
 
 from cfgd.apps.fit.rows import Rows
-from cfgd.apps.fit.split import Part
-from cfgd.apps.fit.survey import SAMPLE
-from cfgd.apps.fit.target import OF_LABELS, Target
+from cfgd.apps.fit.split import RowSubset
+from cfgd.apps.fit.table_statistics import SAMPLE
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
 
-Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of (expected, target), row by row
+ROC_AUC = "area under the ROC curve"
+# maps expected values (means, or probabilities of the labels) and targets to a number for each row
+Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _poisson(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _poisson_deviance(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
     return 2 * (np.where(y > 0, y * np.log(np.where(y > 0, y, 1) / mean), 0) - y + mean)
 
 
-def _gamma(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _gamma_deviance(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
     return 2 * ((y - mean) / mean - np.log(y / mean))
 
 
-def _log_loss(chances: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _log_loss(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return -np.log(np.take_along_axis(chances, y.astype(int)[:, None], 1)[:, 0])
+        return -np.log(np.take_along_axis(probabilities, y.astype(int)[:, None], 1)[:, 0])
 
 
-def _right(chances: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return (chances.argmax(1) == y).astype(float)
+def _is_correct(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (probabilities.argmax(1) == y).astype(float)
 
 
-def _squares(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _squared_error(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (mean - y) ** 2
 
 
-def _distance(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _absolute_error(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.abs(mean - y)
 
 
-# the first is what the share that the model explains is a share of
+# `Quality.explained` is computed from the first measure of each loss.
 MEASURES: dict[str, dict[str, Measure]] = {
-    "squared": {"mean squared error": _squares, "mean absolute error": _distance},
-    "huber": {"mean absolute error": _distance, "mean squared error": _squares},
-    "poisson": {"mean deviance": _poisson, "mean absolute error": _distance},
-    "gamma": {"mean deviance": _gamma, "mean absolute error": _distance},
-    "logistic": {"log loss": _log_loss, "share of right labels": _right},
-    "multinomial": {"log loss": _log_loss, "share of right labels": _right},
+    "squared": {"mean squared error": _squared_error, "mean absolute error": _absolute_error},
+    "huber": {"mean absolute error": _absolute_error, "mean squared error": _squared_error},
+    "poisson": {"mean deviance": _poisson_deviance, "mean absolute error": _absolute_error},
+    "gamma": {"mean deviance": _gamma_deviance, "mean absolute error": _absolute_error},
+    "logistic": {"log loss": _log_loss, "share of right labels": _is_correct},
+    "multinomial": {"log loss": _log_loss, "share of right labels": _is_correct},
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """Means over rows, of the model and of the baseline; and some rows themselves, for figures."""
+    """Measures of the model and of the baseline, as means over rows.
+
+    `expected` has the means, or a column of probabilities for each label, and `y` the targets, or
+    indices of labels, of the first `SAMPLE` rows: the figures show them.
+    """
 
     rows: int
     model: dict[str, float]
     baseline: dict[str, float]
-    expected: np.ndarray  # means, or a column of probabilities for each label
-    y: np.ndarray  # targets, or places of labels
+    expected: np.ndarray
+    y: np.ndarray
 
     @property
     def explained(self) -> float:
-        """The share of the baseline's error that is gone."""
+        """The share of the error of the baseline that the model removes."""
         name = next(iter(self.model))
         return 1 - self.model[name] / self.baseline[name] if self.baseline[name] else 0.0
 
 
-def quality(rows: Rows, part: Part, w: np.ndarray) -> Quality:
-    """In one pass."""
+def measure_quality(rows: Rows, subset: RowSubset, w: np.ndarray) -> Quality:
+    """Measure the model and the baseline on a subset of the rows, in one pass."""
     target, measures = rows.target, MEASURES[rows.target.loss]
-    sums = {name: np.zeros(2) for name in measures}
-    count, kept = 0, 0
+    model, baseline = ({name: 0.0 for name in measures} for _ in range(2))
+    count = sample_size = 0
     sample: list[tuple[np.ndarray, np.ndarray]] = []
-    for X, y in rows.blocks(part):
+    for X, y in rows.blocks(subset):
         y = target.centre + target.scale * y
-        found = expected(target, X @ w[:-1] + w[-1])
-        base = expected(target, _constant(target, len(y)))
-        for name, of in measures.items():
-            sums[name] += of(found, y).sum(), of(base, y).sum()
-        sample += [(found[: SAMPLE - kept], y[: SAMPLE - kept])]
-        count, kept = count + len(y), kept + len(sample[-1][1])
-    means = {name: total / count for name, total in sums.items()}
-    parts = (np.concatenate(of) for of in zip(*sample, strict=True))
-    model, baseline = ({name: float(of[i]) for name, of in means.items()} for i in (0, 1))
-    shown, y = parts
+        by_model = target.expected(X @ w[:-1] + w[-1])
+        by_baseline = target.expected(target.baseline_predictors(len(y)))
+        for name, measure in measures.items():
+            model[name] += float(measure(by_model, y).sum())
+            baseline[name] += float(measure(by_baseline, y).sum())
+        room = SAMPLE - sample_size
+        sample.append((by_model[:room], y[:room]))
+        count, sample_size = count + len(y), sample_size + len(sample[-1][1])
+    model, baseline = (
+        {name: total / count for name, total in totals.items()} for totals in (model, baseline)
+    )
+    expected, y = (np.concatenate(arrays) for arrays in zip(*sample, strict=True))
     if target.loss == "logistic":
-        model["area under the ROC curve"] = area(shown[:, 1], y)
-        baseline["area under the ROC curve"] = 0.5
-    return Quality(count, model, baseline, shown, y)
+        model[ROC_AUC] = roc_auc(expected[:, 1], y)
+        baseline[ROC_AUC] = 0.5
+    return Quality(count, model, baseline, expected, y)
 
 
-def _constant(target: Target, rows: int) -> np.ndarray:
-    return np.repeat(target.start[None], rows, 0)[:, 0 if target.classes == 1 else slice(None)]
+def roc_auc(score: np.ndarray, is_positive: np.ndarray) -> float:
+    """Return the area under the ROC curve.
 
+    This is how often a positive row has a higher score than a negative one; ties count half.
 
-def expected(target: Target, p: np.ndarray) -> np.ndarray:
-    """The mean of the target, or the probabilities of its labels."""
-    if target.loss in OF_LABELS:
-        return np.asarray(target.rule.probabilities(p))
-    return target.expected(p)
-
-
-def area(chance: np.ndarray, y: np.ndarray) -> float:
-    """How often a row with the label has the greater chance than one without it; ties are half.
-
-    >>> print(area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])))
+    >>> print(roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])))
     0.75
     """
-    ones = int(y.sum())
-    pairs = ones * (len(y) - ones)
-    rank = float(rankdata(chance)[y == 1].sum())
-    return (rank - ones * (ones + 1) / 2) / pairs if pairs else float("nan")
+    positives = int(is_positive.sum())
+    pairs = positives * (len(is_positive) - positives)
+    rank_sum = float(rankdata(score)[is_positive == 1].sum())
+    return (rank_sum - positives * (positives + 1) / 2) / pairs if pairs else float("nan")
 
 
-def said(target: Target) -> str:
-    """What the baseline does."""
-    if target.loss in OF_LABELS:
-        return "always the shares that the labels have in the rows fitted to"
-    mean = float(expected(target, _constant(target, 1))[0])
-    return f"always {mean:.6g}, the mean of the target in the rows fitted to"
+def describe_baseline(target: Target) -> str:
+    """Return what the baseline predicts, to follow the words "The baseline is"."""
+    if target.loss in CLASSIFICATION_LOSSES:
+        return "always the shares of the labels in the training rows"
+    mean = float(target.expected(target.baseline_predictors(1))[0])
+    return f"always {mean:.6g}, the mean of the target in the training rows"

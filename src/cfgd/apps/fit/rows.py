@@ -1,4 +1,4 @@
-"""Standardised rows, block by block: from the file at every pass, or from memory."""
+"""Standardised rows of the design matrix in blocks, streamed from the file or in memory."""
 
 from __future__ import annotations
 
@@ -10,114 +10,122 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cfgd.apps.fit.columns import Column, entries
-from cfgd.apps.fit.split import Part, Split, train
-from cfgd.apps.fit.survey import Scaling, Survey
+from cfgd.apps.fit.columns import Column, encode
+from cfgd.apps.fit.missing_values import left_out_rows
+from cfgd.apps.fit.split import RowSubset, Split, training_rows
 from cfgd.apps.fit.table import Table
+from cfgd.apps.fit.table_statistics import Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear import block_source
 
-Block: TypeAlias = tuple[np.ndarray, np.ndarray]  # X and y
-COPIES = 16  # numbers of a row that stand in memory at once, for each of its numbers
+XY: TypeAlias = tuple[np.ndarray, np.ndarray]
+# copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
+# rows, and the temporary arrays of the pass
+COPIES = 16
 rows_of_block = partial(block_source.rows_of_block, copies=COPIES)
 
 
 class Rows(abc.ABC):
+    """Rows of the design matrix X with their targets y."""
+
     target: Target
     width: int  # columns of X
-    count: int  # rows that are fitted to
+    count: int  # training rows
 
     @abc.abstractmethod
-    def blocks(self, part: Part) -> Iterator[Block]: ...
+    def blocks(self, subset: RowSubset) -> Iterator[XY]:
+        """Iterate over X and y of a subset of the rows, in blocks."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the coefficients, the intercept last."""
-        d, K = self.width + 1, self.target.classes
-        return (d,) if K == 1 else (d, K)
+    def coefficient_shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients; the intercept is last."""
+        d, classes = self.width + 1, self.target.classes
+        return (d,) if classes == 1 else (d, classes)
 
 
 @dataclasses.dataclass
-class Streamed(Rows):
-    """Every pass reads the file anew and has a block of it in memory."""
+class StreamedRows(Rows):
+    """Rows that each pass reads from the file again, with one block of them in memory."""
 
     table: Table
     columns: list[Column]
-    scaling: Scaling
+    standardisation: Standardisation
     target: Target
     split: Split
-    missing: str
-    size: int  # rows of a block
+    missing: str  # the policy for missing values
+    block_rows: int
     count: int
-    advance: Callable[[int], None]  # told of rows that were read
+    on_rows_read: Callable[[int], None]
     passes: int = 0
-    unseen: int = 0  # rows of the last pass that have a text that no row of the fit has
+    unknown_text_rows: int = 0  # rows of the last pass with a text that no training row has
 
     def __post_init__(self) -> None:
-        self.width = len(self.scaling.mean)
+        self.width = len(self.standardisation.mean)
 
-    def coded(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """X, y and the codes of the split."""
-        draws, self.unseen = self.split.draws(), 0
+    def coded_blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Iterate over X, y and the codes of the split, without the rows that are left out."""
+        next_codes, self.unknown_text_rows = self.split.code_generator(), 0
         self.passes += 1
         names = [*(column.name for column in self.columns), self.target.name]
-        for batch in self.table.blocks(names, self.size):
-            codes = draws(batch.num_rows)
-            y = self.target.entries(batch.column(self.target.name))
-            found = entries(self.columns, batch)
-            missing = np.isnan(y)
-            if self.missing == "drop":
-                missing |= found.missing
-            self.unseen += int(np.sum(found.unknown & ~missing))
-            kept = ~missing & ~found.unknown
-            yield self.scaling(found.X[kept]), y[kept], codes[kept]
-            self.advance(batch.num_rows)
+        for batch in self.table.blocks(names, self.block_rows):
+            codes = next_codes(batch.num_rows)
+            y = self.target.encode(batch.column(self.target.name))
+            encoded = encode(self.columns, batch)
+            left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y))
+            self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
+            used = ~left_out & ~encoded.unknown
+            yield self.standardisation(encoded.X[used]), y[used], codes[used]
+            self.on_rows_read(batch.num_rows)
 
-    def blocks(self, part: Part) -> Iterator[Block]:
-        for X, y, codes in self.coded():
-            mask = part(codes)
+    def blocks(self, subset: RowSubset) -> Iterator[XY]:
+        for X, y, codes in self.coded_blocks():
+            mask = subset(codes)
             if mask.any():
                 yield (X, y) if mask.all() else (X[mask], y[mask])
 
 
 @dataclasses.dataclass
-class Held(Rows):
-    """All rows in memory, those that are fitted to first."""
+class InMemoryRows(Rows):
+    """All rows in memory, the training rows first."""
 
     X: np.ndarray
     y: np.ndarray
     codes: np.ndarray
     target: Target
-    size: int
+    block_rows: int
     count: int
 
     def __post_init__(self) -> None:
         self.width = self.X.shape[1]
 
-    def blocks(self, part: Part) -> Iterator[Block]:
-        for start in range(0, len(self.y), self.size):
-            of = slice(start, start + self.size)
-            mask = part(self.codes[of])
-            if mask.any():
-                yield self.X[of][mask], self.y[of][mask]
+    @classmethod
+    def read(cls, rows: StreamedRows, statistics: TableStatistics) -> InMemoryRows:
+        """Read all rows in one pass, into arrays that are allocated once."""
+        n = statistics.training_count + statistics.held_out_count
+        X, y, codes = np.empty((n, rows.width)), np.empty(n), np.empty(n, np.int8)
+        training_end, end = 0, statistics.training_count
+        for block, block_y, block_codes in rows.coded_blocks():
+            training = training_rows(block_codes)
+            for mask, start in ((training, training_end), (~training, end)):
+                place = slice(start, start + int(mask.sum()))
+                X[place], y[place], codes[place] = block[mask], block_y[mask], block_codes[mask]
+            training_end += int(training.sum())
+            end += int((~training).sum())
+        # fewer than n where held-out rows have a text that no training row has
+        return cls(
+            X[:end], y[:end], codes[:end], rows.target, rows.block_rows, statistics.training_count
+        )
 
-    def whole(self, part: Part) -> Block:
-        """Without a copy where it is all that is fitted to."""
-        mask = part(self.codes)
+    def blocks(self, subset: RowSubset) -> Iterator[XY]:
+        for start in range(0, len(self.y), self.block_rows):
+            place = slice(start, start + self.block_rows)
+            mask = subset(self.codes[place])
+            if mask.any():
+                yield self.X[place][mask], self.y[place][mask]
+
+    def select(self, subset: RowSubset) -> XY:
+        """Return X and y of a subset; those of all training rows are not copied."""
+        mask = subset(self.codes)
         if np.array_equal(mask, np.arange(len(mask)) < self.count):
             return self.X[: self.count], self.y[: self.count]
         return self.X[mask], self.y[mask]
-
-
-def held(rows: Streamed, survey: Survey) -> Held:
-    """Read once, into arrays that are there from the start."""
-    n = survey.train + survey.test
-    X, y, codes = np.empty((n, rows.width)), np.empty(n), np.empty(n, np.int8)
-    ahead, behind = 0, survey.train
-    for block, targets, drawn in rows.coded():
-        ours = train(drawn)
-        for mask, to in ((ours, ahead), (~ours, behind)):
-            of = slice(to, to + int(mask.sum()))
-            X[of], y[of], codes[of] = block[mask], targets[mask], drawn[mask]
-        ahead, behind = ahead + int(ours.sum()), behind + int((~ours).sum())
-    return Held(X[:behind], y[:behind], codes[:behind], rows.target, rows.size, survey.train)

@@ -1,4 +1,4 @@
-"""A fit from the file to everything that is shown of it."""
+"""Fit a linear model to a table, from the file to the model and everything reported about it."""
 
 from __future__ import annotations
 
@@ -15,27 +15,36 @@ import numpy as np
 from cfgd import distributed
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.version import __version__
-from cfgd.apps.fit.columns import labels
-from cfgd.apps.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation
-from cfgd.apps.fit.fitting import METHODS, Setting, fitted, is_certain, start
+from cfgd.apps.fit.columns import term_names
+from cfgd.apps.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation_matrix
+from cfgd.apps.fit.cross_validation import CrossValidation, cross_validate
+from cfgd.apps.fit.fitting import (
+    METHODS,
+    SolverOptions,
+    baseline_coefficients,
+    fit_coefficients,
+    is_separable,
+)
+from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
-from cfgd.apps.fit.opening import open_table
-from cfgd.apps.fit.quality import Quality, quality
-from cfgd.apps.fit.rows import Rows, Streamed, held, rows_of_block
-from cfgd.apps.fit.split import FOLDS, Split, test, train
-from cfgd.apps.fit.survey import MISSING, Survey
-from cfgd.apps.fit.target import NAMES, OF_LABELS, Target, target_of
-from cfgd.apps.fit.uncertainty import as_they_are, covariance
-from cfgd.apps.fit.validation import Validated, validated
+from cfgd.apps.fit.quality import Quality, measure_quality
+from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
+from cfgd.apps.fit.split import Split, held_out_rows, training_rows
+from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table_statistics import TableStatistics
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, LOSS_NAMES, Target, choose_target
+from cfgd.apps.fit.uncertainty import covariance, in_original_units
 from cfgd.solve import Solution
 
-SHARE = 1 / 4  # of the memory that is free: a fit makes two copies of some of it
-UNKNOWN = 1e9  # bytes that are free, where the system does not say
+MEMORY_SHARE = (
+    1 / 4
+)  # of the free memory for the rows: a fit makes about two copies of some of them
+ASSUMED_MEMORY = 1e9  # bytes, where the system does not say how many are free
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """What the command was asked for."""
+class FitOptions:
+    """The arguments of `cfgd fit`; `memory` is in bytes."""
 
     data: Path
     target: str
@@ -43,62 +52,66 @@ class Asked:
     l2: float | None = None
     cross_validate: bool = False
     method: str = "auto"
-    missing: str = "refuse"
+    missing: str = REFUSE
     drop: tuple[str, ...] = ()
     test: float = 0.2
     seed: int = 0
-    memory: float | None = None  # bytes
-    checkpoint: Path | None = None  # of the fit itself, after any cross-validation
+    memory: float | None = None
+    checkpoint: Path | None = None  # of the final fit; cross-validation has none
 
 
 @dataclasses.dataclass(frozen=True)
-class Fitted:
-    asked: Asked
+class FitResult:
+    """A fitted model with everything that is reported about it."""
+
+    options: FitOptions
     model: Model
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
-    spread: np.ndarray | None  # their standard errors
-    survey: Survey
-    unseen: int
+    standardised_errors: np.ndarray | None  # their standard errors
+    statistics: TableStatistics
+    unknown_text_rows: int  # held-out rows with a text that no training row has
     streamed: bool
-    passes: int  # over the file, after the one that says what is in it
+    passes: int  # over the file, after the first, which collects the statistics
     l2: float
-    validated: Validated | None
+    cross_validation: CrossValidation | None
     solution: Solution
     conditioning: Conditioning | None
     quality: Quality
     seconds: float
 
     @property
-    def separated(self) -> bool:
-        """Whether the likelihood has no maximum, since the labels can be told apart."""
-        return self.target.loss in OF_LABELS and is_certain(self.solution)
+    def separable(self) -> bool:
+        """Whether the classes are separable, so that the likelihood has no maximum."""
+        return self.target.loss in CLASSIFICATION_LOSSES and is_separable(self.solution)
 
     @property
-    def good(self) -> bool:
-        return bool(self.solution.success) and not self.separated
+    def success(self) -> bool:
+        """Whether the solver converged to coefficients that exist."""
+        return bool(self.solution.success) and not self.separable
 
     @property
     def measured_on(self) -> str:
-        rows = f"{self.quality.rows:,} rows"
-        return f"{rows} that were held out" if self.asked.test else f"the {rows} fitted to"
+        """The rows on which the quality is measured, in words."""
+        rows = f"{self.quality.rows:,}"
+        return f"{rows} held-out rows" if self.options.test else f"the {rows} training rows"
 
 
-class Meter:
-    """Told what is being done, and how far it is; this one tells nobody."""
+class ProgressReporter:
+    """Receives the progress of a fit; this base class ignores it."""
 
-    def stage(self, name: str, rows: int | None = None) -> None:
-        """What comes next: a pass over so many rows, or something of which `at` tells more."""
+    def start_stage(self, name: str, rows: int | None = None) -> None:
+        """Start a stage: one pass over `rows` rows, or work whose extent is not known."""
 
-    def advance(self, rows: int) -> None:
-        """So many more rows of a pass were read."""
+    def rows_read(self, rows: int) -> None:
+        """Add to the rows that the current pass has read."""
 
-    def at(self, far: float, words: str) -> None:
-        """How far it is, from 0 to 1."""
+    def update(self, fraction: float, description: str) -> None:
+        """Set the finished fraction of the stage, from 0 to 1."""
 
 
 def free_memory() -> float:
-    """Bytes, as far as the system says."""
+    """Return the free memory in bytes, or an assumption if the system does not tell."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -108,161 +121,209 @@ def free_memory() -> float:
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
-        return UNKNOWN
+        return ASSUMED_MEMORY
 
 
-def fit(asked: Asked, meter: Meter, ready: Callable[[], None] = lambda: None) -> Fitted:
-    """Read, check, encode, fit and measure; a `ValueError` is one sentence.
+def fit(
+    options: FitOptions,
+    progress: ProgressReporter,
+    on_data_checked: Callable[[], None] = lambda: None,
+) -> FitResult:
+    """Read, check and encode the data, fit the model, and measure its quality.
 
-    `ready` is called when the data are known to be good, before the work. Of several processes
-    each reads the file, and fits to its share of the rows.
+    Each of several processes reads the file and fits to its share of the rows.
+
+    Parameters
+    ----------
+    options
+        What to fit to what.
+    progress
+        Receives each stage and the progress in it.
+    on_data_checked
+        Called once the data are known to be valid, before the long computations.
+
+    Raises
+    ------
+    ValueError
+        If an option or the data are invalid; the message is one sentence for the user.
     """
     began = time.perf_counter()
-    _check(asked)
-    me = distributed.start()
-    memory = SHARE * free_memory() / me.count if asked.memory is None else asked.memory
-    if me.count > 1:  # else they would not read the same blocks
-        memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
-    meter.stage("reading")
-    table = open_table(asked.data)
-    survey = Survey(table, asked.target, list(asked.drop), asked.missing)
-    split = Split(asked.test, asked.seed)
-    survey.run(split, rows_of_block(memory, len(survey.names)), meter.advance)
-    target = target_of(survey, asked.loss)
-    columns, scaling = survey.columns(), survey.scaling()
-    width = len(scaling.mean)
-    streamed = 8 * width * (survey.train + survey.test) > memory
-    if streamed and me.count > 1:
-        raise ValueError(
-            f"--processes: {asked.data} does not fit into --memory {memory / 1e6:.0f}, and several "
-            "processes take rows from memory alone: give more, or read the file with one process."
-        )
-    _check_rows(asked, survey, target, width, streamed)
-    size = rows_of_block(memory, width * target.classes)
-    stream = Streamed(
-        table, columns, scaling, target, split, asked.missing, size, survey.train, meter.advance
+    _check_options(options)
+    memory = _memory_budget(options)
+    progress.start_stage("reading")
+    table = open_table(options.data)
+    statistics = TableStatistics(table, options.target, list(options.drop), options.missing)
+    split = Split(options.test, options.seed)
+    block_rows = rows_of_block(memory, len(statistics.names))
+    statistics.collect(split, block_rows, progress.rows_read)
+    target = choose_target(statistics, options.loss)
+    columns, standardisation = statistics.columns(), statistics.standardisation()
+    width = len(standardisation.mean)
+    streamed = 8 * width * (statistics.training_count + statistics.held_out_count) > memory
+    _check_streaming(options, streamed, memory)
+    _check_rows(options, statistics, target, width)
+    stream = StreamedRows(
+        table,
+        columns,
+        standardisation,
+        target,
+        split,
+        options.missing,
+        rows_of_block(memory, width * target.classes),
+        statistics.training_count,
+        progress.rows_read,
     )
     rows: Rows = stream
     if not streamed:
-        meter.stage("encoding", survey.rows)
-        rows = held(stream, survey)
-    meter.stage("correlations", survey.rows)
-    matrix = correlation(rows)
-    condition = None if matrix is None else conditioning(matrix, scaling)
+        progress.start_stage("encoding", statistics.row_count)
+        rows = InMemoryRows.read(stream, statistics)
+    progress.start_stage("correlations", statistics.row_count)
+    correlations = correlation_matrix(rows)
+    condition = None if correlations is None else conditioning(correlations, standardisation)
     if condition is not None:
-        _check_columns(asked, condition, labels(columns))
-    ready()
-    l2, found = asked.l2 or 0.0, None
-    if asked.cross_validate:
-        meter.stage("cross-validation")
-        found = validated(rows, matrix, meter.at)
-        l2 = found.best
-    meter.stage("fitting")
-    setting = Setting(l2, asked.method, meter.at, bool(target.labels), checkpoint=asked.checkpoint)
-    w, solution = fitted(rows, train, setting, start(rows), matrix)
-    meter.stage("standard errors", survey.rows)
-    C = covariance(rows, w, l2)
-    meter.stage("quality", survey.rows)
-    measured = quality(rows, test if asked.test else train, w)
-    raw, errors = as_they_are(w, C, scaling, target.centre, target.scale)
-    spread = None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape)
-    model = Model(
-        target.name,
-        target.loss,
-        target.labels,
-        asked.missing,
-        tuple(columns),
-        raw,
-        errors,
-        {},
-    )
-    done = Fitted(
-        asked,
-        model,
-        target,
-        w,
-        spread,
-        survey,
-        stream.unseen,
-        streamed,
-        stream.passes,
+        _check_columns(options, condition, term_names(columns))
+    on_data_checked()
+
+    l2, validation = options.l2 or 0.0, None
+    if options.cross_validate:
+        progress.start_stage("cross-validation")
+        validation = cross_validate(rows, memory, progress.update)
+        l2 = validation.best
+    progress.start_stage("fitting")
+    solver = SolverOptions(
         l2,
-        found,
-        solution,
-        condition,
-        measured,
-        time.perf_counter() - began,
+        options.method,
+        memory,
+        progress.update,
+        stop_if_separable=bool(target.labels),
+        checkpoint=options.checkpoint,
     )
-    return dataclasses.replace(done, model=dataclasses.replace(model, facts=facts(done)))
+    w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
+    progress.start_stage("standard errors", statistics.row_count)
+    C = covariance(rows, w, l2)
+    progress.start_stage("quality", statistics.row_count)
+    quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
+
+    coefficients, errors = in_original_units(w, C, standardisation, target)
+    model = Model(
+        target=target.name,
+        loss=target.loss,
+        labels=target.labels,
+        missing=options.missing,
+        columns=tuple(columns),
+        coefficients=coefficients,
+        errors=errors,
+        facts={},
+    )
+    result = FitResult(
+        options=options,
+        model=model,
+        target=target,
+        standardised=w,
+        standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        statistics=statistics,
+        unknown_text_rows=stream.unknown_text_rows,
+        streamed=streamed,
+        passes=stream.passes,
+        l2=l2,
+        cross_validation=validation,
+        solution=solution,
+        conditioning=condition,
+        quality=quality,
+        seconds=time.perf_counter() - began,
+    )
+    return dataclasses.replace(result, model=dataclasses.replace(model, facts=_facts(result)))
 
 
-def facts(done: Fitted) -> dict[str, Any]:
-    """How the model was found, for its file."""
-    condition = done.conditioning
+def _memory_budget(options: FitOptions) -> float:
+    """Return the bytes for rows; all processes agree on them, so as to read the same blocks."""
+    process = distributed.start()
+    memory = options.memory
+    if memory is None:
+        memory = MEMORY_SHARE * free_memory() / process.count
+    if process.count > 1:
+        memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
+    return memory
+
+
+def _facts(result: FitResult) -> dict[str, Any]:
+    """Return how the model was fitted, for its file."""
+    condition, statistics = result.conditioning, result.statistics
     return {
         "made by": f"cfgd {__version__}",
-        "data": done.asked.data.name,
-        "rows fitted to": done.survey.train,
-        "rows held out": done.survey.test,
-        "rows left out": done.survey.dropped,
-        "seed": done.asked.seed,
-        "l2": done.l2,
-        "method": done.asked.method,
-        "status": "separated" if done.separated else done.solution.status.name,
+        "data": result.options.data.name,
+        "rows fitted to": statistics.training_count,
+        "rows held out": statistics.held_out_count,
+        "rows left out": statistics.left_out_count,
+        "seed": result.options.seed,
+        "l2": result.l2,
+        "method": result.options.method,
+        "status": "separated" if result.separable else result.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
-        "measured on": done.measured_on,
-        "quality": done.quality.model,
-        "baseline": done.quality.baseline,
+        "measured on": result.measured_on,
+        "quality": result.quality.model,
+        "baseline": result.quality.baseline,
     }
 
 
-def _check(asked: Asked) -> None:
-    if asked.l2 is not None and asked.cross_validate:
+def _check_options(options: FitOptions) -> None:
+    if options.l2 is not None and options.cross_validate:
         raise ValueError("--l2 and --cross-validate: give one of them, not both.")
-    if asked.l2 is not None and not 0 <= asked.l2 < np.inf:
-        raise ValueError(f"--l2 must be a number of at least 0, got {asked.l2:g}.")
-    if not 0 <= asked.test <= 0.9:
-        raise ValueError(f"--test must be a share from 0 to 0.9, got {asked.test:g}.")
-    if asked.memory is not None and not 0 < asked.memory < np.inf:
-        raise ValueError(f"--memory must be positive, got {asked.memory / 1e6:g}.")
-    if asked.checkpoint is not None and not asked.checkpoint.parent.is_dir():
-        raise ValueError(f"--checkpoint must be in a folder that is there, got {asked.checkpoint}.")
+    if options.l2 is not None and not 0 <= options.l2 < np.inf:
+        raise ValueError(f"--l2 must be a number of at least 0, got {options.l2:g}.")
+    if not 0 <= options.test <= 0.9:
+        raise ValueError(f"--test must be a share from 0 to 0.9, got {options.test:g}.")
+    if options.memory is not None and not 0 < options.memory < np.inf:
+        raise ValueError(f"--memory must be positive, got {options.memory / 1e6:g}.")
+    if options.checkpoint is not None and not options.checkpoint.parent.is_dir():
+        raise ValueError(f"--checkpoint must be in an existing folder, got {options.checkpoint}.")
     for option, value, known in (
-        ("--method", asked.method, tuple(METHODS)),
-        ("--loss", asked.loss, (None, *NAMES)),
-        ("--missing", asked.missing, MISSING),
+        ("--method", options.method, tuple(METHODS)),
+        ("--loss", options.loss, (None, *LOSS_NAMES)),
+        ("--missing", options.missing, POLICIES),
     ):
         if value not in known:
             names = ", ".join(filter(None, known))
             raise ValueError(f"{option} must be one of {names}, got {value!r}.")
 
 
-def _check_columns(asked: Asked, condition: Conditioning, names: list[str]) -> None:
-    if condition.words == SINGULAR and not asked.l2 and not asked.cross_validate:
+def _check_streaming(options: FitOptions, streamed: bool, memory: float) -> None:
+    if streamed and distributed.start().count > 1:
         raise ValueError(
-            f"{asked.data}: the column {names[condition.worst]!r} follows from others, so that "
-            "their coefficients are not determined: leave one out with --drop, or give a penalty "
-            "with --l2 or --cross-validate."
+            f"--processes: the rows of {options.data} do not fit into --memory {memory / 1e6:.0f}, "
+            "and only one process can stream them: increase --memory, or use one process."
+        )
+    if streamed and options.method == "adaptive_terminal":
+        raise ValueError(
+            "--method adaptive_terminal needs derivatives along every column, and the rows do not "
+            "fit into --memory: use --method auto, which takes one pass over the file for each "
+            "gradient."
         )
 
 
-def _check_rows(asked: Asked, survey: Survey, target: Target, width: int, streamed: bool) -> None:
-    if streamed and asked.method == "adaptive_terminal":
+def _check_columns(options: FitOptions, condition: Conditioning, terms: list[str]) -> None:
+    if condition.grade == SINGULAR and not options.l2 and not options.cross_validate:
         raise ValueError(
-            "--method adaptive_terminal needs the slopes along every column, and the rows do not "
-            "fit into --memory: --method auto takes a pass over the file for each gradient."
+            f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
+            "others, so that their coefficients are not determined: leave one out with --drop, or "
+            "add a penalty with --l2 or --cross-validate."
         )
-    coefficients = width + 1
-    if survey.train <= coefficients and not asked.l2 and not asked.cross_validate:
+
+
+def _check_rows(
+    options: FitOptions, statistics: TableStatistics, target: Target, width: int
+) -> None:
+    coefficients, rows = width + 1, statistics.training_count
+    if rows <= coefficients and not options.l2 and not options.cross_validate:
         raise ValueError(
-            f"{survey.table.path}: {survey.train} rows to fit to do not determine {coefficients} "
-            "coefficients: give a penalty with --l2 or --cross-validate."
+            f"{options.data}: {rows} training rows do not determine {coefficients} coefficients: "
+            "add a penalty with --l2 or --cross-validate."
         )
-    if asked.cross_validate and target.labels and survey.labels is not None:
+    if options.cross_validate and target.labels and statistics.label_counts is not None:
         for label in target.labels:
-            folds = survey.labels[label][1:]
-            if (folds.sum() - folds).min() == 0 or len(folds) != FOLDS:
+            by_fold = statistics.label_counts[label][1:]
+            if (by_fold.sum() - by_fold).min() == 0:  # all of them in one fold
                 raise ValueError(
                     f"--cross-validate: the target {target.name!r} is {label!r} in too few rows "
-                    f"({folds.sum()}) to be in all folds: give a penalty with --l2."
+                    f"({by_fold.sum()}) to be in all folds: give a penalty with --l2."
                 )

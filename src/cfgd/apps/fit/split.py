@@ -1,7 +1,7 @@
-"""Which rows are held out, and to which fold a row belongs: one draw for each row of the file.
+"""Assign every row of the file to the held-out rows or to a fold of the training rows.
 
-The draws follow the order of the rows, so that every pass over the file finds the same parts,
-whatever the blocks are in which it is read.
+One random number is drawn for each row, in the order of the file, so that every pass over the
+file assigns the rows alike, whatever the sizes of the blocks in which they are read.
 """
 
 from __future__ import annotations
@@ -13,39 +13,47 @@ from typing import TypeAlias
 import numpy as np
 
 FOLDS = 5
-TEST = -1  # the code of a row that is held out; others have that of their fold
+HELD_OUT = -1  # the code of a row that is held out; that of a training row is its fold
 
-Part: TypeAlias = Callable[[np.ndarray], np.ndarray]  # codes -> whether a row belongs to it
+# maps the codes of rows to a mask of those that belong to the subset
+RowSubset: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    share: float  # of rows that are held out
+    """A random split that holds out `test_share` of the rows and divides the others into folds."""
+
+    test_share: float
     seed: int
 
-    def draws(self) -> Callable[[int], np.ndarray]:
-        """The codes of the next rows, from the first row on."""
+    def code_generator(self) -> Callable[[int], np.ndarray]:
+        """Return a function that gives the codes of the next `rows` rows, from the first row on."""
         random = np.random.default_rng(self.seed)
 
-        def codes(rows: int) -> np.ndarray:
+        def next_codes(rows: int) -> np.ndarray:
             drawn = random.random(rows)
-            fold = np.floor((drawn - self.share) / (1 - self.share) * FOLDS)
-            return np.where(drawn < self.share, TEST, np.clip(fold, 0, FOLDS - 1)).astype(np.int8)
+            fold = np.floor((drawn - self.test_share) / (1 - self.test_share) * FOLDS)
+            codes = np.where(drawn < self.test_share, HELD_OUT, np.clip(fold, 0, FOLDS - 1))
+            return codes.astype(np.int8)
 
-        return codes
-
-
-def train(codes: np.ndarray) -> np.ndarray:
-    return codes != TEST
+        return next_codes
 
 
-def test(codes: np.ndarray) -> np.ndarray:
-    return codes == TEST
+def training_rows(codes: np.ndarray) -> np.ndarray:
+    """Return the mask of the training rows."""
+    return codes != HELD_OUT
 
 
-def fold(k: int) -> Part:
+def held_out_rows(codes: np.ndarray) -> np.ndarray:
+    """Return the mask of the rows that are held out."""
+    return codes == HELD_OUT
+
+
+def fold(k: int) -> RowSubset:
+    """Return the subset of the training rows in fold k."""
     return lambda codes: codes == k
 
 
-def without_fold(k: int) -> Part:
-    return lambda codes: (codes != TEST) & (codes != k)
+def without_fold(k: int) -> RowSubset:
+    """Return the subset of the training rows outside fold k."""
+    return lambda codes: (codes != HELD_OUT) & (codes != k)

@@ -1,4 +1,4 @@
-"""A table in a file: columns by name, whose rows are read in blocks, as often as one likes."""
+"""The interface of a table in a file: named columns whose rows any number of passes can read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,16 @@ import pyarrow.compute as pc
 
 from cfgd._core.files import reason
 
-Kind = Literal["number", "text"]
-LONGEST = 160  # characters of what a library says
+ColumnKind = Literal["number", "text"]
+MAX_MESSAGE = 160  # characters of an error message of pyarrow or zipfile that are quoted
 
 
 class Table(abc.ABC):
-    """`types` has the columns in their order; `blocks` begins at the first row."""
+    """A table in a file; `types` maps the names of its columns, in their order, to Arrow types."""
 
     format: ClassVar[str]
 
-    def __init__(self, path: Path, names: Sequence[str], types: Sequence[Any]) -> None:
+    def __init__(self, path: Path, names: Sequence[str], types: Sequence[pa.DataType]) -> None:
         self.path = path
         seen: set[str] = set()
         for name in names:
@@ -35,63 +35,67 @@ class Table(abc.ABC):
         self.types = dict(zip(names, types, strict=True))
 
     @abc.abstractmethod
-    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        """Record batches of these columns, in any order; of about `rows` rows where it can be."""
+    def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read the table once: yield record batches that have these columns, in any order.
 
-    def blocks(self, names: list[str], rows: int) -> Iterator[Any]:
-        """Record batches of at most `rows` rows of these columns."""
-        with reading(self.path, self.format):
+        A batch has about `rows` rows where the format lets the reader choose.
+        """
+
+    def blocks(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read the table once: yield record batches of at most `rows` rows of these columns."""
+        with read_errors(self.path, self.format):
             for batch in self.batches(names, rows):
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
-    def kind(self, name: str) -> Kind:
-        """What can be done with a column, or why nothing can."""
-        of = self.types[name]
-        inner = of.value_type if pa.types.is_dictionary(of) else of
-        if pa.types.is_string(inner) or pa.types.is_large_string(inner):
+    def kind(self, name: str) -> ColumnKind:
+        """Return whether a column holds numbers or texts; raise a `ValueError` for other types."""
+        column_type = self.types[name]
+        value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+        if pa.types.is_string(value_type) or pa.types.is_large_string(value_type):
             return "text"
-        if is_number(inner):
+        if is_numeric(value_type):
             return "number"
         raise ValueError(
-            f"{self.path}: the column {name!r} holds {of}; numbers, texts and booleans can be "
-            f"used: leave it out with --drop {name}."
+            f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, texts "
+            f"and booleans can be used: leave it out with --drop {name}."
         )
 
 
-def is_number(of: Any) -> bool:
+def is_numeric(column_type: pa.DataType) -> bool:
+    """Return whether values of this type can be cast to float64; booleans can."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    return any(test(of) for test in tests)
+    return any(test(column_type) for test in tests)
 
 
-def numbers(column: Any) -> np.ndarray:
-    """float64, NaN where a value is missing."""
+def to_float64(column: pa.Array) -> np.ndarray:
+    """Return the column as float64, with NaN for missing values."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     column = column.cast(pa.float64(), safe=False)
     return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
 
 
-def texts(column: Any) -> Any:
-    """As strings; an empty one is missing, as in CSV."""
+def to_strings(column: pa.Array) -> pa.Array:
+    """Return the column as strings, with null for missing values and, as in CSV, empty strings."""
     column = column.cast(pa.string())
     if not pc.any(pc.equal(column, "")).as_py():
         return column
-    # pyarrow's own `if_else` is wrong on slices of a column, in version 16
+    # pyarrow.compute.if_else gives wrong results on slices of a column, in version 16
     return pa.array([text or None for text in column.to_pylist()], pa.string())
 
 
 @contextlib.contextmanager
-def reading(path: Path, format: str) -> Iterator[None]:
-    """What a library says of a file it cannot read, as one sentence."""
+def read_errors(path: Path, format: str) -> Iterator[None]:
+    """Turn the errors that libraries raise for a file they cannot read into a `ValueError`."""
     try:
         yield
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {shortened(reason(error))}.") from None
+        raise ValueError(f"{path} cannot be read: {_first_line(reason(error))}.") from None
     except (pa.ArrowException, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        said = shortened(str(error)) or "it ends too early"
-        raise ValueError(f"{path} cannot be read as {format}: {said}.") from None
+        cause = _first_line(str(error)) or "it ends too early"
+        raise ValueError(f"{path} cannot be read as {format}: {cause}.") from None
 
 
-def shortened(said: str) -> str:
-    return said.partition("\n")[0][:LONGEST].strip().rstrip(".")
+def _first_line(message: str) -> str:
+    return message.partition("\n")[0][:MAX_MESSAGE].strip().rstrip(".")

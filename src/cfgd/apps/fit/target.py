@@ -1,4 +1,4 @@
-"""What the target is: numbers or labels, the loss that goes with it, and its baseline."""
+"""The target column: numbers or class labels, with the loss for it and the baseline prediction."""
 
 from __future__ import annotations
 
@@ -9,131 +9,149 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cfgd.apps.fit.survey import MOST_LABELS, SAMPLE, Survey
-from cfgd.apps.fit.table import numbers, texts
+from cfgd.apps.fit.table import to_float64, to_strings
+from cfgd.apps.fit.table_statistics import MAX_LABELS, SAMPLE, TableStatistics
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL, Loss
 from cfgd.objectives.linear.multinomial import Multinomial
 
-NAMES = (*LOSSES, MULTINOMIAL)
-OF_LABELS = ("logistic", MULTINOMIAL)
-NORMAL = 1.4826  # deviations of a normal distribution in its median absolute deviation
+LOSS_NAMES = (*LOSSES, MULTINOMIAL)
+CLASSIFICATION_LOSSES = ("logistic", MULTINOMIAL)
+# The standard deviation of a normal distribution is this multiple of its median absolute deviation.
+DEVIATION_PER_MAD = 1.4826
 
 
-def rule(loss: str, classes: int) -> Loss:
+def loss_function(loss: str, classes: int) -> Loss:
+    """Return the loss of this name; `classes` counts for the multinomial loss alone."""
     return Multinomial(classes) if loss == MULTINOMIAL else LOSSES[loss]
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """y is (target - centre) / scale for numbers; for labels their places in `labels`.
+    """The target and its encoding as the numbers y that the model is fitted to.
 
-    `start` is the baseline: the intercept, or one for each class, of a model without columns.
+    y is (target - centre) / scale for numbers, and the index in `labels` for class labels.
+    `baseline` has the intercept, or one for each class, of the best model without columns.
+    `reason` says why this loss was chosen.
     """
 
     name: str
     loss: str
     labels: tuple[Any, ...]
-    start: np.ndarray
-    why: str
+    baseline: np.ndarray
+    reason: str
     centre: float = 0.0
     scale: float = 1.0
 
     @property
-    def rule(self) -> Loss:
-        return rule(self.loss, len(self.labels))
+    def loss_function(self) -> Loss:
+        return loss_function(self.loss, len(self.labels))
 
     @property
     def classes(self) -> int:
-        """Predictions of a row: one for each class where there are several."""
+        """The number of linear predictors: one per class for the multinomial loss, else 1."""
         return len(self.labels) if self.loss == MULTINOMIAL else 1
 
-    def entries(self, column: Any) -> np.ndarray:
-        """y, NaN where it is missing."""
+    def encode(self, column: pa.Array) -> np.ndarray:
+        """Return y, with NaN for missing values."""
         if not self.labels:
-            return (numbers(column) - self.centre) / self.scale
-        text = isinstance(self.labels[0], str)
-        column = texts(column) if text else pa.array(numbers(column))
+            return (to_float64(column) - self.centre) / self.scale
+        is_text = isinstance(self.labels[0], str)
+        column = to_strings(column) if is_text else pa.array(to_float64(column))
         known = pa.array(self.labels, column.type)
-        return numbers(pc.index_in(column, known))
+        return to_float64(pc.index_in(column, known))
+
+    def for_loss(self, y: np.ndarray) -> Any:
+        """Return y as the methods of the loss take it: -1 and 1, or integers, for class labels."""
+        return self.loss_function.targets("fit", y) if self.labels else y
 
     def expected(self, p: np.ndarray) -> np.ndarray:
-        """The mean that a prediction stands for, in the units of the target."""
-        return self.centre + self.scale * np.asarray(self.rule.predicted(p, (0.0, 1.0)))
+        """Return the mean of the target, or the probability of each label, for predictors p."""
+        if self.loss in CLASSIFICATION_LOSSES:
+            return np.asarray(self.loss_function.probabilities(p))
+        return self.centre + self.scale * np.asarray(self.loss_function.predicted(p, (0.0, 1.0)))
+
+    def baseline_predictors(self, rows: int) -> np.ndarray:
+        """Return the linear predictors of the baseline for so many rows."""
+        p = np.repeat(self.baseline[None], rows, 0)
+        return p[:, 0] if self.classes == 1 else p
 
 
-def target_of(survey: Survey, loss: str | None) -> Target:
-    """As asked for, or as the target suggests."""
-    path, name = survey.table.path, survey.target
-    labels = None if survey.labels is None else sorted(survey.labels)
+def choose_target(statistics: TableStatistics, loss: str | None) -> Target:
+    """Return the target with the given loss, or with the loss that its values suggest."""
+    path, name = statistics.table.path, statistics.target
+    labels = None if statistics.label_counts is None else sorted(statistics.label_counts)
     if labels is not None and len(labels) < 2:
-        raise ValueError(f"{path}: the target {name!r} is constant ({_shown(labels[0])}).")
-    why = "as asked for"
+        raise ValueError(f"{path}: the target {name!r} is constant ({_format_label(labels[0])}).")
+    reason = "as given by --loss"
     if loss is None:
-        loss, why = _suggested(survey, labels)
-    if loss in OF_LABELS:
-        return _of_labels(survey, loss, labels, why)
-    if survey.target_is_text:
+        loss, reason = _suggest_loss(statistics, labels)
+    if loss in CLASSIFICATION_LOSSES:
+        return _label_target(statistics, loss, labels, reason)
+    if statistics.target_is_text:
         raise ValueError(
-            f"--loss {loss}: the target {name!r} is a text; the losses of texts are "
-            f"{' and '.join(OF_LABELS)}."
+            f"--loss {loss}: the target {name!r} is a text; the losses for texts are "
+            f"{' and '.join(CLASSIFICATION_LOSSES)}."
         )
-    return _of_numbers(survey, loss, why)
+    return _number_target(statistics, loss, reason)
 
 
-def _suggested(survey: Survey, labels: list[Any] | None) -> tuple[str, str]:
+def _suggest_loss(statistics: TableStatistics, labels: list[Any] | None) -> tuple[str, str]:
     if labels is not None and len(labels) == 2:
         return "logistic", "since the target has two values"
-    if survey.target_is_text:
+    if statistics.target_is_text:
         return MULTINOMIAL, "since the target is a text"
     return "squared", "since the target is a number"
 
 
-def _of_labels(survey: Survey, loss: str, labels: list[Any] | None, why: str) -> Target:
-    name, counts = survey.target, survey.labels
+def _label_target(
+    statistics: TableStatistics, loss: str, labels: list[Any] | None, reason: str
+) -> Target:
+    name, counts = statistics.target, statistics.label_counts
     if labels is None or counts is None:
         raise ValueError(
-            f"--loss {loss}: the target {name!r} has more than {MOST_LABELS} different values, "
-            "too many to be labels."
+            f"--loss {loss}: the target {name!r} has more than {MAX_LABELS} different values, "
+            "too many for class labels."
         )
     if loss == "logistic" and len(labels) != 2:
         raise ValueError(
             f"--loss logistic: the target {name!r} must have two values, got {len(labels)}: "
-            f"--loss {MULTINOMIAL} takes more."
+            f"use --loss {MULTINOMIAL}."
         )
-    ours = np.array([counts[label][1:].sum() for label in labels])
-    if not ours.all():
-        label = _shown(labels[int(np.argmin(ours))])
+    training_counts = np.array([counts[label][1:].sum() for label in labels])
+    if not training_counts.all():
+        label = _format_label(labels[int(np.argmin(training_counts))])
         raise ValueError(
-            f"{survey.table.path}: all rows in which the target {name!r} is {label} are held out: "
-            "--test 0 holds out none, --seed chooses others."
+            f"{statistics.table.path}: all rows in which the target {name!r} is {label} are held "
+            "out: --test 0 holds out none, --seed chooses others."
         )
-    shares = ours / ours.sum()
-    start = np.log(shares) - np.mean(np.log(shares))
+    shares = training_counts / training_counts.sum()
+    baseline = np.log(shares) - np.mean(np.log(shares))
     if loss == "logistic":
-        start = np.log(shares[1:] / shares[:1])
-    return Target(name, loss, tuple(labels), start, why)
+        baseline = np.log(shares[1:] / shares[:1])
+    return Target(name, loss, tuple(labels), baseline, reason)
 
 
-def _of_numbers(survey: Survey, loss: str, why: str) -> Target:
-    name, mean = survey.target, float(survey.y.mean[0])
-    if survey.y.least[0] == survey.y.most[0]:
+def _number_target(statistics: TableStatistics, loss: str, reason: str) -> Target:
+    name, moments = statistics.target, statistics.target_moments
+    mean = float(moments.mean[0])
+    if moments.minimum[0] == moments.maximum[0]:
         raise ValueError(
-            f"{survey.table.path}: the target {name!r} is constant in the rows that are fitted to "
+            f"{statistics.table.path}: the target {name!r} is constant in the training rows "
             f"({mean:g})."
         )
     if loss in ("poisson", "gamma"):
-        wanted = "not be negative" if loss == "poisson" else "be positive"
-        least = survey.least
-        if least < 0 or (loss == "gamma" and least == 0):
-            raise ValueError(f"--loss {loss}: the target {name!r} must {wanted}, got {least:g}.")
-        return Target(name, loss, (), np.log([mean]), why)
-    centre, scale = mean, float(survey.y.deviation[0])
-    if loss == "huber":
-        sample = np.concatenate(survey.sample)[:SAMPLE]
+        lowest = statistics.target_minimum
+        if lowest < 0 or (loss == "gamma" and lowest == 0):
+            wanted = "not be negative" if loss == "poisson" else "be positive"
+            raise ValueError(f"--loss {loss}: the target {name!r} must {wanted}, got {lowest:g}.")
+        return Target(name, loss, (), np.log([mean]), reason)
+    centre, scale = mean, float(moments.deviation[0])
+    if loss == "huber":  # median and MAD: outliers must not set the scale
+        sample = np.concatenate(statistics.target_sample)[:SAMPLE]
         centre = float(np.median(sample))
-        scale = NORMAL * float(np.median(np.abs(sample - centre))) or scale
-    return Target(name, loss, (), np.array([(mean - centre) / scale]), why, centre, scale)
+        scale = DEVIATION_PER_MAD * float(np.median(np.abs(sample - centre))) or scale
+    return Target(name, loss, (), np.array([(mean - centre) / scale]), reason, centre, scale)
 
 
-def _shown(label: Any) -> str:
+def _format_label(label: Any) -> str:
     return repr(label) if isinstance(label, str) else f"{label:g}"

@@ -1,9 +1,10 @@
-"""How far the coefficients are known: the spread that they would have over data of this kind.
+"""Standard errors of the coefficients.
 
-A^-1 B A^-1, A being the curvature with the penalty and B the variance of the gradient. For a
-likelihood B is the curvature without the penalty; for squares and gamma that times the dispersion,
-which is estimated; for huber the sum of squared slopes. With a penalty it is the spread of the
-shrunken coefficients, and not how far they are from the truth.
+The covariance is the sandwich A^-1 B A^-1, where A is the Hessian with the penalty and B the
+variance of the gradient. B is the Hessian without the penalty for a likelihood, the estimated
+dispersion times that for the squared and gamma losses, and the sum of squared scores for the Huber
+loss. With a penalty this is the covariance of the shrunken coefficients: it does not include their
+bias.
 """
 
 from __future__ import annotations
@@ -12,88 +13,99 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cfgd.apps.fit.conditioning import MOST_COLUMNS
-from cfgd.apps.fit.fitting import as_wanted
+from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import Rows
-from cfgd.apps.fit.split import train
-from cfgd.apps.fit.survey import Scaling
+from cfgd.apps.fit.split import training_rows
+from cfgd.apps.fit.table_statistics import Standardisation
+from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.objectives.linear.multinomial import held_in_place, matrix_of_classes
+from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
+from cfgd.solve.covariance import inverse_if_definite
 
-NONE = np.zeros(())
-# Pearson's residuals, whose mean square is the dispersion
-SPREAD: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+NO_PENALTY = np.zeros(())
+# Pearson residuals, whose mean square estimates the dispersion, from predictors and targets
+PEARSON_RESIDUALS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "squared": lambda p, y: y - p,
     "gamma": lambda p, y: y * np.exp(-p) - 1,
 }
 
 
 def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
-    """Of the coefficients in a row, of standardised columns; None where it is not determined."""
-    size = w.size
-    if size > MOST_COLUMNS:
+    """Return the covariance of the coefficients of standardised columns, flattened by rows.
+
+    Return None if there are too many coefficients or the rows do not determine them. This takes
+    one pass.
+    """
+    size, target = w.size, rows.target
+    if size > MAX_COLUMNS:
         return None
-    loss, kind = rows.target.rule, rows.target.loss
-    H, B, squares = np.zeros((size, size)), np.zeros((size, size)), 0.0
-    for X, y in rows.blocks(train):
-        design, p = WithIntercept(Dense(X)), X @ w[:-1] + w[-1]
-        if loss.has_classes:
-            H += held_in_place(
-                matrix_of_classes(design, loss, p, np.ones(len(p))), NONE, rows.target.classes
-            )
-            continue
-        slope, curvature = (np.asarray(of) for of in loss.derivatives(p, as_wanted(rows, y)))
-        if kind == "gamma":
-            curvature = np.ones_like(p)  # as expected: the targets' own varies with them
-        H += design.gram(curvature, NONE)
-        if kind == "huber":
-            B += design.gram(slope**2, NONE)
-        if kind in SPREAD:
-            squares += float(np.sum(SPREAD[kind](p, y) ** 2))
-    penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), rows.target.classes)
-    inverse = _inverse(H + np.diag(penalty))
+    hessian, scores, squares = np.zeros((size, size)), np.zeros((size, size)), 0.0
+    for X, y in rows.blocks(training_rows):
+        p = X @ w[:-1] + w[-1]
+        block_hessian, block_scores = _hessian_and_scores(target, X, y, p)
+        hessian += block_hessian
+        scores += block_scores
+        if target.loss in PEARSON_RESIDUALS:
+            squares += float(np.sum(PEARSON_RESIDUALS[target.loss](p, y) ** 2))
+    penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
+    inverse = inverse_if_definite(hessian + np.diag(penalty))
     if inverse is None:
         return None
-    freedom = rows.count - float(np.sum(inverse * H))  # rows, less the coefficients they determine
-    if kind in (*SPREAD, "huber") and freedom <= 0:
+    # the rows less the effective number of coefficients
+    freedom = rows.count - float(np.sum(inverse * hessian))
+    if target.loss in (*PEARSON_RESIDUALS, "huber") and freedom <= 0:
         return None
-    if kind in SPREAD:
-        B = squares / freedom * H
-    elif kind == "huber":
-        B *= rows.count / freedom
+    if target.loss in PEARSON_RESIDUALS:
+        gradient_variance = squares / freedom * hessian
+    elif target.loss == "huber":
+        gradient_variance = rows.count / freedom * scores
     else:
-        B = H
-    return _centred(inverse @ B @ inverse, rows.target.classes)
+        gradient_variance = hessian
+    return _centre_classes(inverse @ gradient_variance @ inverse, target.classes)
 
 
-def _inverse(A: np.ndarray) -> np.ndarray | None:
-    own = np.sqrt(np.diagonal(A))
-    if not np.all(own > 0) or not np.all(np.isfinite(A)):
-        return None
-    values, vectors = np.linalg.eigh(A / own / own[:, None])
-    if values[0] <= len(A) * np.finfo(float).eps * values[-1]:
-        return None
-    return (vectors / values) @ vectors.T / own / own[:, None]
+def _hessian_and_scores(
+    target: Target, X: np.ndarray, y: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | float]:
+    """Return the Hessian of a block and, for the Huber loss, the sum of its squared scores."""
+    design, loss = WithIntercept(Dense(X)), target.loss_function
+    if loss.has_classes:
+        matrix = matrix_of_classes(design, loss, p, np.ones(len(p)))
+        return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes)), 0.0
+    slope, curvature = (np.asarray(d) for d in loss.derivatives(p, target.for_loss(y)))
+    if target.loss == "gamma":
+        curvature = np.ones_like(p)  # its expectation: the observed one varies with the targets
+    hessian = np.asarray(design.gram(curvature, NO_PENALTY))
+    if target.loss != "huber":
+        return hessian, 0.0
+    return hessian, np.asarray(design.gram(slope**2, NO_PENALTY))
 
 
-def _centred(C: np.ndarray, classes: int) -> np.ndarray:
-    """Of several classes, whose coefficients sum to zero."""
+def _centre_classes(covariance: np.ndarray, classes: int) -> np.ndarray:
+    """Return the covariance of coefficients whose sum over the classes is zero."""
     if classes == 1:
-        return C
-    P = np.kron(np.eye(len(C) // classes), np.eye(classes) - 1 / classes)
-    return P @ C @ P
+        return covariance
+    P = np.kron(np.eye(len(covariance) // classes), np.eye(classes) - 1 / classes)
+    return P @ covariance @ P
 
 
-def as_they_are(
-    w: np.ndarray, C: np.ndarray | None, scaling: Scaling, centre: float, scale: float
+def in_original_units(
+    w: np.ndarray, covariance: np.ndarray | None, standardisation: Standardisation, target: Target
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Coefficients, and their standard errors, of columns and target in their own units."""
-    T = np.diag(np.append(1 / scaling.deviation, 1.0))
-    T[-1, :-1] = -scaling.mean / scaling.deviation
-    raw = scale * T @ w
-    raw[-1] += centre
-    if C is None:
-        return raw, None
-    T = scale * np.kron(T, np.eye(w.size // len(w)))
-    return raw, np.sqrt(np.einsum("ij,jk,ik->i", T, C, T)).reshape(w.shape)
+    """Return coefficients and standard errors for columns and a target that are not standardised.
+
+    Parameters
+    ----------
+    w, covariance
+        The coefficients of standardised columns, and their covariance if it is known.
+    """
+    T = np.diag(np.append(1 / standardisation.deviation, 1.0))
+    T[-1, :-1] = -standardisation.mean / standardisation.deviation
+    original = target.scale * T @ w
+    original[-1] += target.centre
+    if covariance is None:
+        return original, None
+    T = target.scale * np.kron(T, np.eye(w.size // len(w)))
+    variances = np.einsum("ij,jk,ik->i", T, covariance, T)
+    return original, np.sqrt(variances).reshape(w.shape)

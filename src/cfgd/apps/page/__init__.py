@@ -1,1 +1,1 @@
-"""How a report looks: one self-contained HTML file, light and dark, and its figures."""
+"""The layout of reports: one self-contained HTML file with light and dark themes, and figures."""

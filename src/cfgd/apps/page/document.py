@@ -1,4 +1,4 @@
-"""A page: one self-contained HTML file that opens from disk, runs nothing and asks nobody."""
+"""A report page: one self-contained HTML file without scripts or network access."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from cfgd.apps.page.drawing import DARK, LIGHT
 
-# whatever might slip into the page: it runs nothing and asks nobody
+# the content security policy forbids scripts and requests, whatever text the page contains
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 CSS = """
@@ -71,7 +71,7 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 
 
 def document(title: str, about: str, body: str) -> str:
-    """The whole file; `body` is HTML, in which whatever was read is escaped."""
+    """Return the HTML file; `body` is HTML in which the caller has escaped all data."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -90,7 +90,7 @@ def document(title: str, about: str, body: str) -> str:
 
 
 def figures(rows: Sequence[Sequence[tuple[str, str]]]) -> str:
-    """Rows of (title, SVG), side by side where there is room."""
+    """Return HTML for rows of (title, SVG), side by side on screens that are wide enough."""
     return "".join(
         '<div class="row">'
         + "".join(
@@ -102,22 +102,25 @@ def figures(rows: Sequence[Sequence[tuple[str, str]]]) -> str:
 
 
 def definitions(entries: Mapping[str, Any]) -> str:
+    """Return an HTML list of names and values."""
     pairs = "".join(
-        f"<dt>{escape(key)}</dt><dd>{escape(words(value))}</dd>" for key, value in entries.items()
+        f"<dt>{escape(key)}</dt><dd>{escape(_as_text(value))}</dd>"
+        for key, value in entries.items()
     )
     return f"<dl>{pairs}</dl>"
 
 
-def words(value: Any) -> str:
-    """A parameter as a reader writes it."""
+def _as_text(value: Any) -> str:
+    """Return a value as readable text: lists by commas, mappings by semicolons."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {words(entry)}" for key, entry in value.items())
+        return "; ".join(f"{key}: {_as_text(entry)}" for key, entry in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(words(entry) for entry in value)
+        return ", ".join(_as_text(entry) for entry in value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def duration(seconds: float) -> str:
+    """Return a duration in seconds, or in minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{seconds:.1f} s" if seconds < 60 else f"{minutes} min {rest} s"
 

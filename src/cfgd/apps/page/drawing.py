@@ -1,6 +1,6 @@
-"""How figures look: one SVG for each panel that follows the page's theme, one PNG of them all.
+"""Draw figures with matplotlib: an SVG per panel in the colours of the page, or one PNG of all.
 
-matplotlib is imported where it is used: it is an extra.
+matplotlib is an optional dependency and imported only inside functions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart; in the page each
-# is a variable, because a shade that is right on white is too dark on black.
+# The colours of Okabe and Ito, which can be distinguished with any colour vision. Each is a CSS
+# variable of the page, since a shade that is readable on white is too dark on black.
 LIGHT = {
     "blue": "#0072b2",
     "orange": "#d55e00",
@@ -34,12 +34,13 @@ DARK = {
     "ink": "#e6e9ee",
     "faint": "#414955",
 }
-# The ramp of a parameter with many values: lightness rises along it, and its ends are readable
-# on white and on black.
+# The colour ramp for a parameter with many values: lightness increases along it, and both ends are
+# readable on white and on black.
 RAMP = ("#0b74b8", "#7d71c9", "#c96fa6", "#df8a62", "#dba32a")
-PANEL = (4.0, 3.1)  # inches
+PANEL = (4.0, 3.1)  # width and height in inches
+MAX_POINTS = 400  # of a line: more cannot be distinguished and make the page large
 STYLE: Any = {
-    "svg.fonttype": "none",  # real text: small, selectable, and in the page's font
+    "svg.fonttype": "none",  # text instead of paths: small, selectable, in the font of the page
     "font.family": "sans-serif",
     "font.size": 9.5,
     "axes.spines.top": False,
@@ -63,7 +64,7 @@ STYLE: Any = {
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One panel of a figure: `draw` gets matplotlib axes and the run's data."""
+    """One panel of a figure; `draw(axes, data)` draws it with matplotlib."""
 
     title: str
     draw: Callable[[Any, Mapping[str, Any]], None]
@@ -73,26 +74,27 @@ Panels = Sequence[Sequence[Panel]]  # rows of panels, as in the paper
 
 
 def colour(name: str) -> str:
+    """Return the code of a named colour; other colours are returned as they are."""
     return LIGHT.get(name, name)
 
 
 def ramp(t: float) -> str:
-    """A colour for t in [0, 1]."""
+    """Return the colour of the ramp at t in [0, 1]."""
     from matplotlib.colors import LinearSegmentedColormap, to_hex
 
     return to_hex(LinearSegmentedColormap.from_list("ramp", RAMP)(float(t)))
 
 
 def line(axis: Any, x: Any, y: Any, named: str, **style: Any) -> None:
-    """A line of at most a few hundred points: more are not seen and make a heavy page."""
+    """Draw a line of at most `MAX_POINTS` points; values that are not finite are gaps."""
     x, y = np.asarray(x), np.asarray(y)
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), 400)).astype(int))
+    shown = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).astype(int))
     style = {"markersize": 4.5, **style}
-    axis.plot(x[keep], np.where(np.isfinite(y), y, np.nan)[keep], color=colour(named), **style)
+    axis.plot(x[shown], np.where(np.isfinite(y), y, np.nan)[shown], color=colour(named), **style)
 
 
 def decades(axis: Any, label: str, low: float | None = None, legend: bool = True) -> None:
-    """A logarithmic axis against iterations, as in the paper."""
+    """Label the axes as values on a logarithmic scale against iterations, as in the paper."""
     axis.set_yscale("log")
     axis.set(xlabel="iteration", ylabel=label)
     if low is not None:
@@ -106,6 +108,7 @@ def decades(axis: Any, label: str, low: float | None = None, legend: bool = True
 def contours(
     axis: Any, f: Callable[..., Any], x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> None:
+    """Draw the contours of f(x, y)."""
     x, y = np.meshgrid(np.linspace(*x_range, 80), np.linspace(*y_range, 80))
     axis.contour(x, y, f(x, y), levels=12, colors=LIGHT["faint"], linewidths=0.9)
     axis.set(xlim=x_range, ylim=y_range)
@@ -113,19 +116,19 @@ def contours(
 
 
 def render(name: str, panels: Panels, data: Mapping[str, Any]) -> tuple[list[list[str]], bytes]:
-    """The panels as rows of SVG texts, and all of them in one PNG."""
+    """Return the panels as rows of SVG texts, and as one PNG."""
     return svgs(name, panels, data), png(panels, data)
 
 
 def png(panels: Panels, data: Mapping[str, Any], dpi: int = 130) -> bytes:
-    """All panels in one PNG."""
+    """Return all panels as one PNG."""
     plt = _pyplot()
     with plt.rc_context(STYLE):
         return _png(plt, panels, data, dpi)
 
 
 def svgs(name: str, panels: Panels, data: Mapping[str, Any]) -> list[list[str]]:
-    """The panels as rows of SVG texts."""
+    """Return the panels as rows of SVG texts; `name` makes their ids unique in a page."""
     plt = _pyplot()
     with plt.rc_context(STYLE):
         return [
@@ -147,7 +150,8 @@ def _png(plt: Any, panels: Panels, data: Mapping[str, Any], dpi: int) -> bytes:
     widest = max(len(row) for row in panels)
     size = (PANEL[0] * widest, (PANEL[1] + 0.2) * len(panels))
     figure = plt.figure(figsize=size)
-    for subfigure, row in zip(_column(figure, len(panels)), panels, strict=True):
+    subfigures = np.ravel(figure.subfigures(len(panels), 1))
+    for subfigure, row in zip(subfigures, panels, strict=True):
         for axis, panel in zip(np.ravel(subfigure.subplots(1, len(row))), row, strict=True):
             panel.draw(axis, data)
             axis.set_title(panel.title)
@@ -157,10 +161,6 @@ def _png(plt: Any, panels: Panels, data: Mapping[str, Any], dpi: int) -> bytes:
     return buffer.getvalue()
 
 
-def _column(figure: Any, rows: int) -> Sequence[Any]:
-    return list(np.ravel(figure.subfigures(rows, 1)))
-
-
 def _svg(plt: Any, salt: str, panel: Panel, data: Mapping[str, Any]) -> str:
     with plt.rc_context({"svg.hashsalt": salt}):
         figure, axis = plt.subplots(figsize=PANEL)
@@ -168,20 +168,20 @@ def _svg(plt: Any, salt: str, panel: Panel, data: Mapping[str, Any]) -> str:
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
         plt.close(figure)
-    return themed(buffer.getvalue(), salt, panel.title)
+    return _inline_svg(buffer.getvalue(), salt, panel.title)
 
 
-def themed(svg: str, salt: str, title: str) -> str:
-    """Inline SVG: colours as the page's variables, ids of its own, a title for screen readers."""
+def _inline_svg(svg: str, prefix: str, title: str) -> str:
+    """Return SVG to embed in a page: CSS variables as colours, unique ids, an accessible title."""
     svg = svg[svg.index("<svg") :]
-    # the page has the one rule of the style, and no use for the text of a formula
-    for needless in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):
-        svg = re.sub(needless, "", svg, flags=re.DOTALL)
+    # the style sheet of the page replaces that of the SVG; comments only repeat the texts
+    for pattern in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):
+        svg = re.sub(pattern, "", svg, flags=re.DOTALL)
     for name, code in LIGHT.items():
         svg = svg.replace(code, f"var(--{name})")
-    svg = re.sub(r'\bid="', f'id="{salt}-', svg)
-    svg = re.sub(r'href="#', f'href="#{salt}-', svg)
-    svg = svg.replace("url(#", f"url(#{salt}-")
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}-")
     svg = re.sub(r"(font: [^;\"]*?)'[^\"]*?sans-serif", r"\1sans-serif", svg)
     opening = re.match(r"<svg[^>]*>", svg)
     assert opening is not None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd._core.files import check_writable, plain
+from cfgd._core.files import check_writable, json_safe
 from cfgd.apps.page.drawing import render
 from cfgd.apps.reproduce.experiment import Experiment, Meter, Setting, SilentMeter
 from cfgd.apps.reproduce.experiments.catalogue import EXPERIMENTS
@@ -116,7 +116,7 @@ def run_experiment(experiment: Experiment, setting: Setting, meter: Meter) -> Ex
         conclusion=record.conclusion,
         key=experiment_key(experiment, setting),
         outcomes=tuple(claim.judge(record.data) for claim in experiment.claims),
-        parameters=plain(record.parameters),
+        parameters=json_safe(record.parameters),
         notes=record.notes,
         panels=tuple(
             tuple((panel.title, svg) for panel, svg in zip(row, drawn, strict=True))

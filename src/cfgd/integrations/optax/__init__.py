@@ -29,9 +29,9 @@ docs/training.md reports whether the direction helps and how to choose gamma and
 `cfgd bench --training`.
 """
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 
-needed("optax", "`cfgd.integrations.optax`", "optax")
+import_extra("optax", "`cfgd.integrations.optax`", "optax")
 
 from cfgd.integrations.optax.aliases import (  # noqa: E402
     cfadam as cfadam,

@@ -70,7 +70,7 @@ class Batch(NamedTuple):
     def _real_scalar(self, field: str, out: Any) -> Any:
         if jnp.shape(out) != () or not jnp.issubdtype(jnp.result_type(out), jnp.floating):
             dtype = f" and dtype {out.dtype}" if hasattr(out, "dtype") else ""
-            got = checks.kind(out) + dtype
+            got = checks.describe(out) + dtype
             checks.fail(f"{self.owner}.update", field, "return one real number", got)
         return out
 

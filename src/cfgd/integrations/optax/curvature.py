@@ -246,7 +246,7 @@ class Quadrature(Curvature):
     nodes: int = 10
 
     def __post_init__(self) -> None:
-        checks.order("Quadrature", "alpha", self.alpha)
+        checks.in_open_unit_interval("Quadrature", "alpha", self.alpha)
         checks.integer("Quadrature", "nodes", self.nodes)
 
     def direction(self, gamma: Any, g: Any, c: Any, state: Any, batch: Batch) -> Any:

@@ -79,7 +79,7 @@ def caputo(
     owner: str, gamma: Any, lag: Any, curvature: Any
 ) -> optax.GradientTransformationExtraArgs:
     """Return `scale_by_caputo`, with `owner` as its name in error messages."""
-    if checks.traced(lag):
+    if checks.is_traced(lag):
         wanted = f'be known: inject_hyperparams({owner}, static_args="lag")'
         checks.fail(owner, "lag", wanted, "a traced value")
     lag = checks.integer(owner, "lag", lag)

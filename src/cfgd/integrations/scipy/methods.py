@@ -238,7 +238,7 @@ def _max_iterations(owner: str, maxiter: float | None) -> int:
         return DEFAULT_MAXITER
     if not maxiter > 0:
         checks.fail(owner, "maxiter", "be a positive number", maxiter)
-    return min(math.ceil(min(maxiter, checks.MOST)), checks.MOST)
+    return min(math.ceil(min(maxiter, checks.MAX_INT32)), checks.MAX_INT32)
 
 
 def _result(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from cfgd._core import checks
-from cfgd._core.precision import in_precision
+from cfgd._core.arrays import in_precision
 from cfgd.integrations.scipy.functions import CountedResiduals
 from cfgd.objectives import Residuals
 from cfgd.objectives.external_residuals import ExternalResiduals

@@ -7,9 +7,9 @@
 0.97
 """
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 
-needed("sklearn", "`cfgd.integrations.sklearn`", "sklearn")
+import_extra("sklearn", "`cfgd.integrations.sklearn`", "sklearn")
 
 from cfgd.integrations.sklearn.classifier import CaputoClassifier as CaputoClassifier  # noqa: E402
 from cfgd.integrations.sklearn.network import CaputoNetwork as CaputoNetwork  # noqa: E402

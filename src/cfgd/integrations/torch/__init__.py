@@ -34,9 +34,9 @@ was compiled by torch has no second derivatives: give `curvature`, or compile af
 optimizer's step is never compiled.
 """
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 
-needed("torch", "`cfgd.integrations.torch`", "torch")
+import_extra("torch", "`cfgd.integrations.torch`", "torch")
 
 from cfgd.integrations.torch.full_batch import minimize as minimize  # noqa: E402
 from cfgd.integrations.torch.optimizers import (  # noqa: E402

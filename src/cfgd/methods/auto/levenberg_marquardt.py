@@ -71,7 +71,7 @@ class LMState(SolverState):
 
     damping: Any = FIRST_DAMPING  # of the next step
     scaling: Vector = None  # D
-    is_first: bool = True  # no step was made
+    is_main: bool = True  # no step was made
 
 
 # ------------------------------------------------------------------ the damped system
@@ -235,7 +235,7 @@ def accepted_step(
     x, f, g = evaluation[:3]
     D, is_exact = system.scaling, curvature.is_exact
     damping, growth = state.damping, GROW
-    if is_exact and state.is_first:
+    if is_exact and state.is_main:
         damping = SLIGHT_DAMPING  # Newton's step is the best guess of the first one, too
     size = weighted_norm(x, D) + weighted_norm(x - state.start.x, D)
     longest = LONGEST_SEARCHED if is_exact else LONGEST
@@ -480,5 +480,5 @@ def arrive(
         gamma=damping,
         status=status,
         damping=next_damping,
-        is_first=False,
+        is_main=False,
     )

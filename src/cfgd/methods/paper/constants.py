@@ -1,7 +1,7 @@
-"""The best constants of the adaptive terminal on a quadratic, from a few products with its matrix.
+"""The best constants of the adaptive terminal on a quadratic, from products with its matrix.
 
-With the step eta / D the iteration is heavy ball in coordinates scaled by D^(1/2); the best gamma
-and eta follow from the extreme eigenvalues of D^-1 A, which Lanczos finds.
+With the step eta / D, D = diag(A), the iteration is Polyak's heavy ball in coordinates scaled by
+D^(1/2). The best gamma and eta follow from the extreme eigenvalues of D^-1 A.
 """
 
 from __future__ import annotations
@@ -11,22 +11,31 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
+from scipy.sparse.linalg import LinearOperator, eigsh
 
-from cfgd._core.precision import cast, in_precision
+from cfgd._core.arrays import cast, in_precision
 from cfgd._core.types import DType, Vector
 from cfgd.methods.base import Tuning
 from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.theory import best_constants
 
-MOST_PRODUCTS = 200
-# relative errors of the extreme eigenvalues that will do: a largest one too small would diverge
+# up to this many columns the matrix is formed, by one product for each of them: the two Krylov
+# spaces that an easy problem needs take about as many
+MAX_DENSE = 128
+# dimensions of the Krylov spaces that are tried in turn; each takes as many products and a few more
+KRYLOV_DIMENSIONS = (25, 75, 200)
+# relative errors of the extreme eigenvalues that are small enough: if the largest eigenvalue is
+# underestimated, the iteration diverges
 LOW_ERROR, HIGH_ERROR = 1e-3, 1e-6
 SEED = 0
 
 
-class Extremes(NamedTuple):
-    """The extreme eigenvalues of D^-1 A, how many products they took, and if they have settled."""
+class ExtremeEigenvalues(NamedTuple):
+    """The extreme eigenvalues of D^-1 A that are not zero, and what they took.
+
+    `low` and `high` are bounds if `settled`: estimates lowered or raised by their error.
+    `settled` is False if `low` may be too large.
+    """
 
     low: float
     high: float
@@ -34,68 +43,107 @@ class Extremes(NamedTuple):
     settled: bool
 
 
+class RitzPairs(NamedTuple):
+    """Ritz values in increasing order, and the residual norms of the two that matter."""
+
+    values: np.ndarray
+    low: int  # the position of the smallest value that is not zero
+    low_error: float
+    high_error: float
+
+
 def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
-    """Gamma and eta for `objective`, which must be quadratic."""
+    """Return the best gamma and eta for `objective`, which must be quadratic."""
     with in_precision(dtype):
         objective = cast(objective, dtype)
         D = np.asarray(
             hessian_diagonal(objective, objective.evaluate(jnp.zeros(d, dtype))), np.float64
         )
         D = np.where(D > 0, D, 1.0)
-        ends = extremes(objective, D, dtype)
-    if ends.high <= 0:
-        return Tuning(0.0, (1 / D).astype(dtype), None, "A is zero", float(ends.products))
-    gamma, eta, rate = best_constants([ends.low, ends.high])
+        low, high, products, settled = extreme_eigenvalues(objective, D, dtype)
+    if high <= 0:
+        return Tuning(0.0, (1 / D).astype(dtype), None, "A is zero", float(products))
+    gamma, eta, rate = best_constants([low, high])
     words = (
-        f"gamma = {gamma:.4g}, eta = {eta:.4g} / diag(A) by {ends.products} Lanczos steps, "
+        f"gamma = {gamma:.4g}, eta = {eta:.4g} / diag(A) by {products} products with A, "
         f"rate {rate:.6g}"
     )
-    if not ends.settled:
-        words += f" if no eigenvalue is below {ends.low:.2g}, which they did not settle"
-    return Tuning(
-        gamma, (eta / D).astype(dtype), rate if ends.settled else None, words, float(ends.products)
-    )
+    if not settled:
+        words += f" if no eigenvalue is below {low:.2g}, which the products did not settle"
+    return Tuning(gamma, (eta / D).astype(dtype), rate if settled else None, words, float(products))
 
 
-def extremes(objective: Objective, D: np.ndarray, dtype: DType) -> Extremes:
-    """The extreme eigenvalues of D^-1 A that are not zero, by Lanczos on D^-1/2 A D^-1/2.
+def extreme_eigenvalues(objective: Objective, D: np.ndarray, dtype: DType) -> ExtremeEigenvalues:
+    """Return the extreme eigenvalues of D^-1 A, those of D^-1/2 A D^-1/2, that are not zero.
 
-    All vectors are kept orthogonal to each other; an eigenvalue has settled when the residual of
-    its Ritz pair is small. Those that rounding cannot tell from zero belong to the null space,
-    along which nothing moves.
+    Eigenvalues that rounding cannot distinguish from zero belong to the null space, in which the
+    iteration does not move. An eigenvalue has settled if the residual norm of its Ritz pair, a
+    bound on its error, is small.
     """
-    root, d = np.sqrt(D), len(D)
+    d, products = len(D), 0
+    # as a fraction of the largest eigenvalue: those below are rounding errors, and those up to ten
+    # times larger may be
     rounding = d * float(np.finfo(dtype).eps)
+    root = np.sqrt(D)
 
     @eqx.filter_jit
-    def product(objective: Objective, v: Vector) -> Vector:
+    def hessian_times(objective: Objective, v: Vector) -> Vector:
         return objective.hessian_times(objective.evaluate(jnp.zeros_like(v)), v)
 
-    def scaled(v: np.ndarray) -> np.ndarray:
-        return np.asarray(product(objective, jnp.asarray(v / root, dtype)), np.float64) / root
+    def matvec(v: np.ndarray) -> np.ndarray:
+        nonlocal products
+        products += 1
+        product = hessian_times(objective, jnp.asarray(v.reshape(-1) / root, dtype))
+        return np.asarray(product, np.float64) / root
 
-    v = np.random.default_rng(SEED).normal(size=d)
-    basis = np.empty((min(d, MOST_PRODUCTS), d))
-    diagonal: list[float] = []
-    beside = [float(np.linalg.norm(v))]
-    for k in range(len(basis)):
-        basis[k] = v / beside[k]
-        v = scaled(basis[k])
-        diagonal.append(float(v @ basis[k]))
-        for _ in range(2):  # twice is enough for orthogonality to rounding
-            v = v - (basis[: k + 1] @ v) @ basis[: k + 1]
-        beside.append(float(np.linalg.norm(v)))
-        ritz, vectors = eigh_tridiagonal(diagonal, beside[1:-1])
-        high = float(ritz[-1])
-        lowest = int(np.argmax(ritz > 10 * rounding * high))
-        low = float(ritz[lowest])
-        errors = beside[-1] * np.abs(vectors[-1])
-        settled = errors[lowest] <= LOW_ERROR * low and errors[-1] <= HIGH_ERROR * high
-        whole = k + 1 == d or beside[-1] <= 10 * rounding * high
-        if settled or whole:
+    operator = LinearOperator((d, d), matvec=matvec, dtype=np.float64)
+    # a start in the range of A has no part in its null space
+    start = operator @ np.random.default_rng(SEED).normal(size=d)
+    if not start.any():
+        return ExtremeEigenvalues(0.0, 0.0, products, True)
+    for n in KRYLOV_DIMENSIONS:
+        if d <= max(n, MAX_DENSE):
+            ritz = _dense_eigenvalues(operator, rounding)
+        else:
+            ritz = _krylov_ritz_pairs(operator, start, n, rounding)
+        low, high = ritz.values[ritz.low], ritz.values[-1]
+        settled = ritz.low_error <= LOW_ERROR * low and ritz.high_error <= HIGH_ERROR * high
+        if settled:
             break
-    # the residual bounds how far an eigenvalue is from its Ritz value
-    low, high = max(low - float(errors[lowest]), 0.5 * low), high + float(errors[-1])
-    # eigenvalues between these may be zeros, or may not
-    doubtful = np.any((ritz > rounding * high) & (ritz <= 10 * rounding * high))
-    return Extremes(low, high, k + 1, bool((settled or whole) and not doubtful))
+    low, high = ritz.values[ritz.low], ritz.values[-1] + ritz.high_error
+    low = max(low - ritz.low_error, 0.5 * low)
+    # with eigenvalues that may or may not be zero, the smallest one that is not zero is unknown
+    scale = rounding * high
+    is_doubtful = np.any((ritz.values > scale) & (ritz.values <= 10 * scale))
+    return ExtremeEigenvalues(float(low), float(high), products, bool(settled and not is_doubtful))
+
+
+def _krylov_ritz_pairs(
+    operator: LinearOperator, start: np.ndarray, n: int, rounding: float
+) -> RitzPairs:
+    """Return the Ritz pairs of the Krylov space of dimension n.
+
+    With an infinite tolerance ARPACK stops before its first restart and returns n - 1 Ritz pairs of
+    the space, without one in the middle. All of them are wanted, because those of the null space
+    are below the smallest eigenvalue that is not zero.
+    """
+    values, vectors = eigsh(operator, k=n - 1, which="BE", ncv=n, v0=start, tol=np.inf)
+    order = np.argsort(values)
+    values, vectors = values[order], vectors[:, order]
+    low = _smallest_nonzero(values, rounding)
+    errors = [
+        np.linalg.norm(operator @ vectors[:, i] - values[i] * vectors[:, i]) for i in (low, -1)
+    ]
+    return RitzPairs(values, low, float(errors[0]), float(errors[1]))
+
+
+def _dense_eigenvalues(operator: LinearOperator, rounding: float) -> RitzPairs:
+    """Return all eigenvalues, by as many products as there are columns."""
+    matrix = operator @ np.eye(operator.shape[0])
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    return RitzPairs(values, _smallest_nonzero(values, rounding), 0.0, 0.0)
+
+
+def _smallest_nonzero(values: np.ndarray, rounding: float) -> int:
+    """Return the position of the first of sorted eigenvalues that is certainly not zero."""
+    return int(np.argmax(values > 10 * rounding * values[-1]))

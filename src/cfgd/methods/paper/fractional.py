@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import Count, DType, Etas, Flag, Heights, Number, Numbers, Scalar, Vector
+from cfgd._core.types import Count, DType, Etas, Flag, LineValues, Number, Numbers, Scalar, Vector
 from cfgd.methods.base import Info, Method, MethodTraits, Prepared, State, Tuning, status_code
-from cfgd.methods.paper.direction import Memory, check_reading, direction, pull
+from cfgd.methods.paper.direction import Memory, check_reading, direction, penalty_curvature
 from cfgd.methods.paper.order import Order
 from cfgd.methods.paper.settings import Rule, lay_out
 from cfgd.methods.paper.step import Chosen, StepRule
@@ -90,7 +90,7 @@ class TikhonovLine(Line):
     def curvature(self) -> Scalar:
         return self.f_line.curvature() + inner(self.penalty * self.d, self.d)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         return self.f_line.values(etas)
 
     def to(self, eta: Numbers) -> Evaluation:
@@ -227,7 +227,7 @@ class Fractional(Method):
         memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
         gamma = memory.gamma
         d = self.direction_at(objective, state, c, memory)
-        slope_of_d = pull(gamma, point.x, c, self.reading)
+        slope_of_d = penalty_curvature(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self._seeks_minimiser else square

@@ -1,4 +1,4 @@
-"""The paper's step for its networks: one length for each layer."""
+"""The paper's step rule for shallow networks: one step size for each layer."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.linalg import inner
 from cfgd._core.types import Flag, Scalar, Vector
-from cfgd.methods.paper.step import Chosen, StepRule, candidates, least, no_descent
+from cfgd.methods.paper.step import (
+    Chosen,
+    StepRule,
+    best_candidate,
+    grid_candidates,
+    is_no_descent,
+)
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation, Line
 from cfgd.objectives.network.line import NetworkLine
 
 
 class NetworkStep(StepRule):
-    """For `ShallowNetwork`: the exact step for its output layer, 32 candidates for the hidden one.
+    """For `ShallowNetwork`: an exact step for the output layer, 32 candidates for the hidden one.
 
-    The output weights enter f quadratically, so their own line has an exact step; the candidates
-    are tried with it, and the one with the least value is taken (section 4.3 and erratum 8).
+    f is quadratic in the output weights, so there is an exact step along their part of d. Each
+    candidate is combined with it, and the one with the smallest value is taken (section 4.3 and
+    erratum 8).
 
     >>> import cfgd, numpy as np
     >>> z = np.linspace(-1, 1, 20)
@@ -39,16 +46,16 @@ class NetworkStep(StepRule):
         self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
         hidden = objective.traits.n_nonlinear
-        return no_descent(inner(point.gradient[:hidden], d[:hidden]), square)
+        return is_no_descent(inner(point.gradient[:hidden], d[:hidden]), square)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
-        line = line.of_f  # the paper's formula, whatever the terminal does
+        line = line.of_f  # the paper's formula uses f, also with a fixed terminal
         assert isinstance(line, NetworkLine)  # see `check`
         hidden, d = line.objective.hidden, line.d
         curvature = line.output_curvature()
         slope = inner(line.evaluation.gradient[hidden:], d[hidden:])
         output = jnp.where(curvature > 0, slope / curvature, 0)
-        etas = candidates(d.dtype)
+        etas = grid_candidates(d.dtype)
         values = line.layer_values(etas, jnp.full_like(etas, output))
         steps = jnp.where(jnp.arange(d.size) < hidden, etas[:, None], output)
-        return Chosen(least(steps, values), cost=len(etas) * line.costs.value)
+        return Chosen(best_candidate(steps, values), cost=len(etas) * line.costs.value)

@@ -1,4 +1,4 @@
-"""How fractional: the rule for the order alpha_k and the smoothing beta_k.
+"""Rules for the order alpha_k and the smoothing beta_k.
 
 >>> import cfgd
 >>> print(cfgd.order.Constant(0.5, beta=0.25).vanishes)
@@ -17,40 +17,43 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.precision import own_promotion
-from cfgd._core.types import Count, Numbers
+from cfgd._core.arrays import standard_promotion
+from cfgd._core.types import ArrayInput, Count, DType, Numbers
 from cfgd.methods.paper.direction import Memory, memory_of
-from cfgd.methods.paper.settings import Rule, Word, is_open, number, table
+from cfgd.methods.paper.settings import MessageText, Rule, is_open, number, table
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
-    """gamma = beta - (1 - alpha)/(2 - alpha), solved for beta.
+    """Return beta for alpha and gamma = beta - (1 - alpha)/(2 - alpha).
 
     >>> import cfgd
     >>> print(cfgd.order.beta_of(0.5, -0.25))
     0.08333333333333331
     """
-    with own_promotion():
+    with standard_promotion():
         return gamma + (1 - alpha) / (2 - alpha)
 
 
-def alpha_and_beta(owner: str, alpha: Any, beta: Any, gamma: Any) -> tuple[Any, Any, Word]:
-    """The order, the smoothing, and which of beta and gamma was given."""
-    alpha = checks.order(owner, "alpha", alpha)
-    checks.one_of(owner, beta, gamma)
-    given = Word("gamma" if beta is None else "beta")
+def alpha_and_beta(
+    owner: str, alpha: ArrayInput, beta: ArrayInput | None, gamma: ArrayInput | None
+) -> tuple[Any, Any, MessageText]:
+    """Return alpha and beta, checked, and which of beta and gamma the user gave."""
+    alpha = checks.in_open_unit_interval(owner, "alpha", alpha)
+    checks.exactly_one_of(owner, beta, gamma)
+    given = MessageText("gamma" if beta is None else "beta")
     value = checks.array(owner, given, gamma if beta is None else beta, "be a number")
     if value.size == 0:
         checks.fail(owner, given, "hold at least one number", "nothing")
-    checks.fits(owner, given, value, "alpha", alpha)
+    checks.broadcastable(owner, given, value, "alpha", alpha)
     return alpha, (beta_of(alpha, value) if beta is None else value), given
 
 
 class Order(Rule):
-    """`numbers` gives alpha_k and beta_k: all that a subclass must define.
+    """Base class of rules for alpha_k and beta_k; a subclass must define `numbers`.
 
-    `vanishes` says that gamma tends to 0 along a run, so that with a terminal that stays it is f
-    that is minimised. Rules whose numbers are few compute their quadrature once, in `prepare`.
+    The class attribute `vanishes` says that gamma tends to 0 along a run, so that a method with a
+    fixed terminal minimises f. Rules with few different numbers override `prepare` and `at`, to
+    compute their quadrature rules once.
 
     >>> import cfgd
     >>> class Harmonic(cfgd.order.Order):  # alpha_k from 1/2 up to 1
@@ -65,36 +68,37 @@ class Order(Rule):
     vanishes: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def numbers(self, k: Count) -> tuple[Numbers, Numbers]: ...
+    def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
+        """Return alpha_k and beta_k."""
 
     def prepare(self, nodes: int) -> Any:
-        """What is computed once for a run."""
+        """Return what is computed once for a run and passed to `at`."""
         return None
 
-    def at(self, prepared: Any, k: Count, nodes: int, dtype: Any) -> Memory:
-        """The quadrature rule of alpha_k, beta_k and gamma_k."""
+    def at(self, prepared: Any, k: Count, nodes: int, dtype: DType) -> Memory:
+        """Return the quadrature rule, beta and gamma of iteration k."""
         alpha, beta = self.numbers(k)
         return memory_of(jnp.asarray(alpha, dtype), jnp.asarray(beta, dtype), nodes)
 
     @property
     def last_iteration(self) -> int | None:
-        """Where the rule ends by itself."""
+        """The iteration at which a run ends because of the rule; None if there is none."""
         return None
 
 
-class _Given(Order):
-    """Numbers that the user gave: beta, or the gamma from which it follows."""
+class _BetaOrGamma(Order):
+    """A rule whose user gives beta, or gamma instead; messages name the one that was given."""
 
-    given: Word = eqx.field(static=True)  # which of the two
+    given: MessageText = eqx.field(static=True)  # "beta" or "gamma"
 
     def name_of(self, field: str) -> str:
         return str(self.given) if field == "beta" else field
 
 
-class Constant(_Given):
-    """alpha_k = alpha, beta_k = beta; gamma="best" leaves the number to the method.
+class Constant(_BetaOrGamma):
+    """alpha_k = alpha and beta_k = beta; gamma="best" leaves the number to the method.
 
-    `owner` is whose name an error says.
+    `owner` is the name of the caller in messages.
 
     >>> import cfgd
     >>> print(cfgd.order.Constant(0.5, beta=0.25).beta)
@@ -108,8 +112,8 @@ class Constant(_Given):
         self, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None, owner: str = "Constant"
     ) -> None:
         if is_open(gamma) and beta is None:
-            self.alpha, self.beta = checks.order(owner, "alpha", alpha), gamma
-            self.given = Word("gamma")
+            self.alpha, self.beta = checks.in_open_unit_interval(owner, "alpha", alpha), gamma
+            self.given = MessageText("gamma")
         else:
             self.alpha, self.beta, self.given = alpha_and_beta(owner, alpha, beta, gamma)
 
@@ -123,7 +127,7 @@ class Constant(_Given):
     def prepare(self, nodes: int) -> Memory:
         return memory_of(self.alpha, self.beta, nodes)
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
         return prepared
 
 
@@ -139,7 +143,7 @@ class Stage(eqx.Module):
     iterations: int = eqx.field(static=True)
     alpha: Any
     beta: Any
-    given: Word = eqx.field(static=True)
+    given: MessageText = eqx.field(static=True)
 
     def __init__(
         self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
@@ -148,7 +152,7 @@ class Stage(eqx.Module):
         self.alpha, self.beta, self.given = alpha_and_beta("Stage", alpha, beta, gamma)
 
 
-class Stages(_Given):
+class Stages(_BetaOrGamma):
     """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3).
 
     >>> import cfgd
@@ -172,8 +176,8 @@ class Stages(_Given):
             got = "shapes " + " and ".join(str(shape) for shape in sorted(shapes))
             checks.fail(owner, "stages", "have numbers of one shape", got)
         ends = np.cumsum([stage.iterations for stage in stages])
-        if ends[-1] > checks.MOST:
-            wanted = f"have at most {checks.MOST} iterations together"
+        if ends[-1] > checks.MAX_INT32:
+            wanted = f"have at most {checks.MAX_INT32} iterations together"
             checks.fail(owner, "stages", wanted, ends[-1])
         self.ends = ends.astype(np.int32)
         self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
@@ -194,7 +198,7 @@ class Stages(_Given):
     def prepare(self, nodes: int) -> Memory:
         return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: Any) -> Memory:
+    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)
 
     def _stage(self, k: Count) -> Count:

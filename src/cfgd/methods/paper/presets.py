@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 
 from cfgd._core import checks
-from cfgd._core.pytrees import as_tree
+from cfgd._core.pytrees import checked_pytree
 from cfgd._core.types import DType
 from cfgd.methods.base import Tuning
 from cfgd.methods.paper.constants import tune
@@ -72,7 +72,9 @@ class NonAdaptive(Preset):
     ) -> None:
         owner = "NonAdaptive"
         order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
-        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)
+        super().__init__(
+            Fixed(checked_pytree(owner, "terminal", terminal)), order, step, nodes, reading
+        )
 
 
 class AdaptiveTerminal(Preset):
@@ -116,7 +118,7 @@ class AdaptiveTerminal(Preset):
         owner = "AdaptiveTerminal"
         lag = checks.integer(owner, "lag", lag)
         order = Constant(alpha, beta=beta, gamma=gamma, owner=owner)
-        past = None if past is None else as_tree(owner, "past", past)
+        past = None if past is None else checked_pytree(owner, "past", past)
         super().__init__(Lagged(lag, past), order, step, nodes, reading)
 
     def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Fractional, Tuning | None]:
@@ -163,4 +165,6 @@ class AdaptiveOrder(Preset):
     ) -> None:
         owner = "AdaptiveOrder"
         order = Stages(stages, owner=owner)
-        super().__init__(Fixed(as_tree(owner, "terminal", terminal)), order, step, nodes, reading)
+        super().__init__(
+            Fixed(checked_pytree(owner, "terminal", terminal)), order, step, nodes, reading
+        )

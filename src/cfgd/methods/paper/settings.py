@@ -1,7 +1,9 @@
-"""Numbers meet shapes: check fields against d, flatten pytrees, add the axis of a sweep.
+"""Declaration of the numeric fields of methods and rules, and their conversion for a run.
 
-A field of a method, or of a rule in it, declares what it holds in one setting: a `number` (or one
-for each coordinate), a `point`, or `points`. With one axis more it holds one for each setting.
+A field of a method, or of a rule in it, declares what it holds for one setting: a `number` (or one
+for each coordinate), a `table` of numbers, a `point`, or `points`. With one axis more it holds one
+value for each setting of a sweep. Before a run the fields are checked against the dimension, and
+pytrees are flattened.
 
 >>> import cfgd
 >>> class Cautious(cfgd.StepRule):
@@ -27,52 +29,51 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.arrays import as_array
-from cfgd._core.precision import is_array
-from cfgd._core.pytrees import Structure, as_tree
+from cfgd._core.arrays import as_array, is_array
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import Vector, Vectors
 
 
 class Rule(eqx.Module):
-    """A rule of a method: for the terminal, the order or the step."""
+    """Base class of the rules of a method: for the terminal, the order and the step."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the rule's numbers are left to the method to choose."""
+        """Whether a number of the rule is "best", so that the method chooses it."""
         return False
 
     def owner(self, preset: str | None) -> str:
-        """In whose call the user gave the rule its numbers: a preset's, or its own."""
+        """Return whose call has the numbers as arguments: the preset's, or the rule's."""
         return preset or type(self).__name__
 
     def name_of(self, field: str) -> str:
-        """A field as the user knows it."""
+        """Return the name of the argument that sets a field, for messages."""
         return field
 
 
-class Word(str):
-    """A word that only messages use: equal to any other, so that it makes no new trace."""
+class MessageText(str):
+    """A text for messages alone: equal to any other, so that it never causes a new trace."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Word)
+        return isinstance(other, MessageText)
 
     def __hash__(self) -> int:
         return 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
-    """What a field holds in one setting: `axes` of its own, and if coordinates may add one."""
+class FieldKind:
+    """What a field holds for one setting."""
 
-    name: str
-    axes: int
-    per_coordinate: bool = False
+    name: str  # "number", "point" or "points"
+    axes: int  # the number of axes of one setting
+    per_coordinate: bool = False  # whether an axis of coordinates may be added
     batch_axis: int = 0  # where a sweep adds its axis
-    count: str = ""  # the field with the number of points
+    count: str = ""  # the name of the field that holds the number of points
 
 
 def number(*, per_coordinate: bool = True) -> Any:
-    """A field that holds a number, or one for each coordinate.
+    """Declare a field that holds a number, or one for each coordinate.
 
     >>> import cfgd
     >>> class Fading(cfgd.order.Order):
@@ -82,11 +83,11 @@ def number(*, per_coordinate: bool = True) -> Any:
     >>> print(Fading(0.2).numbers(1))
     (0.5, 0.1)
     """
-    return _field(Kind("number", 0, per_coordinate))
+    return _field(FieldKind("number", 0, per_coordinate))
 
 
 def table() -> Any:
-    """A field that holds numbers along an axis of its own, such as one for each stage.
+    """Declare a field that holds several numbers, such as one for each stage.
 
     >>> import cfgd
     >>> class Cycle(cfgd.order.Order):
@@ -96,11 +97,11 @@ def table() -> Any:
     >>> print(Cycle([0.1, 0.2, 0.3]).numbers(4))
     (0.5, 0.2)
     """
-    return _field(Kind("number", 1, True, batch_axis=1))
+    return _field(FieldKind("number", 1, True, batch_axis=1))
 
 
 def point() -> Any:
-    """A field that holds a point: the structure of x0, or one number for all coordinates.
+    """Declare a field that holds a point: of the structure of x0, or one number for all of it.
 
     >>> import cfgd
     >>> class Towards(cfgd.terminal.Terminal):
@@ -112,11 +113,11 @@ def point() -> Any:
     >>> print(Towards(1.0).next(None, 3.0, 0)[0])
     2.0
     """
-    return _field(Kind("point", 1))
+    return _field(FieldKind("point", 1))
 
 
 def points(count: str) -> Any:
-    """A field that holds several points, as many as the field `count` says.
+    """Declare a field that holds several points, as many as the field named `count` says.
 
     >>> import cfgd
     >>> import equinox as eqx
@@ -130,89 +131,105 @@ def points(count: str) -> Any:
     >>> print(Known(2, [[1.0], [2.0]]).next([[1.0], [2.0]], [0.0], 3)[0])
     [2.0]
     """
-    return _field(Kind("points", 2, count=count))
+    return _field(FieldKind("points", 2, count=count))
 
 
-def _field(kind: Kind) -> Any:
+def _field(kind: FieldKind) -> Any:
     return eqx.field(metadata={"kind": kind})
 
 
 def is_open(value: object) -> bool:
-    """Whether a number is left to the method to choose."""
+    """Return whether a number is "best", so that the method chooses it."""
     return isinstance(value, str) and value == "best"
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a number of a method stands."""
+class NumericField:
+    """A declared field of a method, or of a rule in it."""
 
-    path: tuple[str, ...]  # to the rule
+    path: tuple[str, ...]  # attribute names from the method to the rule
     field: str
-    kind: Kind
-    rule: Any
+    kind: FieldKind
+    rule: Any  # the rule, or the method itself
 
     @property
     def name(self) -> str:
+        """The name of the field in messages."""
         return self.rule.name_of(self.field) if isinstance(self.rule, Rule) else self.field
 
     @property
     def where(self) -> Callable[[Any], Any]:
+        """The function that gets the field of a method, for `equinox.tree_at`."""
         return operator.attrgetter(".".join((*self.path, self.field)))
 
     @property
     def value(self) -> Any:
-        """What stands there, as arrays: a number of Python's would be a new trace each time."""
+        """The value as arrays: each new Python number would cause a new trace."""
         value, owner = getattr(self.rule, self.field), type(self.rule).__name__
         if is_array(value):
             return as_array(value)
         if self.kind.name == "number":
             return checks.array(owner, self.name, value, "be a number")
-        return as_tree(owner, self.name, value)
+        return checked_pytree(owner, self.name, value)
 
     def rows(self) -> Any:
-        """Its value with an axis of rows in front."""
-        if not is_array(self.value):  # a pytree: one for all rows
+        """Return the value with a leading axis for the settings of a sweep, perhaps of length 1."""
+        if not is_array(self.value):  # a pytree, which is the same for all settings
             return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.value)
         if jnp.ndim(self.value) <= self.kind.axes:
             return jnp.asarray(self.value)[None]
         return jnp.moveaxis(jnp.asarray(self.value), self.kind.batch_axis, 0)
 
 
-def places(module: eqx.Module, path: tuple[str, ...] = ()) -> Iterator[Place]:
-    """The numbers of a method and of its rules."""
+def numeric_fields(module: eqx.Module, path: tuple[str, ...] = ()) -> Iterator[NumericField]:
+    """Iterate over the declared fields of a method and of its rules."""
     for field in dataclasses.fields(module):
         value, kind = getattr(module, field.name), field.metadata.get("kind")
         if kind is not None and value is not None:
-            yield Place(path, field.name, kind, module)
+            yield NumericField(path, field.name, kind, module)
         elif kind is None and isinstance(value, eqx.Module):
-            yield from places(value, (*path, field.name))
+            yield from numeric_fields(value, (*path, field.name))
 
 
 def lay_out(method: Any, structure: Structure, d: int, rows: int | None = None) -> Any:
-    """The method for points of d coordinates laid out by `structure`, or a clear error.
+    """Return the method with its fields checked and flattened for points of d coordinates.
 
-    With `rows`, fields that have one axis more than a setting needs hold one entry for each row
-    of a sweep; the others are repeated.
+    Parameters
+    ----------
+    structure
+        The structure of x0, by which points in fields are flattened.
+    rows
+        The number of settings of a sweep. Every field then gets a leading axis of this length:
+        fields with one axis more than a setting needs hold one entry for each setting, the others
+        are repeated.
+
+    Raises
+    ------
+    ValueError
+        If a field does not fit to d or to `structure`, or, in a sweep, is not declared.
     """
-    for place in list(places(method)):
-        one = partial(_lay_out_one, method.owner_of(place.rule), place, structure, d)
+    for field in list(numeric_fields(method)):
+        flatten = partial(_lay_out_field, method.owner_of(field.rule), field, structure, d)
         if rows is None:
-            value = one(place.value)
+            value = flatten(field.value)
         else:
-            many = place.rows()
-            # an error is worded here, where it is not inside a transformation
-            one(jax.tree.map(lambda leaf: leaf[0], many))
-            many = jax.vmap(one)(many)
-            value = jnp.broadcast_to(many, (rows, *many.shape[1:]))
-        method = eqx.tree_at(place.where, method, value)
+            batch = field.rows()
+            # check the first setting outside of `vmap`, where messages show numbers
+            flatten(jax.tree.map(lambda leaf: leaf[0], batch))
+            batch = jax.vmap(flatten)(batch)
+            value = jnp.broadcast_to(batch, (rows, *batch.shape[1:]))
+        method = eqx.tree_at(field.where, method, value)
     if rows is not None:
         _check_declared(method)
     return method
 
 
 def _check_declared(method: Any) -> None:
-    """A sweep must know of every number whether it has one for each setting."""
-    declared = {"".join(f".{name}" for name in (*one.path, one.field)) for one in places(method)}
+    """Refuse a number that is not declared: a sweep cannot know whether it varies by setting."""
+    declared = {
+        "".join(f".{name}" for name in (*field.path, field.field))
+        for field in numeric_fields(method)
+    }
     for path, leaf in jax.tree_util.tree_leaves_with_path(method):
         name = jax.tree_util.keystr(path)
         if name not in declared and (is_array(leaf) or isinstance(leaf, int | float)):
@@ -220,21 +237,25 @@ def _check_declared(method: Any) -> None:
             checks.fail("sweep", "methods", wanted, f"{type(method).__name__}{name}")
 
 
-def _lay_out_one(owner: str, place: Place, structure: Structure, d: int, value: Any) -> Any:
-    if place.kind.name == "point":
-        return _point(owner, place.name, value, structure, d)
-    if place.kind.name == "points":
-        count = getattr(place.rule, place.kind.count)
-        return _points(owner, place.name, value, count, structure, d)
-    shape = jnp.shape(value)[place.kind.axes :]
-    if not place.kind.per_coordinate and shape != ():
-        checks.fail(owner, place.name, "be one number", f"shape {shape}")
+def _lay_out_field(
+    owner: str, field: NumericField, structure: Structure, d: int, value: Any
+) -> Any:
+    """Return the value of a field for one setting, checked and flattened."""
+    if field.kind.name == "point":
+        return _point(owner, field.name, value, structure, d)
+    if field.kind.name == "points":
+        count = getattr(field.rule, field.kind.count)
+        return _points(owner, field.name, value, count, structure, d)
+    shape = jnp.shape(value)[field.kind.axes :]
+    if not field.kind.per_coordinate and shape != ():
+        checks.fail(owner, field.name, "be one number", f"shape {shape}")
     if shape not in ((), (d,)):
-        checks.fail(owner, place.name, f"be a number or have shape ({d},)", f"shape {shape}")
+        checks.fail(owner, field.name, f"be a number or have shape ({d},)", f"shape {shape}")
     return value
 
 
 def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> Vector:
+    """Return a point as a vector; one number is repeated."""
     if Structure.of(value) == structure:
         return structure.ravel(value)
     if is_array(value) and value.ndim == 0:
@@ -243,15 +264,15 @@ def _point(owner: str, name: str, value: Any, structure: Structure, d: int) -> V
 
 
 def _points(owner: str, name: str, value: Any, lag: int, structure: Structure, d: int) -> Vectors:
-    """(x_{-1}, ..., x_{-lag}) as the rows of a matrix; with lag 1 the point itself will do."""
+    """Return (x_{-1}, ..., x_{-lag}) as rows of a matrix; with lag 1 one point is accepted, too."""
     if lag == 1 and Structure.of(value) == structure:
         return structure.ravel(value)[None]
-    several = isinstance(value, list | tuple) or (is_array(value) and value.ndim > 0)
-    given = list(value) if several else []
-    if len(given) != lag or any(Structure.of(p) != structure for p in given):
+    is_sequence = isinstance(value, list | tuple) or (is_array(value) and value.ndim > 0)
+    past = list(value) if is_sequence else []
+    if len(past) != lag or any(Structure.of(p) != structure for p in past):
         count = "1 point " if lag == 1 else f"{lag} points, each "
         checks.fail(owner, name, f"be {count}{_like(structure, d)}", _shape(value, lag))
-    return jnp.stack([structure.ravel(p) for p in given])
+    return jnp.stack([structure.ravel(p) for p in past])
 
 
 def _like(structure: Structure, d: int) -> str:
@@ -268,14 +289,17 @@ def _shape(value: Any, lag: int | None = None) -> str:
     return "points of shapes " + " and ".join(str(tuple(point.shape)) for point in value)
 
 
-def rows_of(methods: Any) -> int:
-    """How many settings a sweep has: methods in a list, or entries of the leading batch axes."""
+def n_settings(methods: Any) -> int:
+    """Return the number of settings of a sweep.
+
+    It is the length of a list of methods, or that of the leading axes of one method's fields.
+    """
     if isinstance(methods, list | tuple):
-        return _settings(list(methods))
+        return _n_methods(list(methods))
     sizes = {}
-    for place in places(methods):
-        first, *_ = jax.tree.leaves(place.rows())
-        sizes[place.name] = len(first)
+    for field in numeric_fields(methods):
+        first, *_ = jax.tree.leaves(field.rows())
+        sizes[field.name] = len(first)
     sizes = {name: size for name, size in sizes.items() if size > 1}
     rows = max(sizes.values(), default=1)
     if any(size != rows for size in sizes.values()):
@@ -284,7 +308,8 @@ def rows_of(methods: Any) -> int:
     return rows
 
 
-def _settings(methods: list[Any]) -> int:
+def _n_methods(methods: list[Any]) -> int:
+    """Return the length of a list of methods that differ in their numbers alone."""
     wanted = "be settings of one and the same method"
     kinds = sorted({type(method).__name__ for method in methods})
     if len(kinds) != 1:
@@ -292,9 +317,9 @@ def _settings(methods: list[Any]) -> int:
     if len({jax.tree.structure(method) for method in methods}) > 1:
         got = f"{kinds[0]} with different lag, nodes, past, reading, stages or step"
         checks.fail("sweep", "methods", wanted, got)
-    for same in zip(*(places(method) for method in methods), strict=True):
-        shapes = sorted({jnp.shape(one.value) for one in same if one.kind.name != "point"})
+    for fields in zip(*(numeric_fields(method) for method in methods), strict=True):
+        shapes = sorted({jnp.shape(field.value) for field in fields if field.kind.name != "point"})
         if len(shapes) > 1:
             got = " and ".join(str(shape) for shape in shapes)
-            checks.fail("sweep", "methods", wanted, f"{same[0].name} of shapes {got}")
+            checks.fail("sweep", "methods", wanted, f"{fields[0].name} of shapes {got}")
     return len(methods)

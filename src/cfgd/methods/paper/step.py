@@ -1,9 +1,9 @@
-"""How far: the rules for the step size eta_k along a line x - eta d."""
+"""Rules for the step size eta_k along a line x - eta d."""
 
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,20 +11,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
-from cfgd._core.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
+from cfgd._core.types import ArrayInput, Count, DType, Flag, Number, Numbers, Scalar, Vector
 from cfgd.methods.paper.settings import Rule, is_open, number
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation, Line
 
-# how often a search may shorten its step: 2^-60 of it is nothing
-MOST_TRIES = 60
+# how often a search may shorten its step: 2^-60 of a step is below rounding
+MAX_BACKTRACKS = 60
 
-# of a search: eta, the value there, tries
+# the state of a search: eta, f(x - eta d), the number of evaluations
 Search: TypeAlias = tuple[Scalar, Scalar, Count]
 
 
 class Chosen(NamedTuple):
-    """A step size, what the rule remembers, what it cost in gradients, and if d'Hd < 0.
+    """A step size, the rule's new memory, its cost in gradients, and whether d'Hd < 0.
 
     >>> import cfgd
     >>> print(cfgd.Chosen(0.5, cost=2.0))
@@ -38,11 +38,11 @@ class Chosen(NamedTuple):
 
 
 class StepRule(Rule):
-    """`choose` a step on a line: all that a subclass must define.
+    """Base class of step rules; a subclass must define `choose`.
 
-    The line's slope and curvature are those of what d descends on: of f for a terminal that moves
-    with x, of f + gamma/2 |x - c|^2_D, whose gradient d is, for one that stays. `stalls` says
-    which directions make the rule's step zero.
+    The slope and curvature of the line are those of the function on which d descends: f if the
+    terminal moves with x, and f + gamma/2 |x - c|^2_D, whose gradient d is, if the terminal is
+    fixed. `stalls` says for which directions the step of the rule would be zero.
 
     >>> import cfgd
     >>> class Half(cfgd.StepRule):
@@ -54,37 +54,42 @@ class StepRule(Rule):
     """
 
     def owner(self, preset: str | None) -> str:
-        return type(self).__name__  # a step is given as one
+        return type(self).__name__  # users give the step rule itself, not its numbers
 
     @property
     def scale_free(self) -> bool:
-        """Whether the step along c d on c f ends where that along d on f does, for every c > 0."""
+        """Whether scaling f by any c > 0 leaves the next point unchanged."""
         return False
 
     def init(self, dtype: DType) -> Any:
-        """What the rule remembers at the start."""
+        """Return the memory of the rule at the start of a run."""
         return None
 
     def check(self, objective: Objective) -> None:
-        """Refuse an objective that the rule is not for."""
+        """Raise a `ValueError` for an objective that the rule does not support."""
 
     def stalls(
         self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
-        """Whether <g, d> is zero to rounding, |g|^2 being `square`, so that c must become x."""
-        return no_descent(slope, square)
+        """Return whether <g, d> = `slope` is zero up to rounding, with |g|^2 = `square`.
+
+        The method then restarts its memory, c = x, because the step would be zero.
+        """
+        return is_no_descent(slope, square)
 
     @abc.abstractmethod
-    def choose(self, line: Line, memory: Any) -> Chosen: ...
+    def choose(self, line: Line, memory: Any) -> Chosen:
+        """Return the step size on `line`, and the memory of the next iteration."""
 
 
-def no_descent(slope: Scalar, square: Scalar) -> Flag:
-    # <g, d> = |g|^2 + ..., so it is known to rounding of |g|^2 and no better
+def is_no_descent(slope: Scalar, square: Scalar) -> Flag:
+    """Return whether <g, d> is not positive beyond rounding, with |g|^2 = `square`."""
+    # |g|^2 is one of the terms of <g, d>, so its rounding is part of the error
     return slope <= 4 * jnp.finfo(slope.dtype).eps * square
 
 
 class FixedStep(StepRule):
-    """eta_k = eta: the step of the theorems, with no safeguard.
+    """eta_k = eta: the step of the theorems, without any safeguard.
 
     `FixedStep("best")` leaves eta to `AdaptiveTerminal(gamma="best")`.
 
@@ -95,7 +100,7 @@ class FixedStep(StepRule):
 
     eta: Any = number()
 
-    def __init__(self, eta: Any) -> None:
+    def __init__(self, eta: ArrayInput | Literal["best"]) -> None:
         self.eta = eta if is_open(eta) else checks.positive("FixedStep", "eta", eta)
 
     @property
@@ -112,14 +117,14 @@ class FixedStep(StepRule):
 
 
 class ExactStep(StepRule):
-    r"""The minimiser along the line for a quadratic (equation 3.3); signed.
+    r"""The minimiser along the line on a quadratic (equation 3.3), which may be negative.
 
     $$ \eta_k = \frac{\langle g_k, d_k\rangle}{d_k' H d_k} $$
 
-    For other objectives the same formula with the Hessian-vector product, halved until the value
-    decreases enough. With a terminal that stays (`NonAdaptive`, `AdaptiveOrder`) the formula is
-    that of the function whose gradient d is, <d, d> / d'(H + gamma D)d: with <g, d> the run would
-    descend on f and pass by the Tikhonov solution.
+    On other objectives, the same formula with a Hessian-vector product, halved until the value
+    decreases enough. With a fixed terminal (`NonAdaptive`, `AdaptiveOrder`) it is the formula for
+    the function whose gradient is d, <d, d> / d'(H + gamma D)d: with <g, d> the run would descend
+    on f and miss the Tikhonov solution.
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -135,7 +140,7 @@ class ExactStep(StepRule):
     def stalls(
         self, objective: Objective, point: Evaluation, d: Vector, slope: Scalar, square: Scalar
     ) -> Flag:
-        return no_descent(jnp.abs(slope), square)
+        return is_no_descent(jnp.abs(slope), square)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
         curvature = line.curvature()
@@ -143,7 +148,7 @@ class ExactStep(StepRule):
         if line.objective.traits.is_quadratic:
             eta = jnp.where(curvature > 0, line.slope / curvature, 0)
             return Chosen(eta, cost=cost, indefinite=(curvature < 0) & (line.slope != 0))
-        # where the curvature vanishes, the step that moves as far as x or 1 is large
+        # a lower bound on the curvature: that of a step as long as x, or 1 for a small x
         least = jnp.abs(line.slope) / (1 + jnp.max(jnp.abs(line.evaluation.x)))
         eta = line.slope / jnp.maximum(jnp.abs(curvature), jnp.finfo(curvature.dtype).eps * least)
         if not line.descends_on_f:
@@ -153,9 +158,9 @@ class ExactStep(StepRule):
 
 
 class GridStep(StepRule):
-    """The best of the paper's 32 candidates, t 10^-l with t in {1/4, ..., 1}, l in 1..8.
+    """The best of the paper's 32 candidates, t 10^-l with t in {1/4, ..., 1} and l in 1..8.
 
-    All are evaluated as one batch; the best is the one with the least value (section 4.3).
+    All are evaluated in one batch; the one with the smallest value is taken (section 4.3).
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -165,26 +170,26 @@ class GridStep(StepRule):
     """
 
     def choose(self, line: Line, memory: Any) -> Chosen:
-        etas = candidates(line.d.dtype)
-        return Chosen(least(etas, line.values(etas)), cost=len(etas) * line.costs.value)
+        etas = grid_candidates(line.d.dtype)
+        return Chosen(best_candidate(etas, line.values(etas)), cost=len(etas) * line.costs.value)
 
 
-def candidates(dtype: DType) -> Float[Array, " n"]:
-    """The 32 candidates of section 4.3, from 1/10 down."""
+def grid_candidates(dtype: DType) -> Float[Array, " n"]:
+    """Return the 32 candidates of section 4.3, in decreasing order from 1/10."""
     t, scale = np.array([1.0, 0.75, 0.5, 0.25]), 10.0 ** -np.arange(1, 9)
     return jnp.asarray(np.outer(scale, t).ravel(), dtype)
 
 
-def least(etas: Float[Array, " n *d"], values: Float[Array, " n"]) -> Numbers:
-    """The eta of the least value; 0 where none is finite."""
+def best_candidate(etas: Float[Array, " n *d"], values: Float[Array, " n"]) -> Numbers:
+    """Return the eta of the smallest value; 0 if no value is finite."""
     values = jnp.where(jnp.isfinite(values), values, jnp.inf)
     return jnp.where(jnp.isfinite(jnp.min(values)), etas[jnp.argmin(values)], 0)
 
 
 class ArmijoStep(StepRule):
-    """Backtracking: the first eta with f(x - eta d) <= f(x) - fraction eta <g, d>.
+    """Backtracking line search: the first eta with f(x - eta d) <= f(x) - fraction eta <g, d>.
 
-    The search starts from `initial`, later from the last step over `shrink`.
+    The first search starts from `initial`, each later one from the last step divided by `shrink`.
 
     >>> import cfgd
     >>> careful = cfgd.GradientDescent(cfgd.ArmijoStep(initial=0.1, shrink=0.3))
@@ -196,36 +201,41 @@ class ArmijoStep(StepRule):
     shrink: Any = number(per_coordinate=False)
     fraction: Any = number(per_coordinate=False)
 
-    def __init__(self, initial: Any = 1.0, shrink: Any = 0.5, fraction: Any = 1e-4) -> None:
+    def __init__(
+        self, initial: ArrayInput = 1.0, shrink: ArrayInput = 0.5, fraction: ArrayInput = 1e-4
+    ) -> None:
         self.initial = checks.positive("ArmijoStep", "initial", initial)
-        self.shrink = checks.order("ArmijoStep", "shrink", shrink)
-        self.fraction = checks.order("ArmijoStep", "fraction", fraction)
+        self.shrink = checks.in_open_unit_interval("ArmijoStep", "shrink", shrink)
+        self.fraction = checks.in_open_unit_interval("ArmijoStep", "fraction", fraction)
 
     def init(self, dtype: DType) -> Scalar:
         return jnp.asarray(self.initial, dtype)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
         eta, tries = backtrack(line, memory, self.shrink, self.fraction)
-        # after a search that found nothing, start over: the scale has changed
+        # after a search without a step start from `initial` again: the scale has changed
         memory = jnp.where(eta > 0, eta / self.shrink, self.initial).astype(line.d.dtype)
         return Chosen(eta, memory, line.costs.value * tries)
 
 
 def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tuple[Scalar, Count]:
-    """Shrink eta until f decreases by `fraction` of what the slope promises; 0 if it never does."""
+    """Shrink eta until f decreases by `fraction` of eta times the slope (Armijo's condition).
+
+    Returns the step size, 0 if f does not decrease at all, and the number of evaluations.
+    """
 
     def value(eta: Scalar) -> Scalar:
         return line.values(eta[None])[0]
 
-    def too_far(state: Search) -> Flag:
+    def is_too_long(state: Search) -> Flag:
         eta, value, tries = state
-        enough = value <= line.evaluation.value - fraction * eta * line.slope
-        return ~enough & (tries < MOST_TRIES)
+        decreases = value <= line.evaluation.value - fraction * eta * line.slope
+        return ~decreases & (tries < MAX_BACKTRACKS)
 
-    def shorter(state: Search) -> Search:
+    def shorten(state: Search) -> Search:
         eta, _, tries = state
         return shrink * eta, value(shrink * eta), tries + 1
 
     eta = jnp.asarray(eta, line.d.dtype)
-    eta, last, tries = jax.lax.while_loop(too_far, shorter, (eta, value(eta), jnp.array(1)))
+    eta, last, tries = jax.lax.while_loop(is_too_long, shorten, (eta, value(eta), jnp.array(1)))
     return jnp.where(last < line.evaluation.value, eta, 0), tries

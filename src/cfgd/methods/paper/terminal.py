@@ -1,4 +1,6 @@
-"""Where the memory starts: the rule for the terminal c_k. Only this rule remembers points.
+"""Rules for the terminal c_k, the point where the memory starts.
+
+Only these rules store earlier points of a run.
 
 >>> import cfgd
 >>> print(cfgd.terminal.Lagged(2).follows, cfgd.terminal.Fixed(0.0).follows)
@@ -15,16 +17,18 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.pytrees import as_tree
+from cfgd._core.pytrees import checked_pytree
 from cfgd._core.types import Count, Vector, Vectors
 from cfgd.methods.paper.settings import Rule, point, points
 
 
 class Terminal(Rule):
-    """`init` makes the memory of a run, `next` gives c_k and the memory for the next one.
+    """Base class of rules for the terminal.
 
-    A rule says what it is: `is_gradient` if c_k = x_k, so that the direction is the gradient;
-    `stays` if c_k does not follow x_k, so that a run ends at a Tikhonov solution.
+    A subclass defines `init`, which returns the memory at the start of a run, and `next`, which
+    returns c_k and the memory of the next iteration. Two class attributes describe the rule:
+    `is_gradient` if c_k = x_k, so that the direction is the gradient; `stays` if c_k does not
+    depend on x_k, so that a run converges to a Tikhonov solution.
 
     >>> import cfgd
     >>> class Half(cfgd.terminal.Terminal):  # half way to the origin
@@ -43,22 +47,24 @@ class Terminal(Rule):
 
     @property
     def follows(self) -> bool:
-        """Whether c_k moves with x_k at a distance."""
+        """Whether c_k moves with x_k, and differs from it."""
         return not (self.is_gradient or self.stays)
 
     @abc.abstractmethod
-    def init(self, x0: Vector) -> Any: ...
+    def init(self, x0: Vector) -> Any:
+        """Return the memory at the start of a run from x0."""
 
     @abc.abstractmethod
-    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]: ...
+    def next(self, memory: Any, x: Vector, k: Count) -> tuple[Vector, Any]:
+        """Return c_k for x = x_k, and the memory of iteration k + 1."""
 
     def forget(self, memory: Any, x: Vector) -> Any:
-        """The memory of a run that starts anew from x."""
+        """Return the memory of a run that restarts from x."""
         return self.init(x)
 
 
 class Here(Terminal):
-    """c_k = x_k: no memory, the direction is the gradient.
+    """c_k = x_k, without memory: the direction is the gradient.
 
     >>> import cfgd
     >>> print(cfgd.terminal.Here().is_gradient)
@@ -75,7 +81,7 @@ class Here(Terminal):
 
 
 class Fixed(Terminal):
-    """c_k = c (sections 3.1 and 3.3).
+    """c_k = c for all k (sections 3.1 and 3.3).
 
     >>> import cfgd
     >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).stays)
@@ -86,7 +92,7 @@ class Fixed(Terminal):
     stays: ClassVar[bool] = True
 
     def __init__(self, terminal: Any) -> None:
-        self.point = as_tree("Fixed", "terminal", terminal)
+        self.point = checked_pytree("Fixed", "terminal", terminal)
 
     def name_of(self, field: str) -> str:
         return "terminal"
@@ -102,7 +108,7 @@ class Lagged(Terminal):
     """c_k = x_{k - lag} (section 3.2), with `past` = (x_{-1}, ..., x_{-lag}).
 
     Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
-    memory is a ring: the place k mod lag holds x_{k - lag} until x_k takes it over.
+    memory is a ring buffer: row k mod lag holds x_{k - lag} until x_k replaces it.
 
     >>> import cfgd
     >>> print(cfgd.terminal.Lagged(2).lag)
@@ -114,7 +120,7 @@ class Lagged(Terminal):
 
     def __init__(self, lag: int = 1, past: Any = None) -> None:
         self.lag = checks.integer("Lagged", "lag", lag)
-        self.past = None if past is None else as_tree("Lagged", "past", past)
+        self.past = None if past is None else checked_pytree("Lagged", "past", past)
 
     def init(self, x0: Vector) -> Vectors:
         if self.past is None:
@@ -124,8 +130,8 @@ class Lagged(Terminal):
     def next(self, memory: Vectors, x: Vector, k: Count) -> tuple[Vector, Vectors]:
         if self.lag == 1:
             return memory[0], x[None]
-        place = k % self.lag
-        return memory[place], memory.at[place].set(x)
+        row = k % self.lag
+        return memory[row], memory.at[row].set(x)
 
     def forget(self, memory: Vectors, x: Vector) -> Vectors:
         return jax.tree.map(lambda points: jnp.broadcast_to(x, points.shape), memory)

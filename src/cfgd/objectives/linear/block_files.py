@@ -1,4 +1,4 @@
-"""Rows from files, block by block: .npy, .npz and .parquet."""
+"""Blocks of rows from .npy, .npz and .parquet files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cfgd.objectives.linear.block_source import (
     OWNER,
     Block,
     Source,
+    checked_rows_of_block,
     is_path,
     of_arrays,
     refuse,
-    rows_within,
 )
 from cfgd.objectives.linear.npz_rows import Reader, member
 
@@ -27,11 +27,12 @@ IN_NPZ = ("X", "y", "sample_weight", "offset")
 
 
 def of_files(paths: list[Path], given: Block, target: str | None, memory: float) -> Source:
+    """Return the source of a list of files of one kind; the parameters are those of `source_of`."""
     for path in paths:
         if path.suffix not in KINDS:
             checks.fail(OWNER, "source", f"be files of {', '.join(KINDS)}", f"{path}")
         if not path.is_file():
-            checks.fail(OWNER, "source", "be files that are there", f"{path}")
+            checks.fail(OWNER, "source", "be files that exist", f"{path}")
     kinds = {path.suffix for path in paths}
     if len(kinds) > 1:
         checks.fail(OWNER, "source", "be files of one kind", ", ".join(sorted(kinds)))
@@ -42,77 +43,79 @@ def of_files(paths: list[Path], given: Block, target: str | None, memory: float)
         refuse(given, "not be given with .npz files, which hold it")
         return lambda: (block for path in paths for block in _npz(path, memory))
     if given.y is not None:
-        checks.fail(OWNER, "y", "not be given with .parquet files", checks.kind(given.y))
+        checks.fail(OWNER, "y", "not be given with .parquet files", checks.describe(given.y))
     names = target, given.weight, given.offset
     if target is None:
         checks.fail(OWNER, "target", "name the column of the targets", "None")
     for field, name in zip(("sample_weight", "offset"), names[1:], strict=True):
         if not (name is None or isinstance(name, str)):
-            checks.fail(OWNER, field, "name a column of .parquet files", checks.kind(name))
+            checks.fail(OWNER, field, "name a column of .parquet files", checks.describe(name))
     return lambda: (block for path in paths for block in _parquet(path, names, memory))
 
 
 def _npy(paths: list[Path], given: Block, memory: float) -> Source:
-    """Each X with the y, and perhaps the weights and offsets, of as many files."""
+    """Return the source of .npy files of X with as many files of y, and of weights and offsets."""
     fields = {"y": given.y, "sample_weight": given.weight, "offset": given.offset}
     for field, files in fields.items():
-        several = isinstance(files, Sequence) and len(files) == len(paths)
-        if not (several and all(map(is_path, files))) and (field == "y" or files is not None):
+        fits = isinstance(files, Sequence) and len(files) == len(paths)
+        if not (fits and all(map(is_path, files))) and (field == "y" or files is not None):
             wanted = "be a list of .npy files, one for each of X"
-            checks.fail(OWNER, field, wanted, repr(files) if several else checks.kind(files))
+            checks.fail(OWNER, field, wanted, repr(files) if fits else checks.describe(files))
     columns = [paths, *(files or [None] * len(paths) for files in fields.values())]
 
-    def opened(names: tuple[Any, ...]) -> Source:
-        parts: list[Any] = [
+    def open_files(names: tuple[Any, ...]) -> Source:
+        arrays: list[Any] = [
             None if name is None else np.load(name, mmap_mode="r") for name in names
         ]
-        X, y = parts[:2]
+        X, y = arrays[:2]
         if X.ndim != 2 or y.shape != X.shape[:1]:
             wanted = f"hold a matrix, and {names[1]} a target for each of its rows"
             got = f"shapes {X.shape} and {y.shape}"
             checks.fail(OWNER, "source", f"{wanted} ({names[0]})", got)
-        return of_arrays(Block(*parts), memory)
+        return of_arrays(Block(*arrays), memory)
 
-    return lambda: (block for names in zip(*columns, strict=True) for block in opened(names)())
+    return lambda: (block for names in zip(*columns, strict=True) for block in open_files(names)())
 
 
 def _npz(path: Path, memory: float) -> Iterator[Block]:
+    """Iterate over the blocks of one .npz file, without loading its arrays."""
     with contextlib.ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(path))
         files = {file.removesuffix(".npy"): file for file in archive.namelist()}
         if not {"X", "y"} <= set(files):
             wanted = f"hold arrays X and y in {path}"
             checks.fail(OWNER, "source", wanted, ", ".join(files) or "nothing")
-        found = {name: member(path, archive, files[name]) for name in IN_NPZ if name in files}
-        m = found["y"].shape[:1]
-        if len(found["X"].shape) != 2 or any(of.shape[:1] != m for of in found.values()):
-            got = ", ".join(f"{name} {of.shape}" for name, of in found.items())
-            wanted = f"hold a matrix X with as many rows as all else in {path}"
+        members = {name: member(path, archive, files[name]) for name in IN_NPZ if name in files}
+        m = members["y"].shape[:1]
+        if len(members["X"].shape) != 2 or any(one.shape[:1] != m for one in members.values()):
+            got = ", ".join(f"{name} {one.shape}" for name, one in members.items())
+            wanted = f"hold a matrix X with as many rows as the other arrays in {path}"
             checks.fail(OWNER, "source", wanted, got)
-        size = rows_within(memory, found["X"].shape[1])
-        readers = {name: Reader(stack, archive, of) for name, of in found.items()}
+        size = checked_rows_of_block(memory, members["X"].shape[1])
+        readers = {name: Reader(stack, archive, one) for name, one in members.items()}
         for start in range(0, m[0], size):
             count = min(size, m[0] - start)
-            parts = {name: reader.rows(count) for name, reader in readers.items()}
-            for name, of in found.items():
-                parts[name] = parts[name].reshape(count, *of.shape[1:])
-            yield Block(*(parts.get(name) for name in IN_NPZ))
+            arrays = {name: reader.rows(count) for name, reader in readers.items()}
+            for name, one in members.items():
+                arrays[name] = arrays[name].reshape(count, *one.shape[1:])
+            yield Block(*(arrays.get(name) for name in IN_NPZ))
 
 
 def _parquet(path: Path, names: tuple[Any, ...], memory: float) -> Iterator[Block]:
+    """Iterate over the blocks of a .parquet file; `names` are of target, weight and offset."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        there = file.schema_arrow.names
+        all_names = file.schema_arrow.names
         for field, name in zip(("target", "sample_weight", "offset"), names, strict=True):
-            if name is not None and name not in there:
+            if name is not None and name not in all_names:
                 checks.fail(OWNER, field, f"be a column of {path}", repr(name))
-        columns = [name for name in there if name not in names]
+        columns = [name for name in all_names if name not in names]
 
         def numbers(batch: Any, name: Any) -> Any:
             return None if name is None else np.asarray(batch.column(name), float)
 
-        for batch in file.iter_batches(rows_within(memory, len(there))):
+        for batch in file.iter_batches(checked_rows_of_block(memory, len(all_names))):
             X = np.empty((batch.num_rows, len(columns)))
             for j, name in enumerate(columns):
                 X[:, j] = numbers(batch, name)

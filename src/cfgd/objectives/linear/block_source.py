@@ -1,4 +1,4 @@
-"""Rows from anywhere, block by block: X and y, of which only a block or two are in memory."""
+"""Sources of blocks of rows: arrays, files or a function, with at most two blocks in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """Some rows; `weight` and `offset` are None where there are none."""
+    """Consecutive rows of X with their targets; `weight` and `offset` are None if not given."""
 
     X: Any  # dense or sparse
     y: Any
@@ -27,14 +27,14 @@ class Block(NamedTuple):
     offset: Any = None
 
 
-Source: TypeAlias = Callable[[], Iterator[Block]]  # called for every pass
+Source: TypeAlias = Callable[[], Iterator[Block]]  # called once for every pass over the data
 
 OWNER = "Blocks"
-# numbers of a row that stand in memory at once, for each of its numbers: half of them are two
-# blocks, one of them being read, and what is made of it; the other half is left for a matrix
+# memory for a block, in multiples of its own size: half of it is for two blocks, one of them being
+# read, and temporaries; the other half is left for the Hessian
 COPIES = 8
-LEAST_ROWS, MOST_ROWS = 64, 2**16  # of a block: more are not faster
-ENTRY = 1.5  # numbers that an entry of a sparse matrix takes, with its place
+MIN_ROWS, MAX_ROWS = 64, 2**16  # of a block; larger blocks are not faster
+NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (
     "be a matrix, a list of .npy, .npz or .parquet files, or a function that returns an iterator "
     "of X and y"
@@ -42,7 +42,11 @@ WANTED = (
 
 
 def source_of(source: Any, given: Block, target: str | None, memory: float) -> Source:
-    """What gives the rows anew at every pass; `given` is what came with X."""
+    """Return a function that iterates over the blocks of `source`, once for every call.
+
+    `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
+    of a column of .parquet files; `memory` is a limit in bytes.
+    """
     if isinstance(source, str | os.PathLike):
         source = [source]
     if callable(source):
@@ -54,13 +58,16 @@ def source_of(source: Any, given: Block, target: str | None, memory: float) -> S
         from cfgd.objectives.linear.block_files import of_files
 
         return of_files([Path(part) for part in source], given, target, memory)
-    checks.fail(OWNER, "source", WANTED, checks.kind(source))
+    checks.fail(OWNER, "source", WANTED, checks.describe(source))
 
 
-def ahead(blocks: Iterable[T]) -> Iterator[T]:
-    """The same blocks, the next one being read while one computes; never more than these two."""
+def prefetch(blocks: Iterable[T]) -> Iterator[T]:
+    """Iterate over `blocks`, reading the next one in a thread while the current one is used.
+
+    Never more than these two blocks exist. An error of the thread is raised to the caller.
+    """
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    wanted, left = threading.Semaphore(1), threading.Event()
+    wanted, is_closed = threading.Semaphore(1), threading.Event()
 
     def read() -> None:
         try:
@@ -68,10 +75,10 @@ def ahead(blocks: Iterable[T]) -> Iterator[T]:
                 ready.put(("block", block))
                 del block
                 wanted.acquire()
-                if left.is_set():
+                if is_closed.is_set():
                     return
             ready.put(("end", None))
-        except BaseException as error:  # goes up where the blocks are wanted
+        except BaseException as error:  # raised again in the thread of the caller
             ready.put(("error", error))
 
     wanted.acquire()
@@ -88,87 +95,90 @@ def ahead(blocks: Iterable[T]) -> Iterator[T]:
             yield found
             del found
     finally:
-        left.set()
+        is_closed.set()
         wanted.release()
         thread.join()
 
 
 def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:
-    """As many rows as can be worked on in so many bytes."""
-    return int(np.clip(memory / (8 * copies * max(columns, 1)), LEAST_ROWS, MOST_ROWS))
+    """Return the number of rows of a block that fits into `memory` bytes, between the limits."""
+    return int(np.clip(memory / (8 * copies * max(columns, 1)), MIN_ROWS, MAX_ROWS))
 
 
-def rows_within(memory: float, columns: int) -> int:
-    """As many, where the bytes suffice for a few."""
-    least = 8 * COPIES * LEAST_ROWS * columns
+def checked_rows_of_block(memory: float, columns: int) -> int:
+    """Return `rows_of_block`; refuse a `memory` that is too small for `MIN_ROWS` rows."""
+    least = 8 * COPIES * MIN_ROWS * columns
     if memory < least:
-        wanted = f"be at least {least:,} for {LEAST_ROWS} rows of {columns:,} numbers"
+        wanted = f"be at least {least:,} for {MIN_ROWS} rows of {columns:,} numbers"
         checks.fail(OWNER, "memory", wanted, f"{memory:g}")
     return rows_of_block(memory, columns)
 
 
 def of_arrays(given: Block, memory: float) -> Source:
-    """Of matrices and vectors that may stand in files, as np.memmap has them."""
+    """Return the source of a dense or sparse matrix and vectors, which may be of type np.memmap."""
     X, y, _, _ = given
     if y is None:
         checks.fail(OWNER, "y", "be given with a matrix", "None")
     if X.ndim != 2:
         checks.fail(OWNER, "source", "be a matrix", f"shape {tuple(X.shape)}")
     m, d = X.shape
-    for name, of in (("y", y), ("sample_weight", given.weight), ("offset", given.offset)):
-        most = 2 if name == "offset" else 1  # of several classes one for each
-        if of is not None and not (np.shape(of)[:1] == (m,) and np.ndim(of) <= most):
-            checks.fail(OWNER, name, f"have shape {(m,)}", np.shape(of))
+    for name, array in (("y", y), ("sample_weight", given.weight), ("offset", given.offset)):
+        max_axes = 2 if name == "offset" else 1  # an offset may have a column for each class
+        if array is not None and not (np.shape(array)[:1] == (m,) and np.ndim(array) <= max_axes):
+            checks.fail(OWNER, name, f"have shape {(m,)}", np.shape(array))
     if scipy.sparse.issparse(X):
         given = given._replace(X=X.tocsr())
-        ends = _ends(given.X.indptr, memory / (8 * ENTRY * COPIES))
+        ends = _block_ends(given.X.indptr, memory / (8 * NUMBERS_PER_ENTRY * COPIES))
     else:
-        size = rows_within(memory, d)
+        size = checked_rows_of_block(memory, d)
         ends = np.append(np.arange(size, m, size), m)
 
     def blocks() -> Iterator[Block]:
         start = 0
         for end in ends:
-            yield Block(*(_part(of, slice(start, end)) for of in given))
+            yield Block(*(_rows(array, slice(start, end)) for array in given))
             start = end
 
     return blocks
 
 
-def _ends(starts: np.ndarray, most: float) -> np.ndarray:
-    """Rows at which blocks of so many entries end, each with a row at least."""
-    ends, m = [0], len(starts) - 1
+def _block_ends(indptr: np.ndarray, max_entries: float) -> np.ndarray:
+    """Return where blocks of a CSR matrix end that have at most `max_entries`, or one row."""
+    ends, m = [0], len(indptr) - 1
     while ends[-1] < m:
-        end = int(np.searchsorted(starts, starts[ends[-1]] + most, "right")) - 1
-        ends.append(min(max(end, ends[-1] + 1), ends[-1] + MOST_ROWS))
+        end = int(np.searchsorted(indptr, indptr[ends[-1]] + max_entries, "right")) - 1
+        ends.append(min(max(end, ends[-1] + 1), ends[-1] + MAX_ROWS))
     return np.array(ends[1:])
 
 
-def _part(of: Any, rows: slice) -> Any:
-    """Rows of an array; those of a file are read now, by the thread that reads ahead."""
-    if of is None or not isinstance(of, np.memmap):
-        return None if of is None else of[rows]
-    part = np.array(of[rows])
-    _let_go(of)
-    return part
+def _rows(array: Any, rows: slice) -> Any:
+    """Return rows of an array; those of a memmap are read now, by the thread that prefetches."""
+    if array is None or not isinstance(array, np.memmap):
+        return None if array is None else array[rows]
+    copy = np.array(array[rows])
+    _release_pages(array)
+    return copy
 
 
-def _let_go(of: Any) -> None:
-    """What was read of a file counts as memory until it is let go."""
-    if of.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
-        return  # the former may have been written into
-    file: Any = of
+def _release_pages(array: np.memmap) -> None:
+    """Release the pages that were read of a file, which count as memory of the process."""
+    if array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return  # with mode "c" the pages may hold changes of the user
+    file: Any = array
     while file is not None and not isinstance(file, mmap.mmap):
         file = getattr(file, "base", None)
     if file is not None:
         file.madvise(mmap.MADV_DONTNEED)
 
 
-def is_path(part: Any) -> bool:
+def is_path(part: object) -> bool:
+    """Return whether a value is the path of a file."""
     return isinstance(part, str | os.PathLike)
 
 
 def refuse(given: Block, wanted: str) -> None:
-    for field, of in (("y", given.y), ("sample_weight", given.weight), ("offset", given.offset)):
-        if of is not None:
-            checks.fail(OWNER, field, wanted, checks.kind(of))
+    """Refuse targets, weights and offsets where the source itself has them."""
+    fields = {"y": given.y, "sample_weight": given.weight, "offset": given.offset}
+    for field, value in fields.items():
+        if value is not None:
+            checks.fail(OWNER, field, wanted, checks.describe(value))

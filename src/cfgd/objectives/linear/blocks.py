@@ -15,7 +15,7 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External, call_from_jax
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
-from cfgd.objectives.linear.multinomial import held_in_place
+from cfgd.objectives.linear.multinomial import fix_gauge
 from cfgd.objectives.linear.samples import penalties
 from cfgd.objectives.linear.stream import Stream
 
@@ -118,7 +118,7 @@ class Blocks(External):
         def matrix() -> Matrix:
             H: Any = stream.hessian(np.asarray(x))
             if stream.loss.has_classes:
-                H = held_in_place(H, stream.l2, self.shape[1])
+                H = fix_gauge(H, stream.l2, self.shape[1])
             return H
 
         def dispersion() -> float | None:

@@ -1,6 +1,6 @@
-"""The design matrix X, dense or sparse: its products, and sums over its columns.
+"""The design matrix X, dense or sparse: its products, Gram matrix and sums over columns.
 
-Products take a vector, or a matrix with a column for each class.
+Products take a vector, or a matrix with one column for each class.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
+from cfgd._core.arrays import standard_promotion
 from cfgd._core.linalg import array_namespace, is_numpy
 from cfgd._core.modules import FastModule
-from cfgd._core.precision import own_promotion
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
 from cfgd.objectives.linear.samples import sum_of_parts
 
-# numbers of one array in a chunk of column sums: 256 KiB of float64, to stay in the cache
+# numbers of one array in a chunk of column sums: 256 KiB of float64, which stays in the cache
 CACHE_NUMBERS = 2**15
 
-# of a block of rows whose products with one another are summed: 2 MiB of float64
+# numbers in a block of rows of a Gram matrix on the host: 2 MiB of float64
 BLOCK_NUMBERS = 2**18
 
-# and where they are spread over devices, compiled: 1 MiB
+# the same in compiled code, for sharded or long matrices: 1 MiB of float64
 SHARD_NUMBERS = 2**17
 
-# columns up to which a matrix is narrow, and numbers from which on it is long: 16 MiB of float64. A
-# vector on the left of a matrix with 4000 columns takes XLA 24 times as long as one on its right.
+# a matrix is narrow up to this many columns, and long from this many numbers on (16 MiB).
+# For a matrix with 4000 columns, v @ X.T takes XLA 24 times as long as X @ v.
 NARROW, LONG = 512, 2**21
 
 # first and second derivative of a loss: (prediction, target) -> (slope, curvature)
 Derivatives: TypeAlias = Callable[[Data, Data], tuple[Data, Data]]
 Entries: TypeAlias = Float[Array | np.ndarray, " entries"]
-Places: TypeAlias = Int[Array | np.ndarray, " entries"]  # of the entries of a sparse matrix
+Indices: TypeAlias = Int[Array | np.ndarray, " entries"]  # of rows or columns
 
 
 def design(owner: str, X: Any) -> Dense | Sparse:
-    """A checked design matrix; a scipy.sparse matrix stays sparse."""
+    """Return X as a checked design matrix; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         X = checks.matrix(owner, "X", X)
-        if sharding.is_sharded(X) and not sharding.is_by_rows(X):
-            checks.fail(owner, "X", "be spread by rows, as a NamedSharding says", X.sharding)
-        return Dense(X=X, shards=sharding.shards(X))
+        if sharding.is_sharded(X) and not sharding.is_sharded_by_rows(X):
+            checks.fail(owner, "X", "be sharded by rows with a NamedSharding", X.sharding)
+        return Dense(X=X, shards=sharding.n_shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()
-    csr.sum_duplicates()  # and rows in order
+    csr.sum_duplicates()  # sorts the indices, too
     coo = csr.tocoo()
     bad = ~np.isfinite(coo.data)
     if coo.data.dtype.kind != "c" and bad.any():
@@ -63,8 +63,10 @@ def design(owner: str, X: Any) -> Dense | Sparse:
 
 
 class Dense(FastModule):
-    X: Any  # (m, d), NumPy until a run
-    shards: int = eqx.field(static=True, default=1)  # parts in which rows are spread over devices
+    """A dense design matrix."""
+
+    X: Any  # (m, d), NumPy until a run starts
+    shards: int = eqx.field(static=True, default=1)  # the number of shards of the rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -82,11 +84,11 @@ class Dense(FastModule):
         return Dense(X=self.X[here], shards=1)
 
     def times(self, v: Data) -> Any:
-        """X v. XLA's product with the vector on the left is the faster one where rows are short."""
+        """Return X v; for short rows XLA is faster with the vector on the left."""
         return v @ self.X.T if v.ndim == 1 and self.shape[1] <= NARROW else self.X @ v
 
     def back(self, r: Data) -> Any:
-        """X'r; of a long X that is compiled by blocks, in half of the time."""
+        """Return X'r; compiled code sums a long X by blocks of rows, in half the time."""
         m, d = self.shape
         if r.ndim != 1:
             return self.X.T @ r
@@ -99,19 +101,22 @@ class Dense(FastModule):
         return sum_of_parts(part, m, SHARD_NUMBERS // d, (self.X, r), axis=0)
 
     def squares(self, weight: Data) -> Any:
-        """sum_i weight_i X_ij^2."""
+        """Return sum_i weight_i X_ij^2 for every column j."""
         xp = array_namespace(self.X)
         if weight.ndim == 1:
             return xp.einsum("i,ij,ij->j", weight, self.X, self.X)
         return xp.stack([self.squares(of) for of in weight.T], 1)
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
-        """X' diag(weight) X + l2; NumPy's by blocks of rows, each of which is half of a product."""
+        """Return X' diag(weight) X + diag(l2).
+
+        With NumPy it is summed over blocks B of rows as B'B, for which BLAS does half the work.
+        """
         m, d = self.shape
         if self.shards > 1 and not is_numpy(self.X):
             return _gram_of_shards(self, weight) + l2 * np.eye(d, dtype=self.dtype)
         if not is_numpy(self.X) or not is_numpy(weight):
-            with own_promotion():
+            with standard_promotion():
                 return (self.X.T * weight) @ self.X + l2 * np.eye(d, dtype=self.dtype)
         root, rows = np.sqrt(weight)[:, None], max(1, BLOCK_NUMBERS // d)
         total = l2 * np.eye(d, dtype=np.result_type(weight, self.X))
@@ -123,9 +128,10 @@ class Dense(FastModule):
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
     ) -> tuple[Vectors, Vectors]:
-        """sum_i weight_i l'(p_i + shift_j X_ij) X_ij and sum_i weight_i l''(...) X_ij^2.
+        """Return sum_i weight_i l'(p_i + shift_j X_ij) X_ij and sum_i weight_i l''(...) X_ij^2.
 
-        For every row of `shift` (s, d), by chunks of samples whose memory is bounded.
+        These are the slopes and curvatures of f along each coordinate j, for every row of `shift`,
+        of shape (s, d). The sums are over chunks of samples, to bound the memory.
         """
         m, d = self.shape
 
@@ -146,7 +152,7 @@ class Dense(FastModule):
 
 @jax.jit
 def _gram_of_shards(dense: Dense, weight: Samples) -> Matrix:
-    """X' diag(weight) X by blocks of rows, which are not copied beside X."""
+    """Return X' diag(weight) X of a sharded X by blocks of rows, without a copy of X."""
     m, d = dense.shape
 
     def part(new: Samples, rows: Rows, weight: Samples) -> Matrix:
@@ -156,16 +162,16 @@ def _gram_of_shards(dense: Dense, weight: Samples) -> Matrix:
     return sum_of_parts(part, m, size, (dense.X, weight), dense.shards, axis=0)
 
 
-# places are those of a matrix that was checked: no need to look at them in every product
-INSIDE = "promise_in_bounds"
+# the mode of indexing: indices come from a checked matrix, so XLA need not check them
+IN_BOUNDS = "promise_in_bounds"
 
 
 class Sparse(FastModule):
-    """The entries of X in order of rows."""
+    """A sparse design matrix in coordinate format, with entries in row order."""
 
     data: Entries
-    row: Places
-    column: Places
+    row: Indices
+    column: Indices
     shape: tuple[int, int] = eqx.field(static=True)
 
     @property
@@ -177,21 +183,21 @@ class Sparse(FastModule):
         return False
 
     def times(self, v: Data) -> Any:
-        entries = _beside(self.data, v) * _take(v, self.column)
+        entries = _broadcastable(self.data, v) * _take(v, self.column)
         return jax.ops.segment_sum(
-            entries, self.row, self.shape[0], indices_are_sorted=True, mode=INSIDE
+            entries, self.row, self.shape[0], indices_are_sorted=True, mode=IN_BOUNDS
         )
 
     def back(self, r: Data) -> Any:
-        return self._by_column(_beside(self.data, r) * _take(r, self.row))
+        return self._by_column(_broadcastable(self.data, r) * _take(r, self.row))
 
     def squares(self, weight: Data) -> Any:
-        return self._by_column(_beside(self.data**2, weight) * weight[self.row])
+        return self._by_column(_broadcastable(self.data**2, weight) * weight[self.row])
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
     ) -> tuple[Vectors, Vectors]:
-        """As `Dense.column_sums`: only the entries of X matter."""
+        """Return the same as `Dense.column_sums`, from the stored entries."""
         p, y, by = p[self.row], y[self.row], weight[self.row] * self.data
 
         def at_node(shift: Vector) -> tuple[Vector, Vector]:
@@ -201,16 +207,17 @@ class Sparse(FastModule):
         return jax.lax.map(at_node, shift)
 
     def in_scipy(self) -> InScipy:
+        """Return the same matrix with the products of SciPy."""
         entries = (np.asarray(each) for each in (self.data, self.row, self.column))
         data, row, column = entries
         return InScipy(scipy.sparse.csr_array((data, (row, column)), self.shape))
 
     def _by_column(self, entries: Data) -> Any:
-        return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=INSIDE)
+        return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=IN_BOUNDS)
 
 
 class InScipy(FastModule):
-    """A sparse X whose products are SciPy's: for a run on the host."""
+    """A sparse design matrix with the products of SciPy, for a run on the host."""
 
     X: Any
 
@@ -237,16 +244,16 @@ class InScipy(FastModule):
         return weight @ squares if weight.ndim == 1 else squares.T @ weight
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
-        """As `Dense.gram`, for few columns."""
+        """Return the same as `Dense.gram`; the result is dense, so X must have few columns."""
         total = (self.X.T @ self.X.multiply(weight[:, None])).toarray()
         total.flat[:: self.shape[1] + 1] += l2
         return total
 
 
-def _take(v: Data, places: Places) -> Data:
-    return jnp.asarray(v).at[places].get(mode=INSIDE)
+def _take(v: Data, indices: Indices) -> Data:
+    return jnp.asarray(v).at[indices].get(mode=IN_BOUNDS)
 
 
-def _beside(entries: Entries, v: Data) -> Data:
-    """The entries beside a vector, or beside the columns of a matrix."""
+def _broadcastable(entries: Entries, v: Data) -> Data:
+    """Return the entries in a shape that broadcasts with a vector, or with a matrix of columns."""
     return entries if v.ndim == 1 else entries[:, None]

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from cfgd._core import checks
-from cfgd._core.precision import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.sharding import keep_float64
 from cfgd._core.types import Data
 from cfgd.objectives.base import Objective

@@ -1,4 +1,4 @@
-"""X with a column of ones, which is not written down: the intercept is the last coefficient."""
+"""A design matrix with an implicit column of ones: the intercept is the last coefficient."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from cfgd.objectives.linear.design import Derivatives
 
 
 class WithIntercept(FastModule):
+    """A design matrix and a column of ones; the methods are those of `Dense`."""
+
     inner: Any  # the design matrix itself
 
     @property
@@ -36,22 +38,22 @@ class WithIntercept(FastModule):
         return self.inner.times(v[:-1]) + v[-1]
 
     def back(self, r: Data) -> Any:
-        return _with(self.inner.back(r), r.sum(0))
+        return _append(self.inner.back(r), r.sum(0))
 
     def squares(self, weight: Data) -> Any:
-        return _with(self.inner.squares(weight), weight.sum(0))
+        return _append(self.inner.squares(weight), weight.sum(0))
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
         xp, d = array_namespace(weight), self.shape[1] - 1
         l2 = xp.broadcast_to(l2, (d + 1,))
         column = self.inner.back(weight)
         above = xp.concatenate([self.inner.gram(weight, l2[:-1]), column[:, None]], 1)
-        return xp.concatenate([above, _with(column, weight.sum() + l2[-1])[None]])
+        return xp.concatenate([above, _append(column, weight.sum() + l2[-1])[None]])
 
     def column_sums(
         self, derivatives: Derivatives, p: Samples, y: Samples, weight: Samples, shift: Vectors
     ) -> tuple[Vectors, Vectors]:
-        """As `Dense.column_sums`: moving the intercept moves all predictions alike."""
+        """Return the same as `Dense.column_sums`; the intercept shifts all predictions equally."""
         sums = self.inner.column_sums(derivatives, p, y, weight, shift[:, :-1])
 
         def at_node(by: Scalar) -> tuple[Any, Any]:
@@ -68,5 +70,6 @@ class WithIntercept(FastModule):
         return WithIntercept(self.inner.in_scipy())
 
 
-def _with(entries: Any, last: Any) -> Any:
+def _append(entries: Any, last: Any) -> Any:
+    """Append one entry, or one row, for the intercept."""
     return array_namespace(entries).concatenate([entries, last[None]])

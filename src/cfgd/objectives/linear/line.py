@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from cfgd._core.linalg import inner, map_rows
-from cfgd._core.types import Computed, Etas, Heights, Numbers, Scalar, Vector
+from cfgd._core.types import AnyArray, Etas, LineValues, Numbers, Scalar, Vector
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 
-Predictions: TypeAlias = Float[Computed, " m *classes"]
+Predictions: TypeAlias = Float[AnyArray, " m *classes"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class PredictionLine(Line):
         along = inner(change.reshape(-1), self.product.reshape(-1))
         return along + f.penalty(self.d)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         if etas.ndim != 1:
             return super().values(etas)
         return map_rows(lambda eta: self.objective.value_of(*self._moved(eta)), etas)

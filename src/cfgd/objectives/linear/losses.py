@@ -1,4 +1,4 @@
-"""Losses of a prediction and a target, with their first two derivatives."""
+"""Losses of a prediction and a target, with their first two derivatives in the prediction."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision
 from cfgd._core.linalg import array_namespace, logistic
 from cfgd._core.modules import FastModule
-from cfgd._core.precision import in_precision
-from cfgd._core.sharding import any_of, is_sharded
+from cfgd._core.sharding import any_entry, is_sharded
 from cfgd._core.types import Data, DType, Samples
 from cfgd.objectives.linear.samples import is_negative
 
 
 class Loss(FastModule):
-    """`value(prediction, target)`, entry by entry, and what targets it takes."""
+    """Base class of losses: `value` and `derivatives` work entry by entry on arrays."""
 
     is_quadratic: ClassVar[bool] = False
     is_convex: ClassVar[bool] = True
     needs_jax: ClassVar[bool] = False
-    has_classes: ClassVar[bool] = False  # more than one prediction, and then `classes` of them
+    has_classes: ClassVar[bool] = False  # whether a sample has `classes` predictions instead of one
 
     @abc.abstractmethod
-    def value(self, p: Data, y: Data) -> Data: ...
+    def value(self, p: Data, y: Data) -> Data:
+        """Return the loss of predictions p and targets y."""
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
-        """The first and second derivative in the prediction."""
+        """Return the first and second derivative in the prediction."""
 
         def slope(p: Data) -> Data:
             return jax.jvp(lambda p: self.value(p, y), (p,), (jnp.ones_like(p),))[1]
@@ -40,27 +41,30 @@ class Loss(FastModule):
         return jax.jvp(slope, (p,), (jnp.ones_like(p),))
 
     def along(self, p: Data, y: Data, v: Data) -> Data:
-        """The change of the slope where predictions change by v."""
+        """Return the directional derivative of the slope, for predictions that change by v."""
         return self.derivatives(p, y)[1] * v
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        """1 for the negative logarithm of a likelihood."""
+        """Return the estimated dispersion, 1 for a negative log-likelihood; None if there is none.
+
+        `freedom` are the degrees of freedom of the residuals at a fit of the given value.
+        """
         return 1.0
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
-        """The target that a prediction stands for."""
+        """Return the predicted target: a mean, or one of the labels."""
         return p
 
     def probabilities(self, p: Data) -> Any:
-        """Of each label; None where targets are no labels."""
+        """Return the probability of each label; None if targets are not labels."""
         return None
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        """The targets as the loss wants them, checked."""
+        """Return the targets, checked and in the coding of the loss."""
         return y
 
     def check(self, owner: str, dtype: DType) -> None:
-        """Refuse a function that is not a loss."""
+        """Raise a `ValueError` for a custom function that does not return one number."""
 
 
 class Squared(Loss):
@@ -79,7 +83,7 @@ class Squared(Loss):
 
 
 class Logistic(Loss):
-    """log(1 + exp(-y p)) for labels y = -1 or 1; 0 is taken as -1."""
+    """log(1 + exp(-y p)) for labels y = -1 or 1; labels 0 and 1 are converted."""
 
     def value(self, p: Data, y: Data) -> Data:
         return array_namespace(p).logaddexp(-y * p, 0)
@@ -95,18 +99,18 @@ class Logistic(Loss):
         return array_namespace(p).stack([logistic(-p), logistic(p)], -1)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if checks.traced(y):
+        if checks.is_traced(y):
             return jnp.where(y > 0, 1, -1).astype(y.dtype)
         wanted = "be 0/1 or -1/1 for the loss logistic"
-        if any_of(_not_0_1, y) and any_of(_not_signs, y):
-            checks.none(owner, "y", wanted, _no_label, y)
+        if any_entry(_is_not_0_1, y) and any_entry(_is_not_a_sign, y):
+            checks.no_entry(owner, "y", wanted, _is_not_a_label, y)
             checks.fail(owner, "y", wanted, "labels -1, 0 and 1")
         xp, y = (jnp, y) if is_sharded(y) else (np, np.asarray(y))
         return xp.where(y > 0, 1, -1).astype(y.dtype)
 
 
 class Poisson(Loss):
-    """exp(p) - y p: counts y with rate exp(p)."""
+    """exp(p) - y p, for counts y of mean exp(p)."""
 
     def value(self, p: Data, y: Data) -> Data:
         return array_namespace(p).exp(p) - y * p
@@ -119,13 +123,13 @@ class Poisson(Loss):
         return array_namespace(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not checks.traced(y):
-            checks.none(owner, "y", "not be negative for the loss poisson", is_negative, y)
+        if not checks.is_traced(y):
+            checks.no_entry(owner, "y", "not be negative for the loss poisson", is_negative, y)
         return y
 
 
 class Gamma(Loss):
-    """p + y exp(-p): positive y with mean exp(p) and a deviation in proportion to it."""
+    """p + y exp(-p), for positive y of mean exp(p) and a standard deviation proportional to it."""
 
     def value(self, p: Data, y: Data) -> Data:
         return p + y * array_namespace(p).exp(-p)
@@ -135,19 +139,19 @@ class Gamma(Loss):
         return 1 - part, part
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None  # the deviation is not estimated
+        return None  # the proportionality factor is not estimated
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
         return array_namespace(p).exp(p)
 
     def targets(self, owner: str, y: Samples) -> Samples:
-        if not checks.traced(y):
-            checks.none(owner, "y", "be positive for the loss gamma", _is_no_size, y)
+        if not checks.is_traced(y):
+            checks.no_entry(owner, "y", "be positive for the loss gamma", _is_not_positive, y)
         return y
 
 
 class Huber(Loss):
-    """(p - y)^2 / 2 within a distance of 1, |p - y| - 1/2 beyond."""
+    """(p - y)^2 / 2 for |p - y| <= 1, |p - y| - 1/2 beyond."""
 
     def value(self, p: Data, y: Data) -> Data:
         far: Any = abs(p - y)
@@ -164,7 +168,7 @@ class Huber(Loss):
 class Custom(Loss):
     """Any JAX function of one prediction and one target."""
 
-    is_convex: ClassVar[bool] = False  # as far as is known
+    is_convex: ClassVar[bool] = False  # unknown, so not assumed
     needs_jax: ClassVar[bool] = True
 
     fn: Callable[[Any, Any], Any]
@@ -186,11 +190,11 @@ LOSSES = {
     "gamma": Gamma(),
     "huber": Huber(),
 }
-MULTINOMIAL = "multinomial"  # whose classes the labels name
+MULTINOMIAL = "multinomial"  # made by `Multinomial.of`, since it depends on the labels
 
 
 def loss_of(owner: str, loss: Any) -> Loss | None:
-    """The loss of one prediction; None for the one of several classes."""
+    """Return the loss for a name or function; None for "multinomial"."""
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     if loss == MULTINOMIAL:
@@ -202,17 +206,17 @@ def loss_of(owner: str, loss: Any) -> Loss | None:
     return Custom(loss)
 
 
-def _not_0_1(y: Any) -> Any:
+def _is_not_0_1(y: Any) -> Any:
     return (y != 0) & (y != 1)
 
 
-def _not_signs(y: Any) -> Any:
+def _is_not_a_sign(y: Any) -> Any:
     return abs(y) != 1
 
 
-def _no_label(y: Any) -> Any:
+def _is_not_a_label(y: Any) -> Any:
     return (y != 0) & (abs(y) != 1)
 
 
-def _is_no_size(y: Any) -> Any:
+def _is_not_positive(y: Any) -> Any:
     return y <= 0

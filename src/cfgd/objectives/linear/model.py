@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.arrays import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.linalg import array_namespace, inner
-from cfgd._core.precision import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import any_of, any_sharded, keep_float64, shard_rows_like
+from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Matrix, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
@@ -24,12 +24,18 @@ from cfgd.objectives.linear.line import PredictionLine
 from cfgd.objectives.linear.losses import Loss, loss_of
 from cfgd.objectives.linear.multinomial import (
     Multinomial,
-    held_in_place,
+    fix_gauge,
     matrix_of_classes,
     slopes_by_class,
 )
 from cfgd.objectives.linear.one_pass import is_long, one_pass
-from cfgd.objectives.linear.samples import idle, is_negative, penalties, targets, weights
+from cfgd.objectives.linear.samples import (
+    count_zero_weight,
+    is_negative,
+    penalties,
+    targets,
+    weights,
+)
 
 # Columns whose Gram matrix costs as much as a gradient: measured, as a product of matrices reads
 # X less often than products with vectors do.
@@ -231,7 +237,7 @@ class LinearModel(Objective):
         def dispersion() -> float | None:
             if np.any(np.asarray(self.l2) > 0):
                 return None  # penalised estimates are biased: no covariance
-            degrees_of_freedom = m - d - idle(self.sample_weight)
+            degrees_of_freedom = m - d - count_zero_weight(self.sample_weight)
             return self.loss.dispersion(float(evaluation.value), degrees_of_freedom)
 
         def times(v: Vector) -> Vector:
@@ -256,7 +262,7 @@ class LinearModel(Objective):
         if not self.loss.has_classes:
             return self.X.gram(self._curvature_weight(evaluation), self.l2)
         H = matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
-        H = held_in_place(H, self.l2, self.shape[1])
+        H = fix_gauge(H, self.l2, self.shape[1])
         xp = array_namespace(H)
         return H + xp.diag(xp.broadcast_to(self.l2, (len(H),)))
 
@@ -277,4 +283,4 @@ class LinearModel(Objective):
 
 def _signed(y: Any) -> bool:
     """Return whether labels are -1 and 1."""
-    return not checks.traced(y) and any_of(is_negative, y)
+    return not checks.is_traced(y) and any_entry(is_negative, y)

@@ -1,4 +1,4 @@
-"""The loss of several classes: a prediction for each of them, of which the differences count."""
+"""The multinomial logistic loss, with one prediction for each class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.linalg import array_namespace, logistic
-from cfgd._core.sharding import is_sharded, largest
+from cfgd._core.sharding import is_sharded, max_entry
 from cfgd._core.types import Data, Matrix, Samples, Vectors
 from cfgd.objectives.linear.losses import Loss
 
@@ -19,8 +19,8 @@ from cfgd.objectives.linear.losses import Loss
 class Multinomial(Loss):
     """log(sum_k exp(p_k)) - p_y for labels y = 0, 1, ..., classes - 1.
 
-    All classes have coefficients: what is added to all of them changes nothing, so that only a
-    penalty makes them unique.
+    All classes have coefficients. Adding a constant to the predictions of all classes changes
+    nothing, so that only a penalty makes the coefficients unique.
     """
 
     has_classes: ClassVar[bool] = True
@@ -29,11 +29,12 @@ class Multinomial(Loss):
 
     @classmethod
     def of(cls, owner: str, y: Any) -> Multinomial:
-        """For as many classes as the labels name."""
+        """Return the loss for the classes 0, 1, ... up to the largest label."""
         return cls.with_last(owner, last_label(owner, y))
 
     @classmethod
     def with_last(cls, owner: str, label: int) -> Multinomial:
+        """Return the loss whose largest label is `label`."""
         classes = label + 1
         if classes < 2:
             checks.fail(owner, "y", "name at least two classes", "only 0")
@@ -43,41 +44,42 @@ class Multinomial(Loss):
         return (y if is_sharded(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
-        return _log_sum(p) - array_namespace(p).take_along_axis(p, y[:, None], 1)[:, 0]
+        return _log_sum_exp(p) - array_namespace(p).take_along_axis(p, y[:, None], 1)[:, 0]
 
     def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
-        """Of every class its own."""
+        """Return the gradient in the predictions, and the diagonal of the Hessian."""
         share = self.shares(p)
-        return share - self._own(p, y), share * (1 - share)
+        return share - self._one_hot(p, y), share * (1 - share)
 
     def along(self, p: Data, y: Any, v: Data) -> Any:
         share = self.shares(p)
         return share * (v - (share * v).sum(1, keepdims=True))
 
     def shares(self, p: Data) -> Any:
-        """The probability of each class."""
+        """Return the probability of each class."""
         xp = array_namespace(p)
         weight = xp.exp(p - p.max(1, keepdims=True))
         return weight / weight.sum(1, keepdims=True)
 
-    def _own(self, p: Data, y: Any) -> Any:
+    def _one_hot(self, p: Data, y: Any) -> Any:
+        """Return 1 for the class of each sample and 0 for the others."""
         return (y[:, None] == array_namespace(p).arange(self.classes)).astype(p.dtype)
 
     def one_by_one(self, p: Data, y: Any) -> tuple[Any, Any]:
-        """For each class, predictions and labels of a `logistic_slopes` that is the same.
+        """Return for each class the predictions and labels of an equivalent logistic loss.
 
-        Where the prediction of one class moves and the others stay, its probability is that of
-        logistic regression on how far it is above the logarithm of the sum of the others.
+        As a function of the prediction of class k alone, the loss is that of logistic regression
+        with the prediction p_k - log(sum of exp(p_l) over l != k); see `logistic_slopes`.
         """
 
         def above(k: Any) -> Any:
             others = jnp.where(jnp.arange(self.classes) == k, -jnp.inf, p)
-            return p[:, k] - _log_sum(others)
+            return p[:, k] - _log_sum_exp(others)
 
-        return jax.lax.map(above, jnp.arange(self.classes)), self._own(p, y).T
+        return jax.lax.map(above, jnp.arange(self.classes)), self._one_hot(p, y).T
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None  # what is not unique is not spread around anything
+        return None  # coefficients are not identifiable, so they have no covariance
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Any:
         return p.argmax(1)
@@ -87,24 +89,25 @@ class Multinomial(Loss):
 
 
 def last_label(owner: str, y: Any) -> int:
-    """The largest of labels 0, 1, 2, ..."""
-    if checks.traced(y):
+    """Return the largest of the labels, checked to be 0, 1, 2, ..."""
+    if checks.is_traced(y):
         checks.fail(owner, "y", "be known for the loss multinomial", "a traced array")
-    checks.none(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_no_class, y)
-    return int(largest(y))
+    checks.no_entry(owner, "y", "be 0, 1, 2, ... for the loss multinomial", _is_not_a_class, y)
+    return int(max_entry(y))
 
 
-def _is_no_class(y: Any) -> Any:
+def _is_not_a_class(y: Any) -> Any:
     return (y < 0) | (y != y.round())
 
 
 def logistic_slopes(p: Data, y: Data) -> tuple[Data, Data]:
-    """Of log(1 + exp(p)) - y p for labels 0 and 1."""
+    """Return the first two derivatives of log(1 + exp(p)) - y p, for labels 0 and 1."""
     share = logistic(p)
     return share - y, share * (1 - share)
 
 
-def _log_sum(p: Data) -> Any:
+def _log_sum_exp(p: Data) -> Any:
+    """Return log(sum_k exp(p_k)) of each row, without overflow."""
     xp = array_namespace(p)
     largest = p.max(1)
     return largest + xp.log(xp.exp(p - largest[:, None]).sum(1))
@@ -113,7 +116,7 @@ def _log_sum(p: Data) -> Any:
 def slopes_by_class(
     X: Any, loss: Any, p: Data, y: Any, weight: Samples, shift: Vectors
 ) -> tuple[Vectors, Vectors]:
-    """Coordinate slopes and curvatures: each class as logistic regression, while others stay."""
+    """Return coordinate slopes and curvatures; along one class the loss is that of `one_by_one`."""
     nodes, columns = len(shift), X.shape[1]
 
     def of_class(job: Any) -> tuple[Vectors, Vectors]:
@@ -127,7 +130,7 @@ def slopes_by_class(
 
 
 def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
-    """For two classes k and l the block X' diag(s share_k (delta_kl - share_l)) X."""
+    """Return the Hessian, with the blocks X' diag(s share_k (delta_kl - share_l)) X."""
     shares, xp = loss.shares(p), array_namespace(p)
     K, none = shares.shape[1], xp.zeros((), shares.dtype)
     blocks: list[list[Any]] = [[None] * K for _ in range(K)]
@@ -136,16 +139,17 @@ def matrix_of_classes(X: Any, loss: Any, p: Data, weight: Samples) -> Matrix:
         blocks[k][k] = X.gram(own * (1 - shares[:, k]), none)
         for j in range(k):
             blocks[k][j] = blocks[j][k] = -X.gram(own * shares[:, j], none)
-    # coefficients are in the order of columns: those of all classes for a column stand together
+    # coefficients are ordered by columns: those of one column for all classes are adjacent
     H = xp.stack([xp.stack(row) for row in blocks])
     size = X.shape[1] * K
     return H.transpose(2, 0, 3, 1).reshape(size, size)
 
 
-def held_in_place(H: Matrix, l2: Data, classes: int) -> Matrix:
-    """Where a column has no penalty, what is added to all of its classes changes nothing.
+def fix_gauge(H: Matrix, l2: Data, classes: int) -> Matrix:
+    """Return H with curvature added along its null directions, so that it can be factorised.
 
-    Neither has the gradient any of it: there H is given a size, so that it can be factored.
+    In a column without penalty, adding a constant to the coefficients of all classes changes
+    nothing. The gradient is zero along such a direction, so the Newton step is not changed.
     """
     xp, K = array_namespace(H), classes
     free = (xp.broadcast_to(l2, (len(H),)).reshape(-1, K) == 0).all(1)

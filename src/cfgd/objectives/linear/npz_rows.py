@@ -1,4 +1,4 @@
-"""Arrays of an .npz file, read along their rows: of none more than some rows is in memory."""
+"""Reading the arrays of an .npz file a few rows at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """An array of the archive: where its numbers begin, and how they follow one another."""
+    """An array of the archive: its header, and the position at which its numbers begin."""
 
     name: str
     shape: tuple[int, ...]
@@ -24,6 +24,7 @@ class Member:
 
 
 def member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
+    """Read the header of an array of the archive."""
     name = file.removesuffix(".npy")
     with archive.open(file) as stream:
         try:
@@ -40,7 +41,7 @@ def member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
 
 
 class Reader:
-    """The next rows of an array, and the next."""
+    """Sequential access to the rows of an array."""
 
     def __init__(
         self, stack: contextlib.ExitStack, archive: zipfile.ZipFile, member: Member
@@ -49,7 +50,7 @@ class Reader:
         self.streams = list(_streams(stack, archive, member))
 
     def rows(self, count: int) -> np.ndarray:
-        """(count, width), of a vector with one column."""
+        """Return the next `count` rows as a matrix; a vector gives one column."""
         member = self.member
         width = 1 if member.by_column else int(np.prod(member.shape[1:]))
         size = count * width * member.dtype.itemsize
@@ -65,7 +66,7 @@ class Reader:
 def _streams(
     stack: contextlib.ExitStack, archive: zipfile.ZipFile, member: Member
 ) -> Iterator[Any]:
-    """One for the rows; of a matrix that is stored by columns one for each of them."""
+    """Open one stream for the rows, or one for each column of a matrix in column-major order."""
     n, *more = member.shape
     for j in range(more[0] if member.by_column else 1):
         stream = stack.enter_context(archive.open(f"{member.name}.npy"))

@@ -1,4 +1,4 @@
-"""What belongs to samples: targets, weights, a penalty, and sums over chunks of them."""
+"""Targets, sample weights and penalties of linear models, and sums over chunks of samples."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from cfgd._core.types import Count, Data, DType, Samples, Values
 
 
 def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
-    """One target for each of m samples; labels and counts take the precision of the data.
+    """Return one target for each of m samples, sharded like the rows of X.
 
-    They are spread over devices as X is.
+    Integers and booleans take `dtype`, the precision of the data.
     """
     y = checks.real(owner, "y", y, "be a vector of numbers")
-    counted = _counted(y)
+    is_integral = _is_integer_or_bool(y)
     y = checks.array(owner, "y", y)
     if y.shape == (m, 1):
         checks.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
         y = y.reshape(m)
     checks.shape(owner, "y", y, (m,))
-    return sharding.shard_rows_like(X, y.astype(dtype) if counted else y)
+    return sharding.shard_rows_like(X, y.astype(dtype) if is_integral else y)
 
 
 def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None) -> Samples:
-    """One weight for each sample, ones by default, in the precision of the data.
+    """Return one weight for each of m samples, sharded like the rows of X; ones by default.
 
-    Where X is spread over devices, the weights are spread as its rows are.
+    Integers and booleans take `dtype`, the precision of the data.
     """
     if sample_weight is None:
         return sharding.ones_like_rows(X, m, dtype)
     weight = checks.real(owner, "sample_weight", sample_weight)
-    counted = _counted(weight)
+    is_integral = _is_integer_or_bool(weight)
     weight = checks.array(owner, "sample_weight", weight)
     checks.shape(owner, "sample_weight", weight, (m,))
-    if counted:
+    if is_integral:
         weight = weight.astype(dtype)
-    if not checks.traced(weight):
-        checks.none(owner, "sample_weight", "not be negative", is_negative, weight)
-        if not sharding.any_of(_is_positive, weight):
+    if not checks.is_traced(weight):
+        checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
+        if not sharding.any_entry(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
     return sharding.shard_rows_like(X, weight)
 
@@ -56,36 +56,44 @@ def _is_positive(values: Values) -> Any:
     return values > 0
 
 
-def idle(weight: Values) -> int:
-    """How many samples have the weight 0, and are none."""
-    return 0 if checks.traced(weight) else weight.size - sharding.count(_is_positive, weight)
+def count_zero_weight(weight: Values) -> int:
+    """Return the number of samples of weight 0, which do not count as data; 0 if traced."""
+    return (
+        0
+        if checks.is_traced(weight)
+        else weight.size - sharding.count_entries(_is_positive, weight)
+    )
 
 
 def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
-    """One number for all coefficients, or one for each of them in a row: 0 for an intercept."""
+    """Return l2 as one number for all coefficients, or as a vector with one for each.
+
+    `shape` is that of the coefficients without the intercept, whose penalty is 0.
+    """
     l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim == 0 and not intercept:
-        return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+        return l2 if checks.is_traced(l2) else np.asarray(l2, dtype)
     if l2.shape not in ((), shape[:1], shape):
         wanted = f"be one number or have shape {shape}"
         checks.fail(owner, "l2", wanted, f"shape {l2.shape}")
-    kit = jnp if checks.traced(l2) or isinstance(l2, jax.Array) else np
-    each = kit.broadcast_to(l2.reshape(l2.shape + (1,) * (len(shape) - l2.ndim)), shape)
+    xp = jnp if checks.is_traced(l2) or isinstance(l2, jax.Array) else np
+    each = xp.broadcast_to(l2.reshape(l2.shape + (1,) * (len(shape) - l2.ndim)), shape)
     if intercept:
-        each = kit.concatenate([each, kit.zeros((1, *shape[1:]), each.dtype)])
+        each = xp.concatenate([each, xp.zeros((1, *shape[1:]), each.dtype)])
     each = each.reshape(-1)
-    return each if checks.traced(l2) else each.astype(dtype)
+    return each if checks.is_traced(l2) else each.astype(dtype)
 
 
 def penalty(owner: str, l2: Any, dtype: DType) -> Data:
+    """Return l2 as one number of at least 0."""
     l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim != 0:
         checks.fail(owner, "l2", "be one number", f"shape {l2.shape}")
-    return l2 if checks.traced(l2) else np.asarray(l2, dtype)
+    return l2 if checks.is_traced(l2) else np.asarray(l2, dtype)
 
 
-def _counted(values: Values) -> bool:
-    return not checks.traced(values) and checks.is_counted(values)
+def _is_integer_or_bool(values: Values) -> bool:
+    return not checks.is_traced(values) and checks.is_integer_or_bool(values)
 
 
 def sum_of_parts(
@@ -96,11 +104,19 @@ def sum_of_parts(
     shards: int = 1,
     axis: int = -1,
 ) -> Any:
-    """The sum of part(weight, *chunk) over chunks of `size` samples along the arrays' last axis.
+    """Return the sum of part(weight, *chunk) over chunks of `size` of the m samples.
 
-    Or along their first one, where `axis` is 0. The last chunk is moved back to fit: samples that
-    were counted before get the weight 0. Where samples are spread over devices, in so many
-    `shards`, each sums its own: nothing is gathered.
+    The last chunk starts early enough to be full; its samples that belong to the chunk before get
+    the weight 0. If samples are sharded, every shard sums its own and nothing is gathered.
+
+    Parameters
+    ----------
+    part
+        A function of the weights (1 or 0) and of a chunk of each of `arrays`.
+    shards
+        The number of shards of the samples.
+    axis
+        The axis of the samples in `arrays`, the first (0) or the last (-1).
     """
     if shards > 1:
         each = m // shards

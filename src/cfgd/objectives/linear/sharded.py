@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from cfgd._core.arrays import to_numpy
 from cfgd._core.linalg import inner
 from cfgd._core.modules import FastModule
-from cfgd._core.precision import to_numpy
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.sharding import is_on_cpu, is_sharded
 from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vector

@@ -1,4 +1,4 @@
-"""Sums over rows that are read anew for each point."""
+"""Value, gradient and Hessian of a linear model by passes over blocks of rows."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd.objectives.linear.block_source import OWNER, Block, Source, ahead
+from cfgd.objectives.linear.block_source import OWNER, Block, Source, prefetch
 from cfgd.objectives.linear.design import Dense, InScipy
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.losses import Loss
 from cfgd.objectives.linear.multinomial import Multinomial, last_label, matrix_of_classes
 
-# columns, times classes, up to which X' diag(l'') X is made in the pass that makes the gradient
-MOST_COLUMNS = 4096
-# bytes for each entry of such a matrix, with the copies of it that a step makes
-MATRIX = 64
+# coefficients up to which the Hessian X' diag(l'') X is summed in the pass of the gradient
+MAX_COEFFICIENTS = 4096
+# bytes for each entry of such a matrix: 8, and the copies of it that a step makes
+BYTES_PER_ENTRY = 64
 
 
-class Seen(NamedTuple):
-    """The last point, and what a pass gave there."""
+class StreamEvaluation(NamedTuple):
+    """The results of a pass at the point w."""
 
     w: np.ndarray
     value: float
@@ -30,8 +30,8 @@ class Seen(NamedTuple):
     curvature: np.ndarray  # the Hessian, or its diagonal
 
 
-class Part(NamedTuple):
-    """Some rows at a point."""
+class PredictedBlock(NamedTuple):
+    """A block of rows with its predictions p at a point."""
 
     X: Any
     y: Any
@@ -40,32 +40,35 @@ class Part(NamedTuple):
 
 
 class Stream:
-    """Value, gradient and the Hessian, of many columns its diagonal: all in one pass."""
+    """A linear model of streamed rows.
+
+    One pass gives the value, the gradient, and the Hessian or, for many columns, its diagonal.
+    """
 
     def __init__(self, source: Source, loss: Loss | None, intercept: bool, memory: float) -> None:
-        """`loss` is None for as many classes as the labels name."""
+        """Check the rows in a first pass; `loss` is None for the multinomial loss."""
         self.source, self.intercept = source, intercept
         self.l2: Any = 0.0
         self.rows = self.columns = self.passes = 0
-        self.last: Seen | None = None
+        self.last: StreamEvaluation | None = None
         self.loss = self._survey(loss)
         classes = getattr(self.loss, "classes", None)
         d = self.columns + intercept
         self.shape = (d,) if classes is None else (d, classes)
         self.dimension = int(np.prod(self.shape))
-        fits = MATRIX * self.dimension**2 <= memory / 2
-        self.has_matrix = fits and self.dimension <= MOST_COLUMNS
+        fits = BYTES_PER_ENTRY * self.dimension**2 <= memory / 2
+        self.has_matrix = fits and self.dimension <= MAX_COEFFICIENTS
 
     # ------------------------------------------------------------------ the first pass
 
     def _survey(self, loss: Loss | None) -> Loss:
-        """Look at all rows once: what is wrong with them is said before any work."""
+        """Check all rows in a first pass, count them, and return the loss for their labels."""
         self.passes += 1
-        labels, heavy = np.zeros(0), False
-        for number, given in enumerate(ahead(self.source())):
+        labels, has_weight = np.zeros(0), False
+        for number, given in enumerate(prefetch(self.source())):
             block = self._checked(number, given)
             self.columns, self.rows = block.X.shape[1], self.rows + len(block.y)
-            heavy = heavy or block.weight is None or bool(np.any(block.weight))
+            has_weight = has_weight or block.weight is None or bool(np.any(block.weight))
             if loss is None:
                 labels = np.array([max(last_label(OWNER, block.y), labels.max(initial=0))])
             elif loss.probabilities(np.zeros(1)) is not None:
@@ -75,19 +78,20 @@ class Stream:
                 loss.targets(OWNER, block.y)
         if self.rows == 0:
             checks.fail(OWNER, "source", "have rows", "none")
-        if not heavy:
+        if not has_weight:
             checks.fail(OWNER, "sample_weight", "have a positive entry", "only zeros")
         if loss is None:
             return Multinomial.with_last(OWNER, int(labels[0]))
         if len(labels):
-            loss.targets(OWNER, labels)  # those of all blocks together
+            loss.targets(OWNER, labels)  # the labels of all blocks together
         return loss
 
     def _checked(self, number: int, given: Any) -> Block:
+        """Return a block in float64, or raise a `ValueError` that names its number."""
         where = f"(block {number})"
         if not isinstance(given, tuple | list) or not 2 <= len(given) <= 4:
             wanted = f"give X, y and perhaps weights and offsets {where}"
-            checks.fail(OWNER, "source", wanted, checks.kind(given))
+            checks.fail(OWNER, "source", wanted, checks.describe(given))
         X, y, weight, offset = _floats(Block(*given))
         if X.ndim != 2 or y.shape != X.shape[:1]:
             wanted = f"give a matrix and a target for each of its rows {where}"
@@ -106,13 +110,13 @@ class Stream:
             checks.fail(OWNER, "source", f"give finite numbers {where}", "others")
         return Block(X, y, weight, offset)
 
-    # ------------------------------------------------------------------ all others
+    # ------------------------------------------------------------------ all later passes
 
     def _blocks(self) -> Iterator[Block]:
-        """One pass, of the rows that were there in the first one."""
+        """Iterate over the blocks of one pass; it must have as many rows as the first one."""
         self.passes += 1
         rows = 0
-        for block in ahead(_floats(Block(*given)) for given in self.source()):
+        for block in prefetch(_floats(Block(*given)) for given in self.source()):
             rows += len(block.y)
             yield block
             del block
@@ -123,72 +127,75 @@ class Stream:
         design = InScipy(X) if scipy.sparse.issparse(X) else Dense(X)
         return WithIntercept(design) if self.intercept else design
 
-    def look(self, w: np.ndarray) -> Seen:
-        """At a point; one that was looked at last is not looked at again."""
+    def evaluate(self, w: np.ndarray) -> StreamEvaluation:
+        """Evaluate the model at w, by one pass unless w is the last point."""
         w = np.asarray(w, float).reshape(-1)
         if self.last is not None and np.array_equal(self.last.w, w):
             return self.last
-        self.last = None  # a matrix less
+        self.last = None  # release its Hessian before another one is allocated
         value, gradient = 0.0, np.zeros(self.shape)
         total = np.zeros(2 * (self.dimension,) if self.has_matrix else self.shape)
-        for part in self._parts(w):
-            slope, curvature = (np.asarray(of) for of in self.loss.derivatives(part.p, part.y))
-            value += float(part.weight @ np.asarray(self.loss.value(part.p, part.y)))
-            gradient += part.X.back(_times(part.weight, slope))
-            total += self._curvature(part, curvature)
+        for block in self._predicted_blocks(w):
+            slope, curvature = map(np.asarray, self.loss.derivatives(block.p, block.y))
+            value += float(block.weight @ np.asarray(self.loss.value(block.p, block.y)))
+            gradient += block.X.back(_times(block.weight, slope))
+            total += self._curvature(block, curvature)
         gradient, penalty = gradient.reshape(-1), self.l2 * w
         total = total if self.has_matrix else total.reshape(-1)
         total.flat[:: self.dimension + 1 if self.has_matrix else 1] += self.l2
         value += float(penalty @ w) / 2
-        self.last = Seen(w.copy(), value, gradient + penalty, total)
+        self.last = StreamEvaluation(w.copy(), value, gradient + penalty, total)
         return self.last
 
-    def _curvature(self, part: Part, curvature: np.ndarray) -> Any:
+    def _curvature(self, block: PredictedBlock, curvature: np.ndarray) -> Any:
+        """Return a block's part of the Hessian, or of its diagonal."""
         if not self.has_matrix:
-            return part.X.squares(_times(part.weight, curvature))
+            return block.X.squares(_times(block.weight, curvature))
         if self.loss.has_classes:
-            return matrix_of_classes(part.X, self.loss, part.p, part.weight)
-        return part.X.gram(part.weight * curvature, np.zeros(()))
+            return matrix_of_classes(block.X, self.loss, block.p, block.weight)
+        return block.X.gram(block.weight * curvature, np.zeros(()))
 
-    def _parts(self, w: np.ndarray) -> Iterator[Part]:
-        """The blocks of a pass, with their predictions."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a trial may lie too far off
+    def _predicted_blocks(self, w: np.ndarray) -> Iterator[PredictedBlock]:
+        """Iterate over the blocks of a pass, with their predictions at w."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a trial step may be far too long
             for block in self._blocks():
                 X, y = self._design(block.X), self.loss.targets(OWNER, block.y)
                 p = X.times(w.reshape(self.shape))
                 if block.offset is not None:
                     p = p + block.offset
-                yield Part(X, y, np.ones(len(y)) if block.weight is None else block.weight, p)
+                weight = np.ones(len(y)) if block.weight is None else block.weight
+                yield PredictedBlock(X, y, weight, p)
                 del block, X, y, p
 
     def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
-        seen = self.look(w)
-        return seen.value, seen.gradient.reshape(np.shape(w))
+        evaluation = self.evaluate(w)
+        return evaluation.value, evaluation.gradient.reshape(np.shape(w))
 
     def hessian(self, w: np.ndarray) -> np.ndarray:
-        return self.look(w).curvature
+        return self.evaluate(w).curvature
 
     def hessian_times(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Hv at w: a pass, unless the matrix is there."""
+        """Return Hv at w: by the matrix if there is one, else by one pass."""
         if self.has_matrix:
             return self.hessian(w) @ v
         total = np.zeros(self.shape)
-        for X, y, weight, p in self._parts(w):
+        for X, y, weight, p in self._predicted_blocks(w):
             change = self.loss.along(p, y, X.times(v.reshape(self.shape)))
             total += X.back(_times(weight, np.asarray(change)))
         return total.reshape(-1) + self.l2 * v
 
     def diagonal(self, w: np.ndarray) -> np.ndarray:
-        found = self.look(w).curvature
-        return found.diagonal() if self.has_matrix else found
+        curvature = self.evaluate(w).curvature
+        return curvature.diagonal() if self.has_matrix else curvature
 
 
 def _times(weight: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """Multiply each row by its weight."""
     return (weight if entries.ndim == 1 else weight[:, None]) * entries
 
 
 def _floats(block: Block) -> Block:
-    """In float64, what is not yet: in the thread that reads."""
+    """Convert a block to float64; this runs in the thread that prefetches."""
     X = block.X
     X = X.tocsr().astype(float, copy=False) if scipy.sparse.issparse(X) else np.asarray(X, float)
     return Block(X, *(None if of is None else np.asarray(of, float) for of in block[1:]))

@@ -1,4 +1,4 @@
-"""Activations with their first two derivatives, which share the costly part."""
+"""Activation functions with their first two derivatives, which share the expensive part."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision
 from cfgd._core.linalg import array_namespace, logistic
-from cfgd._core.precision import in_precision
 from cfgd._core.types import Data, DType, Numbers, Scalar
 
 # phi(u), phi'(u), phi''(u)
-Answer: TypeAlias = tuple[Any, Any, Any]
-Activation: TypeAlias = Callable[[Data], Answer]
+PhiDerivatives: TypeAlias = tuple[Any, Any, Any]
+Activation: TypeAlias = Callable[[Data], PhiDerivatives]
 
 
-def tanh(u: Data) -> Answer:
+def tanh(u: Data) -> PhiDerivatives:
     phi = array_namespace(u).tanh(u)
     slope = 1 - phi * phi
     return phi, slope, -2 * phi * slope
 
 
-def sigmoid(u: Data) -> Answer:
+def sigmoid(u: Data) -> PhiDerivatives:
     phi = logistic(u)
     slope = phi * (1 - phi)
     return phi, slope, slope * (1 - 2 * phi)
 
 
-def softplus(u: Data) -> Answer:
+def softplus(u: Data) -> PhiDerivatives:
     slope = logistic(u)
     return array_namespace(u).logaddexp(u, 0), slope, slope * (1 - slope)
 
 
-def sin(u: Data) -> Answer:
+def sin(u: Data) -> PhiDerivatives:
     phi = array_namespace(u).sin(u)
     return phi, array_namespace(u).cos(u), -phi
 
 
 def series(activation: Activation, phi: Data, slope: Data) -> list[Any] | None:
-    """phi^(k)(u) / k! for k = 0 to 8 from phi(u) and phi'(u), where that costs little: for tanh.
+    """Return the Taylor coefficients phi^(k)(u) / k!, k = 0 to 8, for tanh; None for others.
 
-    Each follows from the one before by phi' = 1 - phi^2. They are written out, since a compiler
-    would compute a recurrence anew for each of its terms.
+    For tanh they are polynomials in phi(u), by phi' = 1 - phi^2. They are written out, because a
+    compiler would evaluate a recurrence again for each of its terms.
     """
     if activation is not tanh:
         return None
@@ -63,17 +63,17 @@ def series(activation: Activation, phi: Data, slope: Data) -> list[Any] | None:
 
 
 class Custom:
-    """Any JAX function of one number; equal functions are one trace."""
+    """Any JAX function of one number; equal functions share one compiled program."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self.fn = fn
 
-    def __call__(self, u: Data) -> Answer:
+    def __call__(self, u: Data) -> PhiDerivatives:
         flat = jax.vmap(self._one)(u.reshape(-1))
         phi, slope, curvature = (part.reshape(u.shape) for part in flat)
         return phi, slope, curvature
 
-    def _one(self, u: Data) -> Answer:
+    def _one(self, u: Data) -> PhiDerivatives:
         def value_and_slope(u: Scalar) -> tuple[Numbers, Numbers]:
             return jax.jvp(self.fn, (u,), (jnp.ones_like(u),))
 
@@ -96,6 +96,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation_of(owner: str, activation: Any, dtype: DType) -> Activation:
+    """Return the activation for a name or a JAX function of one number."""
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     if not callable(activation):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core.linalg import inner
-from cfgd._core.types import Count, Etas, Heights, Scalar
+from cfgd._core.types import Count, Etas, LineValues, Scalar
 from cfgd.objectives.base import BATCH_NUMBERS
 from cfgd.objectives.evaluation import Line, LineCosts
 from cfgd.objectives.network.activation import series
@@ -46,7 +46,7 @@ class NetworkLine(Line):
         change = self.evaluation.aux.phi @ self.d[self.objective.hidden :]
         return inner(change, change)
 
-    def values(self, etas: Etas) -> Heights:
+    def values(self, etas: Etas) -> LineValues:
         return super().values(etas) if etas.ndim != 1 else self.layer_values(etas, etas)
 
     def layer_values(

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from cfgd._core import checks
+from cfgd._core.arrays import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.linalg import array_namespace, inner, is_numpy
-from cfgd._core.precision import in_precision, numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.sharding import any_sharded, is_by_rows, is_sharded, keep_float64, shards
+from cfgd._core.sharding import any_sharded, is_sharded, is_sharded_by_rows, keep_float64, n_shards
 from cfgd._core.types import Column, Data, Matrix, Rows, Samples, Scalar, Vector, Vectors
 from cfgd.objectives.base import BATCH_NUMBERS, DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows
@@ -83,10 +83,10 @@ class ShallowNetwork(Objective):
         z = checks.array(owner, "z", z)
         if z.ndim not in (1, 2) or z.size == 0:
             checks.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
-        if is_sharded(z) and not is_by_rows(z):
+        if is_sharded(z) and not is_sharded_by_rows(z):
             checks.fail(owner, "z", "be spread by rows, as a NamedSharding says", z.sharding)
         self.y = targets(owner, y, len(z), z.dtype, z)
-        self.z, self.shards = _with_one(z), shards(z)
+        self.z, self.shards = _with_one(z), n_shards(z)
         self.width = checks.integer(owner, "width", width)
         self.activation = activation_of(owner, activation, precision_of(self.z, self.y))
 

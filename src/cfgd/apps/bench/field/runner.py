@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from cfgd._core.files import check_writable, plain, write
+from cfgd._core.files import check_writable, json_safe, write
 from cfgd.apps.bench.field.cases import TARGET
 from cfgd.apps.bench.field.claims import check_claims
 from cfgd.apps.bench.field.instance import Instance, SolverRun
@@ -82,4 +82,4 @@ def _write_json(path: Path, runs: list[SolverRun], quick: bool) -> None:
         "table": [dataclasses.asdict(one) for one in summarize(runs)],
         "runs": [dataclasses.asdict(run) for run in runs],
     }
-    write(path, json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")
+    write(path, json.dumps(json_safe(data, not_finite=lambda _: None), indent=1) + "\n")

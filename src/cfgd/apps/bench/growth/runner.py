@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from cfgd._core.files import check_writable, plain, write
+from cfgd._core.files import check_writable, json_safe, write
 from cfgd.apps.bench.growth.figure import figure
 from cfgd.apps.bench.growth.fresh_process import measure_in_fresh_process
 from cfgd.apps.bench.growth.jobs import JOBS
@@ -40,7 +40,7 @@ def rows(out: Path = OUT, more: Sequence[Series] = ()) -> Iterator[ReportRow]:
     series = [*measure_all(), *more]
     for one in series:
         yield from one.rows()
-    write(out / FILES[0], json.dumps(plain(report(series)), indent=1))
+    write(out / FILES[0], json.dumps(json_safe(report(series)), indent=1))
     write(out / FILES[1], figure(series))
     yield ReportRow("exponents are those of the upper decade", " and ".join(FILES), f"in {out}")
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from cfgd._core.extras import MissingExtraError, needed
+from cfgd._core.extras import MissingExtraError, import_extra
 
 FLAGS = (
     "--headless",
@@ -32,7 +32,7 @@ def missing() -> str | None:
     if found() is None or shutil.which("chromedriver") is None:
         return "there is no chromium; `apt-get install chromium chromium-driver` installs it"
     try:
-        needed("selenium", "A headless browser", "test")
+        import_extra("selenium", "A headless browser", "test")
     except MissingExtraError as error:
         return str(error)
     return None
@@ -41,8 +41,8 @@ def missing() -> str | None:
 @contextlib.contextmanager
 def driven(*flags: str) -> Iterator[Any]:
     """Start a browser with a temporary profile and more `flags`; yield its selenium driver."""
-    webdriver = needed("selenium.webdriver", "A headless browser", "test")
-    service = needed("selenium.webdriver.chrome.service", "A headless browser", "test")
+    webdriver = import_extra("selenium.webdriver", "A headless browser", "test")
+    service = import_extra("selenium.webdriver.chrome.service", "A headless browser", "test")
     options = webdriver.ChromeOptions()
     options.binary_location = found()
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

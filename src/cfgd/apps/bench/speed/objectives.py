@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import cfgd
-from cfgd._core.precision import cast
+from cfgd._core.arrays import cast
 from cfgd.apps.bench.speed.measure import ReportRow, at_least, at_most, time_in_turns
 from cfgd.apps.data.network_functions import FUNCTIONS
 from cfgd.methods.paper.direction import direction, memory_of

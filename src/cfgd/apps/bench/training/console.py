@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cfgd._core.extras import needed
+from cfgd._core.extras import import_extra
 from cfgd.apps.bench.progress import progress_bar
 
 DEFAULT_SEEDS = {True: 2, False: 5}  # with and without --quick
@@ -27,7 +27,7 @@ def show_training(
     if data is not None:
         raise ValueError("--data is the gas data of `cfgd bench`: --training has no use for it.")
     for module in ("optax", "sklearn"):
-        needed(module, COMMAND, "bench")
+        import_extra(module, COMMAND, "bench")
     # these need optax
     from cfgd.apps.bench.training import catalogue, comparison, optimizers, report, runner
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from cfgd._core.files import check_writable, plain, write
+from cfgd._core.files import check_writable, json_safe, write
 from cfgd.apps.bench.progress import NoProgress, ProgressDisplay
 from cfgd.apps.bench.training.comparison import (
     OptimizerSummary,
@@ -144,5 +144,5 @@ def _write_report(out: Path, plan: TrainingPlan, summaries: list[OptimizerSummar
             for one in summaries
         ],
     }
-    write(out / FILES[0], json.dumps(plain(data, not_finite=lambda _: None), indent=1) + "\n")
+    write(out / FILES[0], json.dumps(json_safe(data, not_finite=lambda _: None), indent=1) + "\n")
     write(out / FILES[1], markdown(plan.problems, summaries, plan.seeds))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfgd._core.files import plain, write
+from cfgd._core.files import json_safe, write
 from cfgd.apps.reproduce.report.claim import VERDICTS, Outcome
 from cfgd.apps.reproduce.report.conclusions import conclusions
 from cfgd.apps.reproduce.report.page import page
@@ -60,4 +60,4 @@ def _as_json(result: ExperimentResult) -> Any:
     entry["panels"] = [[title for title, _ in row] for row in result.panels]
     entry["setting"] = entry.pop("key")  # results of runs with other settings may be in one report
     entry["story"] = entry.pop("conclusion")
-    return plain(entry)
+    return json_safe(entry)

@@ -1,4 +1,4 @@
-"""Which table a file is, by its name and by how it begins."""
+"""Open a table by the ending of its name, after a check that its first bytes agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.npz_table import Npz
 from cfgd.apps.fit.table import Table
 
-# how names end, and how such files begin
+# for each ending the class of the table and the first bytes of such files
 FORMATS: dict[str, tuple[type[Csv | Parquet | Feather | Npz], bytes]] = {
     ".csv": (Csv, b""),
     ".csv.gz": (Csv, b"\x1f\x8b"),
@@ -20,39 +20,43 @@ FORMATS: dict[str, tuple[type[Csv | Parquet | Feather | Npz], bytes]] = {
     ".feather": (Feather, b"ARROW1"),
     ".npz": (Npz, b"PK"),
 }
-SIGNS = {
+# first bytes of files by which an error message names their true format
+SIGNATURES = {
     b"\x1f\x8b": "gzip",
     b"PAR1": "Parquet",
     b"ARROW1": "Feather",
     b"FEA1": "Feather of version 1",
     b"PK\x03\x04": "a zip archive, as NPZ is",
 }
-HEAD = 64  # bytes
+HEAD = 64  # bytes that are enough to recognise a format
 
 
 def open_table(path: Path) -> Table:
-    """The table, or one sentence."""
+    """Open the table in a file; raise a `ValueError` if it is not what its name says."""
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; a file is wanted.")
+        raise ValueError(f"{path} is a folder, not a file.")
     if not path.exists():
         raise ValueError(f"There is no file {path}.")
-    ending = ending_of(path, list(FORMATS))
-    kind, sign = FORMATS[ending]
+    ending = matching_ending(path, list(FORMATS))
+    table_class, signature = FORMATS[ending]
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
-        inside = head if ending != ".csv.gz" or not head.startswith(sign) else _unpacked(path)
+        is_compressed = ending == ".csv.gz" and head.startswith(signature)
+        content = _decompressed_head(path) if is_compressed else head
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {reason(error)}.") from None
-    if not inside.strip():
+    if not content.strip():
         raise ValueError(f"{path} is empty.")
-    if not head.startswith(sign) or (kind is Csv and _is_binary(inside)):
-        raise ValueError(f"{path} is not {kind.format}, as its name says: it {_begins(inside)}.")
-    return kind(path)
+    if not head.startswith(signature) or (table_class is Csv and _is_binary(content)):
+        raise ValueError(
+            f"{path} is not {table_class.format}, as its name says: it {_describe(content)}."
+        )
+    return table_class(path)
 
 
-def ending_of(path: Path, endings: list[str]) -> str:
-    """The longest of the endings that the name has."""
+def matching_ending(path: Path, endings: list[str]) -> str:
+    """Return the longest of the endings that the name has; raise a `ValueError` for none."""
     found = [ending for ending in endings if path.name.lower().endswith(ending)]
     if not found:
         known = f"{', '.join(endings[:-1])} or {endings[-1]}"
@@ -60,21 +64,21 @@ def ending_of(path: Path, endings: list[str]) -> str:
     return max(found, key=len)
 
 
-def _unpacked(path: Path) -> bytes:
+def _decompressed_head(path: Path) -> bytes:
     try:
         with gzip.open(path) as file:
             return file.read(HEAD)
     except (OSError, EOFError, zlib.error):
-        raise ValueError(f"{path} is damaged: it cannot be unpacked.") from None
+        raise ValueError(f"{path} is damaged: it cannot be decompressed.") from None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Whether there is what no text has; NUL in one of two bytes is UTF-16."""
+    """Return whether there are control characters, such as NUL in UTF-16, unknown in CSV."""
     return any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
-def _begins(head: bytes) -> str:
-    for sign, name in SIGNS.items():
-        if head.startswith(sign):
+def _describe(head: bytes) -> str:
+    for signature, name in SIGNATURES.items():
+        if head.startswith(signature):
             return f"is {name}"
     return f"begins with {head[:12]!r}"

@@ -1,0 +1,192 @@
+"""The results of a fit as texts and table rows, for the terminal and for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cfgd.apps.fit.columns import TextColumn
+from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
+from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.table_statistics import SAMPLE
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+
+Z95 = 1.96  # standard errors on each side of a 95 % interval of a normal distribution
+SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
+SHOWN_BASES = 10  # text columns whose reference categories are listed
+
+CoefficientRow = tuple[str, str, str, str]  # term, coefficient, standard error, interval
+
+
+def format_number(value: float) -> str:
+    return "unknown" if np.isnan(value) else f"{value:.5g}"
+
+
+def format_label(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"{value!r}"
+
+
+def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
+    """Yield a heading and the rows of coefficients: one table, or one for each class."""
+    w, errors = result.model.coefficients, result.model.errors
+    if result.target.classes == 1:
+        yield "", _coefficient_rows(result, w, errors)
+        return
+    for k, label in enumerate(result.target.labels):
+        class_errors = None if errors is None else errors[:, k]
+        yield format_label(label), _coefficient_rows(result, w[:, k], class_errors)
+
+
+def _coefficient_rows(
+    result: FitResult, w: np.ndarray, errors: np.ndarray | None
+) -> list[CoefficientRow]:
+    rows: list[CoefficientRow] = []
+    for i, term in enumerate(result.model.terms):
+        if errors is None:
+            rows.append((term, format_number(w[i]), "", ""))
+            continue
+        low, high = w[i] - Z95 * errors[i], w[i] + Z95 * errors[i]
+        interval = f"{format_number(low)} to {format_number(high)}"
+        rows.append((term, format_number(w[i]), format_number(errors[i]), interval))
+    return rows
+
+
+def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
+    """Return the name of each measure and its value for the model and for the baseline."""
+    model, baseline = result.quality.model, result.quality.baseline
+    return [(name, format_number(model[name]), format_number(baseline[name])) for name in model]
+
+
+def summary(result: FitResult) -> str:
+    """Return one sentence about the loss and the rows."""
+    statistics = result.statistics
+    rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
+    if statistics.held_out_count:
+        rows += f", with {statistics.held_out_count:,} more held out"
+    if statistics.left_out_count:
+        rows += f", and {statistics.left_out_count:,} with missing values left out"
+    return f"{_describe_loss(result)} {result.target.reason}, fitted to {rows}."
+
+
+def _describe_loss(result: FitResult) -> str:
+    target = result.target
+    if target.loss == "logistic":
+        negative, positive = map(format_label, target.labels)
+        return f"Loss logistic (whether {target.name!r} is {positive} rather than {negative})"
+    if target.loss in CLASSIFICATION_LOSSES:
+        return f"Loss multinomial ({len(target.labels)} classes of {target.name!r})"
+    if target.loss == "huber":
+        return f"Loss huber (linear for residuals above {format_number(target.scale)})"
+    return f"Loss {target.loss}"
+
+
+def remarks(result: FitResult) -> list[str]:
+    """Return the sentences that a reader of the coefficients should know."""
+    return [
+        *_penalty(result),
+        *_missing_errors(result),
+        _conditioning(result),
+        f"The baseline is {describe_baseline(result.target)}; on {result.measured_on}, "
+        f"{_comparison(result)}.",
+        *_sample(result),
+        *_reference_categories(result),
+        *_reading(result),
+    ]
+
+
+def _comparison(result: FitResult) -> str:
+    share, measure = result.quality.explained, next(iter(result.quality.model))
+    if share > 0:
+        return f"the model reduces its {measure} by {100 * share:.1f} %"
+    return f"the model does not reduce its {measure}"
+
+
+def _sample(result: FitResult) -> list[str]:
+    if result.quality.rows <= SAMPLE:
+        return []
+    shown = f"The {ROC_AUC} and the figures" if result.target.loss == "logistic" else "The figures"
+    return [f"{shown} are of the first {SAMPLE:,} of these rows."]
+
+
+def _penalty(result: FitResult) -> list[str]:
+    if not result.l2:
+        return []
+    chosen = ", chosen by cross-validation in five folds" if result.cross_validation else ""
+    return [
+        f"The penalty is l2 = {format_number(result.l2)}{chosen}. It shrinks the coefficients of "
+        "the standardised columns; the standard errors do not include the bias of that."
+    ]
+
+
+def _missing_errors(result: FitResult) -> list[str]:
+    if result.model.errors is not None:
+        return []
+    return [
+        "There are no standard errors: the rows do not determine the coefficients, or there are "
+        "too many coefficients."
+    ]
+
+
+def _conditioning(result: FitResult) -> str:
+    condition = result.conditioning
+    if condition is None:
+        return "The conditioning is not computed: there are too many columns."
+    worst = result.model.terms[condition.worst]
+    if condition.grade == SINGULAR:
+        return (
+            f"The columns are singular: {worst!r} is a linear combination of others, and only the "
+            "penalty determines their coefficients."
+        )
+    inflation = ""
+    if condition.inflation > SHOWN_INFLATION:
+        inflation = (
+            f"; {worst!r} is the most collinear column, with a variance inflation factor of "
+            f"{format_number(condition.inflation)}"
+        )
+    return (
+        f"The conditioning of the columns is {condition.grade}: condition number "
+        f"{condition.standardised:.3g} standardised, {condition.raw:.3g} in original units"
+        f"{inflation}."
+    )
+
+
+def _reference_categories(result: FitResult) -> list[str]:
+    columns = [column for column in result.model.columns if isinstance(column, TextColumn)]
+    if not columns:
+        return []
+    bases = ", ".join(f"{column.base!r} for {column.name!r}" for column in columns[:SHOWN_BASES])
+    more = " and so on" if len(columns) > SHOWN_BASES else ""
+    return [f"Coefficients of texts are relative to a reference category: {bases}{more}."]
+
+
+def _reading(result: FitResult) -> list[str]:
+    sentences = []
+    if result.streamed:
+        sentences.append(
+            "The rows do not fit into --memory: the file was read "
+            f"{result.passes + 1:,} times, block by block."
+        )
+    if result.unknown_text_rows:
+        sentences.append(
+            f"{result.unknown_text_rows:,} rows do not count in the measures: they have a text "
+            "that no training row has."
+        )
+    return sentences
+
+
+def outcome(result: FitResult) -> str:
+    """Return how the run of the solver ended."""
+    solution = result.solution
+    if result.separable:
+        return (
+            "Not converged: the classes are separable, so the likelihood has no maximum and the "
+            "coefficients are arbitrary. Add a penalty, with --l2 1 or --cross-validate."
+        )
+    if solution.success:
+        return f"Converged in {solution.iterations} iterations, {result.seconds:.1f} s in all."
+    return (
+        f"Not converged ({solution.status.name} after {solution.iterations} iterations): "
+        f"{solution.details}"
+    )

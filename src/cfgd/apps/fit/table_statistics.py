@@ -1,0 +1,218 @@
+"""The first pass over a table: check its values and collect statistics of its columns.
+
+Statistics that the fit uses (means, deviations, categories) are those of the training rows alone,
+so that the rows that are held out do not influence the model that they test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
+from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
+from cfgd.apps.fit.moments import RunningMoments
+from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
+from cfgd.apps.fit.table import Table, to_float64, to_strings
+
+MAX_LEVELS = 1000  # different texts of a column: each becomes a column of the design matrix
+MAX_LABELS = 100  # different values of a target that can be classes
+SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
+
+
+@dataclasses.dataclass(frozen=True)
+class Standardisation:
+    """The map X -> (X - mean) / deviation, to columns of mean 0 and deviation 1."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return (X - self.mean) / self.deviation
+
+
+class TableStatistics:
+    """Row counts and statistics of the columns and of the target, collected block by block.
+
+    Attributes
+    ----------
+    row_count, left_out_count, training_count, held_out_count : int
+        All rows of the file, those left out for missing values, and the two parts of the others.
+    target_moments : RunningMoments
+        Of the training rows, if the target is a number.
+    target_minimum : float
+        Over all rows that are not left out.
+    target_sample : list of arrays
+        Targets of the first training rows.
+    label_counts : dict or None
+        For each value of the target the number of rows that are held out and in each fold; None
+        if the target has more than `MAX_LABELS` values.
+    """
+
+    def __init__(self, table: Table, target: str, drop: list[str], missing: str) -> None:
+        self.table, self.target, self.missing = table, target, missing
+        for option, name in (("--target", target), *(("--drop", name) for name in drop)):
+            if name not in table.types:
+                known = ", ".join(map(repr, list(table.types)[:20]))
+                raise ValueError(f"{option}: {table.path} has no column {name!r}, only {known}.")
+        if target in drop:
+            raise ValueError(f"--drop: {target!r} is the target.")
+        self.features = [name for name in table.types if name != target and name not in drop]
+        if not self.features:
+            raise ValueError(f"{table.path} has no column besides the target {target!r}.")
+        self.kinds = {name: table.kind(name) for name in (*self.features, target)}
+        self.number_columns = [name for name in self.features if self.kinds[name] == "number"]
+        self.text_columns = [name for name in self.features if self.kinds[name] == "text"]
+        self.target_is_text = self.kinds[target] == "text"
+        self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
+        self.moments = RunningMoments(len(self.number_columns))
+        self.level_counts: dict[str, Counter[str]] = {name: Counter() for name in self.text_columns}
+        self.target_moments, self.target_minimum = RunningMoments(1), np.inf
+        self.target_sample: list[np.ndarray] = []
+        self.label_counts: dict[Any, np.ndarray] | None = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read: the features and the target."""
+        return [*self.features, self.target]
+
+    def collect(self, split: Split, block_rows: int, on_rows_read: Callable[[int], None]) -> None:
+        """Read the table once; raise a `ValueError` for the first thing that prevents a fit."""
+        next_codes = split.code_generator()
+        for batch in self.table.blocks(self.names, block_rows):
+            self._add(batch, next_codes(batch.num_rows))
+            self.row_count += batch.num_rows
+            on_rows_read(batch.num_rows)
+        if not self.row_count:
+            raise ValueError(f"{self.table.path} has no rows.")
+        self._check(split)
+
+    def _add(self, batch: pa.RecordBatch, codes: np.ndarray) -> None:
+        numbers = {name: self._finite_numbers(name, batch) for name in self.number_columns}
+        texts = {name: to_strings(batch.column(name)) for name in self.text_columns}
+        missing = {name: np.isnan(values) for name, values in numbers.items()}
+        missing |= {name: values.is_null().to_numpy(False) for name, values in texts.items()}
+        y: Any
+        if self.target_is_text:
+            y = to_strings(batch.column(self.target))
+            missing[self.target] = y.is_null().to_numpy(False)
+        else:
+            y = self._finite_numbers(self.target, batch)
+            missing[self.target] = np.isnan(y)
+        used = self._used_rows(missing)
+        training = used & training_rows(codes)
+        self.left_out_count += int(np.sum(~used))
+        self.training_count += int(np.sum(training))
+        self.held_out_count += int(np.sum(used & ~training))
+        if numbers:
+            self.moments.add(np.stack(list(numbers.values()), 1)[training])
+        for name, values in texts.items():
+            self._count_levels(name, values.filter(pa.array(training)))
+        self._add_target(y, used, training, codes)
+
+    def _finite_numbers(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
+        """Return a column as numbers, with NaN for missing values; infinity is an error."""
+        values = to_float64(batch.column(name))
+        infinite = np.isinf(values)
+        if infinite.any():
+            first = int(np.argmax(infinite))
+            got = f"{values[first]} in row {self.row_count + first + 1}"
+            raise ValueError(f"{self.table.path}: the column {name!r} must be finite, got {got}.")
+        return values
+
+    def _used_rows(self, missing: dict[str, Mask]) -> Mask:
+        any_missing = np.any(list(missing.values()), 0)
+        if any_missing.any():
+            path = self.table.path
+            check_for_fit(path, self.missing, self.kinds, self.target, missing, self.row_count)
+        return ~left_out_rows(self.missing, any_missing)
+
+    def _count_levels(self, name: str, values: pa.Array) -> None:
+        for entry in pc.value_counts(values):
+            self.level_counts[name][entry["values"].as_py()] += entry["counts"].as_py()
+        if len(self.level_counts[name]) > MAX_LEVELS:
+            raise ValueError(
+                f"{self.table.path}: the column {name!r} has more than {MAX_LEVELS} different "
+                f"texts, too many for categories: leave it out with --drop {name}."
+            )
+
+    def _add_target(self, y: Any, used: Mask, training: Mask, codes: np.ndarray) -> None:
+        if self.label_counts is not None:
+            values = np.array(y.to_pylist(), object) if self.target_is_text else y
+            self._count_labels(values[used], codes[used])
+        if not self.target_is_text:
+            self.target_moments.add(y[training][:, None])
+            self.target_minimum = min(self.target_minimum, y[used].min(initial=np.inf))
+            if sum(map(len, self.target_sample)) < SAMPLE:
+                self.target_sample.append(y[training])
+
+    def _count_labels(self, y: np.ndarray, codes: np.ndarray) -> None:
+        assert self.label_counts is not None
+        labels, index = np.unique(y, return_inverse=True)
+        if len(labels) <= MAX_LABELS:
+            for i, label in enumerate(labels.tolist()):
+                counts = np.bincount(codes[index == i] - HELD_OUT, minlength=FOLDS + 1)
+                self.label_counts[label] = self.label_counts.get(label, 0 * counts) + counts
+        if max(len(labels), len(self.label_counts)) > MAX_LABELS:
+            self.label_counts = None
+
+    def _check(self, split: Split) -> None:
+        path = self.table.path
+        if self.left_out_count == self.row_count:
+            raise ValueError(f"{path}: every row has a missing value, so no row is left.")
+        if split.test_share > 0 and not self.held_out_count:
+            raise ValueError(f"{path} has too few rows to hold some out: --test 0 holds out none.")
+        if not self.training_count:
+            raise ValueError(f"{path}: every row is held out, so no row is left to fit to.")
+        for name, low, high in zip(
+            self.number_columns, self.moments.minimum, self.moments.maximum, strict=True
+        ):
+            if not low < high:
+                self._fail_constant(name, f"{low:g}" if low == high else "no value")
+        for name, counts in self.level_counts.items():
+            if len(counts) < 2:
+                self._fail_constant(name, repr(next(iter(counts), "no value")))
+
+    def _fail_constant(self, name: str, value: str) -> None:
+        raise ValueError(
+            f"{self.table.path}: the column {name!r} is constant in the training rows "
+            f"({value}): leave it out with --drop {name}."
+        )
+
+    def columns(self) -> list[Column]:
+        """Return the columns in the order of the file, with what their encoding needs."""
+        means = dict(zip(self.number_columns, self.moments.mean, strict=True))
+        return [
+            NumberColumn(name, float(means[name]))
+            if name in means
+            else _text_column(name, self.level_counts[name])
+            for name in self.features
+        ]
+
+    def standardisation(self) -> Standardisation:
+        """Return means and deviations of the columns of the design matrix."""
+        number_deviations = dict(zip(self.number_columns, self.moments.deviation, strict=True))
+        means, deviations = [], []
+        for column in self.columns():
+            if isinstance(column, NumberColumn):
+                means.append(column.mean)
+                deviations.append(number_deviations[column.name])
+            else:
+                counts = self.level_counts[column.name]
+                for level in column.levels:
+                    share = counts[level] / counts.total()
+                    means.append(share)
+                    deviations.append(np.sqrt(share * (1 - share)))
+        return Standardisation(np.array(means), np.array(deviations))
+
+
+def _text_column(name: str, counts: Counter[str]) -> TextColumn:
+    """Return the column whose base is the most frequent text, of several the first by alphabet."""
+    base = min(counts, key=lambda level: (-counts[level], level))
+    return TextColumn(name, base, tuple(sorted(counts.keys() - {base})))

@@ -1,0 +1,54 @@
+"""The policy for missing values decides which rows are left out and what is an error."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cfgd.apps.fit.missing_values import (
+    POLICIES,
+    check_for_fit,
+    check_for_prediction,
+    left_out_rows,
+)
+
+PATH = Path("a.csv")
+KINDS = {"number": "number", "text": "text", "y": "number"}
+SECOND_ROW = np.array([False, True])
+ALLOWED = {("drop", "number"), ("drop", "text"), ("drop", "y"), ("mean", "number")}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_only_drop_leaves_out_rows(policy):
+    expected = SECOND_ROW if policy == "drop" else ~np.ones(2, bool)
+    np.testing.assert_array_equal(left_out_rows(policy, SECOND_ROW), expected)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", KINDS)
+def test_a_fit_refuses_what_the_policy_does_not_allow(policy, name):
+    missing = {other: SECOND_ROW & (other == name) for other in KINDS}
+
+    def check():
+        check_for_fit(PATH, policy, KINDS, "y", missing, rows_before=10)
+
+    if (policy, name) in ALLOWED:
+        check()
+        return
+    with pytest.raises(ValueError, match="use --missing drop") as error:
+        check()
+    assert f"a.csv: the column '{name}' has a missing value in row 12" in str(error.value)
+    assert ("--missing mean" in str(error.value)) == ((policy, name) == ("refuse", "number"))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("kind", ["number", "text"])
+def test_a_prediction_refuses_what_the_policy_does_not_allow(policy, kind):
+    def check():
+        check_for_prediction(PATH, policy, "a", kind, SECOND_ROW, rows_before=10)
+
+    if (policy, kind) in ALLOWED:
+        check()
+        return
+    with pytest.raises(ValueError, match=f"in row 12, and the model was .* --missing {policy}"):
+        check()
