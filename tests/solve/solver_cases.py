@@ -20,13 +20,18 @@ def valley(x):
     return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
-def tiny_valley(x):
-    return 1e-70 * valley(x)
+class Valley(cfgd.Objective):
+    """The valley with a known number of coordinates, so that a sweep takes several starts."""
 
+    unit: float
+    d: int
 
-def weak_valley(x):
-    """A valley in float32 whose squared gradients underflow."""
-    return 1e-12 * jnp.sum(10 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    @property
+    def shape(self):
+        return (self.d,)
+
+    def value(self, x):
+        return self.unit * valley(x)
 
 
 def bowl(x):
@@ -52,10 +57,14 @@ CASES = {
         cfgd.LeastSquares(1e-40 * X, 1e-40 * Y),
         np.stack([np.zeros(5), np.ones(5)]),
     ),
-    "L-BFGS": (valley, np.array([[-0.7, 0.4, 1.3, -0.2], [0.1, 0.0, 0.2, -0.3]])),
+    "L-BFGS": (Valley(1.0, 4), np.array([[-0.7, 0.4, 1.3, -0.2], [0.1, 0.0, 0.2, -0.3]])),
     "L-BFGS on an external function": (cfgd.External(bowl), np.stack([np.zeros(6), np.ones(6)])),
-    "rescaled L-BFGS": (tiny_valley, np.array([[-0.7, 0.4], [0.1, 0.0]])),
-    "rescaled L-BFGS in float32": (weak_valley, np.array([[-0.7, 0.4], [0.1, 0.0]], np.float32)),
+    "rescaled L-BFGS": (Valley(1e-70, 2), np.array([[-0.7, 0.4], [0.1, 0.0]])),
+    # its squared gradients would underflow
+    "rescaled L-BFGS in float32": (
+        Valley(1e-13, 2),
+        np.array([[-0.7, 0.4], [0.1, 0.0]], np.float32),
+    ),
     "Levenberg-Marquardt": (cfgd.Residuals(curve), np.array([[3.0, 0.1, 0.3], [1.0, 2.0, 0.0]])),
     "Levenberg-Marquardt on a linear model": (
         cfgd.LinearModel(X, Y > 0, l2=1e-3),
@@ -65,9 +74,14 @@ CASES = {
         cfgd.LinearModel(WIDE, WIDE[:, 0] > 0, l2=1e-6),
         np.stack([np.zeros(130), np.full(130, 1e-3)]),
     ),
-    "variable projection": (LARGE_NETWORK, np.stack([LARGE_NETWORK.init(0), LARGE_NETWORK.init(1)])),
+    "variable projection": (
+        LARGE_NETWORK,
+        np.stack([LARGE_NETWORK.init(0), LARGE_NETWORK.init(1)]),
+    ),
     "Levenberg-Marquardt, then variable projection": (
         NETWORK,
         np.stack([NETWORK.init(0), NETWORK.init(1)]),
     ),
-}  # fmt: skip
+}
+# those of which a sweep takes several starts
+SWEPT = {name: case for name, case in CASES.items() if case[0].shape is not None}

@@ -56,10 +56,11 @@ def test_the_last_step_keeps_its_numbers(method):
 
 
 @pytest.mark.parametrize("every", few([7, 1]))
-def test_a_run_that_cannot_move_has_made_one_attempt(every):
+def test_a_run_that_cannot_move_has_made_no_iteration(every):
     end = cfgd.minimize(cfgd.Quadratic(np.zeros((2, 2)), [1.0, 1.0]), np.ones(2), every=every)
     assert end.status is Status.unbounded
-    assert end.iterations == 1
+    assert end.iterations == 0
+    np.testing.assert_array_equal(end.history["iteration"], [0])
 
 
 @pytest.mark.parametrize("every", few([7, 1]))

@@ -61,7 +61,6 @@ def test_an_evaluation_of_a_linear_model_on_cpus_is_one_sum():
     X, y = random.normal(size=(30, 4)), random.integers(0, 2, 30).astype(float)
     sums = []
 
-
     def total(part):
         sums.append(part.size)
         return part

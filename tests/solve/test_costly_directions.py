@@ -76,4 +76,5 @@ def test_a_costly_local_model_names_the_cheap_ones():
 def test_the_costs_are_those_of_the_losses():
     for loss, row in LOSSES.items():
         f = cfgd.LinearModel(X, row.y, row.given)
-        assert f.slopes_cost(5, 4) == (0 if loss == "squared" else 5)  # linear slopes are free
+        cost = f.traits.derivative_cost.of(nodes=5, d=4)
+        assert cost == (0 if loss == "squared" else 5)  # linear slopes are free

@@ -68,7 +68,7 @@ ITERATIONS = 10
 
 def callback_of(objective, method):
     """Gradient descent goes by blocks all the same, so that these occur too."""
-    return look_on if objective.is_quadratic and method != "gradient descent" else None
+    return look_on if objective.traits.is_quadratic and method != "gradient descent" else None
 
 
 @pytest.mark.parametrize(("objective", "method", "step"), quick(PRODUCT, QUICK))

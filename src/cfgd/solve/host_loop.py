@@ -109,24 +109,26 @@ class HostLoop:
         """
         every, done = self.settings.every, self._iteration()
         end = min(done - done % every + length, last)
-        rows: dict[int, Rows] = {}  # by iteration
+        labels = [history.last]  # that of the last row, then those of new ones
+        rows: list[Rows] = []
         try:
             with np.errstate(all="ignore"):
                 while done < end and len(rows) < self.settings.capacity and self._is_open():
                     self._advance(done + 1)
                     done = self._iteration()
-                    if done % every == 0 and done > history.last:
-                        rows[done] = self._row()
+                    if done % every == 0 and done > labels[-1]:
+                        labels.append(done)
+                        rows.append(self._row())
         except StopRunError:
             pass  # the driver finds out why
         finally:
-            # the last iteration of a run has a row, whatever its number is
-            if self._iteration() > max([history.last, *rows]):
-                rows[self._iteration()] = self._row()
-            entries = [*rows.values()]
-            names = entries[0] if entries else {}
-            joined = {name: np.array([row[name] for row in entries]) for name in names}
-            history.add(joined, np.array([*rows], int))
+            done = self._iteration()
+            if done > labels[-1]:  # the last iteration of a run has a row, whatever its number is
+                labels.append(done)
+                rows.append(self._row())
+            names = rows[0] if rows else {}
+            joined = {name: np.array([row[name] for row in rows]) for name in names}
+            history.add(joined, np.array(labels[1:], int))
 
     def _advance(self, iteration: int) -> None:
         """Let every open run make its steps up to an iteration.
@@ -233,7 +235,7 @@ class HostLoop:
     def recheck_final(self) -> None:
         """Do nothing: a solver tests every point that it reaches."""
 
-    def result(self) -> tuple[Evaluation, float]:
+    def result(self) -> tuple[Evaluation, Any]:
         """Return the evaluation of the point to return, and how many evaluations it took."""
         found = [self._result(run) for run in self.runs]
         parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]

@@ -50,7 +50,7 @@ class Probes(NamedTuple):
     steps: Vectors
     changes: Vectors
 
-    def scale(self, scaling: Vector) -> Vector:
+    def scale(self, scaling: Vector) -> np.ndarray:
         """Return what makes the length of each step one in the norm of `scaling`."""
         norms = np.array([weighted_norm(step, scaling) for step in self.steps])
         return (norms > 0) / np.where(norms > 0, norms, 1)
@@ -179,7 +179,7 @@ def _krylov(evaluation: Evaluation, scaling: Vector, change_along: Any) -> Probe
 
 
 def spectrum(
-    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: float, far: Any
+    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: Number, far: Any
 ) -> Spectrum:
     """Diagonalise the measured curvatures, whose directions are orthogonal in the scaled norm.
 
@@ -236,7 +236,7 @@ def assess(
     *,
     is_stationary: bool,
     is_stuck: bool = False,
-    noise: float | None = None,
+    noise: Number | None = None,
 ) -> Assessment:
     """Return whether a point is a minimum, from probes around it.
 

@@ -102,7 +102,7 @@ class Memory:
 
     steps: Vectors  # S
     changes: Vectors  # Y
-    triangle: Vectors  # R: <s_i, y_j> for j not older than i, oldest first; else the identity
+    triangle: np.ndarray  # R: <s_i, y_j> for j not older than i, oldest first; else the identity
     newest: int  # row that was written last
     last: int  # row of the last pair
     product: Scalar  # <s, y> of it, or 0

@@ -71,7 +71,7 @@ class LMState(SolverState):
 
     damping: Any = FIRST_DAMPING  # of the next step
     scaling: Vector = None  # D
-    is_main: bool = True  # no step was made
+    is_first: bool = True  # no step was made
 
 
 # ------------------------------------------------------------------ the damped system
@@ -235,7 +235,7 @@ def accepted_step(
     x, f, g = evaluation[:3]
     D, is_exact = system.scaling, curvature.is_exact
     damping, growth = state.damping, GROW
-    if is_exact and state.is_main:
+    if is_exact and state.is_first:
         damping = SLIGHT_DAMPING  # Newton's step is the best guess of the first one, too
     size = weighted_norm(x, D) + weighted_norm(x - state.start.x, D)
     longest = LONGEST_SEARCHED if is_exact else LONGEST
@@ -251,7 +251,7 @@ def accepted_step(
             is_hidden = predicted <= 1e3 * eps_of(f) * abs(f)  # by rounding of f
             gain = (f - value) / predicted
             if is_exact and not is_hidden and not abs(gain - 1) <= NEAR_PREDICTION:
-                part, value = search_along(oracle, evaluation, p, value, gain > 1)
+                part, value = search_along(oracle, evaluation, p, value, bool(gain > 1))
                 step = part * step
             if value <= f - ACCEPT * min(part, 1.0) * predicted or (
                 is_hidden and _gradient_falls(oracle, evaluation, D, step, value)
@@ -480,5 +480,5 @@ def arrive(
         gamma=damping,
         status=status,
         damping=next_damping,
-        is_main=False,
+        is_first=False,
     )

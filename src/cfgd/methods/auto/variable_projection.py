@@ -276,7 +276,7 @@ def hidden_step(oracle: Oracle, state: ProjectedState) -> LMState:
         hidden=after,
         penalty=penalty,
         slow_steps=slow_steps,
-        is_main=False,
+        is_first=False,
     )
     goes_on = slow_steps < PATIENCE and (is_lower or penalty > least)
     return new if goes_on else all_weights(new)
