@@ -1,8 +1,8 @@
-"""Run by test_processes.py in each of several processes: what came out goes into a file of JSON.
+"""The calls that test_processes.py makes in several processes; it imports them for one process.
 
     python processes.py FOLDER SCENARIO ...
 
-Also imported by it, for the same calls on one process.
+Every process writes its results to a JSON file in the folder.
 """
 
 import json
@@ -48,7 +48,7 @@ METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
 
 
 def solved(rows):
-    """Everything that is minimised; `rows(X, y)` are X, y and weights as they are held."""
+    """Yield a solution for each kind of objective; `rows(X, y)` returns X, y and weights."""
     of = data()
     X = of["X"]
 
@@ -76,15 +76,15 @@ def solved(rows):
 
 
 def network(rows):
-    """It has no weights: as many rows on every process.
+    """Fit a network, which has no weights: every process has as many rows.
 
-    One that is not spread would also take its hidden weights alone.
+    By Levenberg-Marquardt: variable projection is only for networks on one process.
     """
     z = np.linspace(-1, 1, 48)
     z, y, weight = rows(z, np.sin(2 * z))
     assert weight is None
     f = cfgd.ShallowNetwork(z, y, 2)
-    return cfgd.minimize(f, f.init(1), cfgd.Auto("levenberg_marquardt"), max_iterations=8)
+    return cfgd.minimize(f, f.init(0), cfgd.Auto("levenberg_marquardt"))
 
 
 def plain(solution):
@@ -100,7 +100,7 @@ def plain(solution):
 
 
 def part(me, X, y):
-    """Of the rows that this process holds: of an odd number each another one, the second none."""
+    """Return the rows of this process: of M rows the second of several processes has none."""
     cuts = np.linspace(0, len(X), me.count + 1).astype(int)
     if len(X) == M and me.count > 2:
         cuts[2] = cuts[1]
@@ -108,8 +108,8 @@ def part(me, X, y):
     return X[here], y[here]
 
 
-def said(fn):
-    """The error that a call raises."""
+def error_of(fn):
+    """Return the error that a call raises, as text."""
     try:
         fn()
     except (ValueError, RuntimeError, KeyError) as error:
@@ -118,7 +118,7 @@ def said(fn):
 
 
 def decisions(me, folder):
-    """What one process alone wants."""
+    """Yield the results of runs in which one process decides or fails."""
     of = data()
     A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
     f = cfgd.LinearModel(A, y, l2=1e-3, sample_weight=weight)
@@ -140,7 +140,7 @@ def decisions(me, folder):
             os.kill(os.getpid(), signal.SIGINT)
 
     yield "callback", plain(run(callback=stops, every=10))
-    yield "error", said(lambda: run(callback=fails, every=10))
+    yield "error", error_of(lambda: run(callback=fails, every=10))
     yield "ctrl-c", plain(run(callback=interrupts, every=10))
     yield "time limit", plain(run(time_limit=0.2 if second else 1e9))
     few = {"max_iterations": 40, "every": 10, "progress": True}
@@ -150,17 +150,17 @@ def decisions(me, folder):
     resumed = plain(run(**few, checkpoint=file))
     yield "checkpoint", [whole, resumed]
     yield "files", sorted(path.name for path in folder.glob("run*"))
-    yield "unlike", said(lambda: run(max_iterations=10 + me.index))
-    yield "nowhere", said(lambda: run(checkpoint="/nowhere/else/run.npz"))
+    yield "unlike", error_of(lambda: run(max_iterations=10 + me.index))
+    yield "nowhere", error_of(lambda: run(checkpoint="/nowhere/else/run.npz"))
     X, labels = np.array(of["X"]), of["labels"]
     yield (
         "columns",
-        said(lambda: cfgd.distributed.rows(X[:, : D - me.index][:9], labels[:9])),
+        error_of(lambda: cfgd.distributed.rows(X[:, : D - me.index][:9], labels[:9])),
     )
     X[3, 1] = np.nan if second else X[3, 1]
-    yield "finite", said(lambda: cfgd.distributed.rows(X, labels))
+    yield "finite", error_of(lambda: cfgd.distributed.rows(X, labels))
     bad = cfgd.distributed.rows(of["X"], labels + 2 * second)
-    yield "labels", said(lambda: cfgd.LinearModel(bad.X, bad.y))
+    yield "labels", error_of(lambda: cfgd.LinearModel(bad.X, bad.y))
     quadratic = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), np.ones(3))
     gammas = cfgd.AdaptiveTerminal(gamma=np.linspace(-0.3, 0, 5), step=cfgd.FixedStep(0.3))
     ends = [cfgd.sweep(quadratic, np.ones(3), gammas, spread=spread) for spread in (False, True)]
@@ -168,7 +168,7 @@ def decisions(me, folder):
 
 
 def endless(me, folder):
-    """Until somebody dies."""
+    """Run until a process is killed."""
     of = data()
     A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
     f = cfgd.LinearModel(A, y, sample_weight=weight)

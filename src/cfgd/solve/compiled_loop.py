@@ -20,13 +20,22 @@ from jaxtyping import Array, Bool, Float, Int
 from cfgd._core.compiled import bind
 from cfgd._core.linalg import inner
 from cfgd._core.modules import FastModule
-from cfgd._core.sharding import any_sharded, shard_like, shard_rows_like, to_host
+from cfgd._core.sharding import (
+    any_sharded,
+    devices_across_processes,
+    shard_like,
+    shard_rows_like,
+    to_host,
+)
 from cfgd._core.types import Count, Flag, Flags, Points, Reals, Scalar, Vector
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import pop_error
+from cfgd.objectives.host import HostObjective, host_objective
 from cfgd.solve.history import History
+from cfgd.solve.loop import Loop
 from cfgd.solve.recompute import evaluate_finite, recompute, value_is_as_good
 from cfgd.solve.run_stats import (
     CONVERGED,
@@ -41,8 +50,9 @@ from cfgd.solve.run_stats import (
 
 # Iterations of a block on a quadratic, where an iteration costs less than an update of the stats.
 BLOCK = 8
-# Times its least that the gradient of a run may be which rounding keeps from improving.
-GROWN = 4.0
+# A run without progress has stalled only if its gradient is at most this many times its least one:
+# rounding explains a small growth, a larger one means that the run diverges.
+MAX_GROWTH = 4.0
 
 Recorder: TypeAlias = Callable[[State], Rows]
 
@@ -71,7 +81,7 @@ class Carry(FastModule):
 # ------------------------------------------------------------------ the host's side
 
 
-class CompiledLoop:
+class CompiledLoop(Loop):
     """A run, or the runs of a sweep, of a method whose steps are compiled."""
 
     def __init__(self, settings: LoopSettings, objective: Objective, method: Method) -> None:
@@ -81,7 +91,6 @@ class CompiledLoop:
         self.carry: Any = None
 
     def begin(self, start: Points, tolerances: Tolerances) -> Rows:
-        """Evaluate the start and return the row of iteration 0."""
         self.start, self.tolerances = start, tolerances
         carry, row = bind(begin, self.settings, self.objective, self.method)(start, tolerances)
         self.carry = carry
@@ -90,7 +99,6 @@ class CompiledLoop:
         return row
 
     def run(self, length: int, last: int, history: History) -> None:
-        """Make at most `length` iterations, and add their rows to the history."""
         carry, rows, labels, written = self._chunk(
             self.carry, np.int32(length), np.int32(last), self.tolerances
         )
@@ -107,15 +115,16 @@ class CompiledLoop:
         return to_host(self.carry.best.value)
 
     def can_checkpoint(self) -> bool:
-        """Return whether no run waits for the end of its block: such a run has lost its memory."""
         stats = self.stats()
+        # a run that waits for the end of its block has overwritten its memory with x
         return not np.any(stats.is_open & (stats.iterations % self.block != 0))
 
     def snapshot(self) -> Carry:
-        return self.carry
+        # what an evaluation has for each row comes along: a few numbers
+        return to_host(self.carry) if devices_across_processes(self.carry) else self.carry
 
-    def restore(self, carry: Carry) -> None:
-        """Go on from a snapshot."""
+    def restore(self, snapshot: Carry) -> None:
+        carry = snapshot
         if any_sharded(self.objective):
             at = carry.state.evaluation
             sharded = bind(evaluate, self.settings, self.objective)(at.x).aux
@@ -125,12 +134,10 @@ class CompiledLoop:
         self.carry = jax.tree.map(partial(shard_rows_like, self.start), carry)
 
     def recheck_final(self) -> None:
-        """Test whether the last point, from which no step was made, meets the tolerance."""
         recheck = bind(recheck_final, self.settings, self.objective, self.method)
         self.carry = recheck(self.carry, self.tolerances)
 
-    def result(self) -> tuple[Evaluation, float]:
-        """Return the evaluation of the point to return, and how many evaluations it took."""
+    def result(self) -> tuple[Evaluation, Any]:
         carry, most = self.carry, np.inf
         at, stats = carry.state.evaluation, self.stats()
         last, best, x, x_best = to_host((at.value, carry.best.value, at.x, carry.best.x))
@@ -145,9 +152,14 @@ class CompiledLoop:
         return to_host(found._replace(aux=None)), count - 1
 
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Return value and gradient at x, by which a checkpoint recognises the objective."""
         at = bind(evaluate, self.settings, self.objective)(x)
         return to_host((at.value, at.gradient))
+
+    def curvature_at(self, x: np.ndarray) -> Curvature | None:
+        objective = host_objective(self.objective)
+        if isinstance(objective, HostObjective):
+            return None  # it would have to be compiled
+        return objective.curvature(objective.evaluate(x))
 
 
 # ------------------------------------------------------------------ compiled functions
@@ -310,9 +322,9 @@ def _block(
             stats.needs_recheck,
         )
 
-    ahead = jnp.arange(settings.block).reshape((-1,) + (1,) * stats.code.ndim)
-    goes = stats.is_open & (stats.iterations + ahead < last)
-    floors = jnp.where(goes, jnp.maximum(stats.floor, 0), jnp.inf)
+    offsets = jnp.arange(settings.block).reshape((-1,) + (1,) * stats.code.ndim)
+    active = stats.is_open & (stats.iterations + offsets < last)
+    floors = jnp.where(active, jnp.maximum(stats.floor, 0), jnp.inf)
     step = over_runs(
         settings, lambda method, state, floor: method.step(objective, state, floor, tolerance)
     )
@@ -335,7 +347,7 @@ def _block(
     unroll = BLOCK if settings.is_batched else 1
     (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=unroll)
     falls = best.value < carry.best.value
-    stats = _updated(method, stats, trace, goes, floors, recomputed, is_updated, falls)
+    stats = _updated(method, stats, trace, active, floors, recomputed, is_updated, falls)
     return Carry(state, stats, best), rows
 
 
@@ -343,7 +355,7 @@ def _updated(
     method: Method,
     stats: RunStats,
     trace: Trace,
-    goes: Bool[Array, " block *runs"],
+    active: Bool[Array, " block *runs"],
     floors: Float[Array, " block *runs"],
     recomputed: Flag,
     is_updated: bool,
@@ -351,37 +363,36 @@ def _updated(
 ) -> RunStats:
     """Return the stats after the iterations of a block, of which the last may have waited."""
     running, over = stats.is_open, trace.status != RUNNING
-    goes = goes & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
-    moved = goes & trace.moved
-    reached = goes & (trace.norm2 <= floors)
+    active = active & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
+    moved = active & trace.moved
+    reached = active & (trace.norm2 <= floors)
     met = jnp.any(reached, 0)
     # of values updated by recurrence, only the first step from a recomputed point is sure
     converged = reached[0] & recomputed if is_updated else met
-    bad = jnp.any(goes & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
-    status = jnp.max(jnp.where(goes, trace.status, RUNNING), 0)  # of `running` and one other
+    bad = jnp.any(active & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
+    status = jnp.max(jnp.where(active, trace.status, RUNNING), 0)  # of `running` and one other
     least, idle = stats.least_norm2, stats.idle
     out_of_patience = jnp.zeros_like(met)
     traits = method.traits
     if traits.patience is not None:
         # of updated values, again, only what was recomputed: they may fall where the truth does not
-        sure = goes & recomputed & (jnp.cumsum(goes, 0) == 1) if is_updated else goes
+        sure = active & recomputed & (jnp.cumsum(active, 0) == 1) if is_updated else active
         least = jnp.minimum(least, jnp.min(jnp.where(sure, trace.norm2, jnp.inf), 0))
         better = (least < stats.least_norm2) | (falls & traits.seeks_minimiser)
         idle = jnp.where(better, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
         # on badly conditioned data gradients rise and fall in waves, the longer the later
         wait = jnp.maximum(traits.patience, stats.iterations // 2)
-        # where the gradient grows, the run diverges
-        out_of_patience = (idle > wait) & (trace.norm2[-1] <= GROWN**2 * least)
+        out_of_patience = (idle > wait) & (trace.norm2[-1] <= MAX_GROWTH**2 * least)
     code = jnp.select(
         [~running, (status == RUNNING) & bad, converged, out_of_patience, met],
         [stats.code, NONFINITE, CONVERGED, STALLED, RUNNING],
         status,
     ).astype(jnp.int32)
-    cost = jnp.sum(jnp.where(goes, trace.cost, 0), 0)
+    cost = jnp.sum(jnp.where(active, trace.cost, 0), 0)
     return RunStats(
         iterations=stats.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
         evaluations=stats.evaluations + cost + (recomputed & running),
-        resets=stats.resets + jnp.sum(trace.reset & goes, 0, dtype=jnp.int32),
+        resets=stats.resets + jnp.sum(trace.reset & active, 0, dtype=jnp.int32),
         norm2=jnp.where(running, trace.norm2[-1], stats.norm2),
         floor=stats.floor,
         least_norm2=least,

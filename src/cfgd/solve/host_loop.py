@@ -11,6 +11,7 @@ import numpy as np
 
 from cfgd._core.compiled import bind
 from cfgd._core.sharding import shard_like, to_host
+from cfgd._core.types import Points
 from cfgd.methods.auto.conjugate_gradients import CGState
 from cfgd.methods.auto.oracle import Oracle, StopRunError
 from cfgd.methods.auto.state import Goal, SolverState
@@ -19,6 +20,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.solve.history import History
+from cfgd.solve.loop import Loop
 from cfgd.solve.recompute import evaluate_finite, value_is_as_good
 from cfgd.solve.run_stats import LoopSettings, Rows, RunStats, Tolerances
 from cfgd.status import Status
@@ -43,7 +45,7 @@ class HostRun:
         return self.state.status is Status.running
 
 
-class HostLoop:
+class HostLoop(Loop):
     """A run, or the runs of a sweep in turns, of a solver on the host.
 
     Parameters
@@ -77,8 +79,7 @@ class HostLoop:
 
     # ------------------------------------------------------------------ iterations
 
-    def begin(self, start: Any, tolerances: Tolerances) -> Rows:
-        """Evaluate the start and return the row of iteration 0."""
+    def begin(self, start: Points, tolerances: Tolerances) -> Rows:
         starts = np.asarray(start)
         starts = starts if self.settings.is_batched else starts[None]
         self.tolerances = tolerances
@@ -103,10 +104,7 @@ class HostLoop:
         return run
 
     def run(self, length: int, last: int, history: History) -> None:
-        """Make at most `length` iterations, and add their rows to the history.
-
-        The rows are added also where a step raises: the states before that step are intact.
-        """
+        """Make iterations; where a step raises, the rows of those before it are added, too."""
         every, done = self.settings.every, self._iteration()
         end = min(done - done % every + length, last)
         labels = [history.last]  # that of the last row, then those of new ones
@@ -201,7 +199,7 @@ class HostLoop:
         return True
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Return all that the runs need to go on.
+        """Return the states of all runs, and what they cost.
 
         `aux` has numbers for each sample. It is left out and computed again by `restore`, unless it
         is updated by recurrence: then another evaluation has other digits.
@@ -216,7 +214,6 @@ class HostLoop:
         return [saved(run) for run in self.runs]
 
     def restore(self, snapshot: list[dict[str, Any]]) -> None:
-        """Go on from a snapshot."""
         for run, saved in zip(self.runs, snapshot, strict=True):
             first, at = run.state.evaluation, saved["state"].evaluation
             if self._updates_aux:
@@ -236,7 +233,6 @@ class HostLoop:
         """Do nothing: a solver tests every point that it reaches."""
 
     def result(self) -> tuple[Evaluation, Any]:
-        """Return the evaluation of the point to return, and how many evaluations it took."""
         found = [self._result(run) for run in self.runs]
         parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]
         return Evaluation(*parts), self._joined([np.asarray(count) for _, count in found])
@@ -259,14 +255,12 @@ class HostLoop:
         return found._replace(aux=None), float(count)
 
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
-        """Return the curvature at x, which is there already where the run ended."""
         run = self.runs[0]
-        if np.array_equal(x, run.state.evaluation.x):
+        if np.array_equal(x, run.state.evaluation.x):  # its matrix is known already
             return run.oracle.curvature(run.state.evaluation)
         return self.objective.curvature(self.objective.evaluate(x))
 
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Return value and gradient at x, by which a checkpoint recognises the objective."""
         points = x if self.settings.is_batched else x[None]
         found: list[Any] = []
         for point in points:

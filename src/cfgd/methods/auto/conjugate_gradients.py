@@ -17,7 +17,7 @@ from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, SolverState, Start
-from cfgd.objectives.base import Objective
+from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -61,9 +61,7 @@ class ConjugateGradients:
     def init(self, oracle: Oracle, x0: Vector) -> CGState:
         at = oracle.evaluate(x0)
         oracle.cost += oracle.traits.derivative_cost.of(1, x0.size)
-        curvature = oracle.objective.curvature(at)
-        assert curvature is not None
-        D = np.asarray(curvature.diagonal())
+        D = np.asarray(hessian_diagonal(oracle.objective, at))
         typical = abs(D).mean()
         return CGState(
             at,
@@ -110,8 +108,9 @@ class ConjugateGradients:
 
     def _is_solution(self, oracle: Oracle, state: CGState, goal: Goal) -> bool:
         curvature = oracle.objective.curvature(state.evaluation)
-        assert curvature is not None
-        return curvature.is_stationary is None or bool(curvature.is_stationary(goal.tolerance))
+        if curvature is None or curvature.is_stationary is None:
+            return True
+        return bool(curvature.is_stationary(goal.tolerance))
 
     def _iterate(self, oracle: Oracle, state: CGState) -> CGState:
         """Go to the minimum along a direction that is conjugate to the last one."""
