@@ -1,4 +1,4 @@
-"""A run that was stopped goes on as if it had not been, or says in a sentence why it cannot."""
+"""A stopped run resumes from its checkpoint bit for bit; other files are refused."""
 
 import contextlib
 import json
@@ -48,7 +48,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize(("objective", "x0", "method"), quick(COMPILED | AUTO, [*AUTO, *FEW]))
-def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
+def test_a_run_resumes_bit_for_bit(objective, x0, method, tmp_path):
     options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
     whole = cfgd.minimize(objective, x0, method, **options)
     file = tmp_path / "run.npz"
@@ -62,7 +62,7 @@ def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
     same(again, whole)
 
 
-def test_so_does_a_sweep(tmp_path):
+def test_a_sweep_resumes_bit_for_bit(tmp_path):
     methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.0])
     options = {"max_iterations": 200, "record": {"first": lambda x: x[0]}}
     whole = cfgd.sweep(QUADRATIC, np.ones(12), methods, **options)
@@ -76,7 +76,7 @@ def test_so_does_a_sweep(tmp_path):
 
 
 @pytest.mark.parametrize(("objective", "starts"), quick(SWEPT, ["L-BFGS", "variable projection"]))
-def test_so_does_a_sweep_of_auto(objective, starts, tmp_path):
+def test_a_sweep_of_auto_resumes_bit_for_bit(objective, starts, tmp_path):
     options = {"max_iterations": 60, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
     whole = cfgd.sweep(objective, starts, cfgd.Auto(), **options)
     for stop in (1, 5, 60):
@@ -103,7 +103,7 @@ def slow_evaluations():
 
 
 @pytest.mark.parametrize(("objective", "starts"), CASES.values(), ids=CASES)
-def test_a_stop_in_the_middle_of_a_step_is_no_loss(objective, starts, tmp_path):
+def test_a_run_resumes_after_a_stop_in_the_middle_of_a_step(objective, starts, tmp_path):
     options = {"max_iterations": 60, "tolerance": 1e-13, "every": 3}
     whole = cfgd.minimize(objective, starts[0], **options)
     with slow_evaluations():
@@ -114,7 +114,7 @@ def test_a_stop_in_the_middle_of_a_step_is_no_loss(objective, starts, tmp_path):
     same(part, whole)
 
 
-def test_a_stop_in_the_middle_of_a_sweep_is_no_loss(tmp_path):
+def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
     """Some runs are then an iteration ahead of others."""
     objective, starts = CASES["L-BFGS"]
     whole = cfgd.sweep(objective, starts, cfgd.Auto(), max_iterations=30)
@@ -155,7 +155,7 @@ INTERVALS = {
 
 
 @pytest.mark.parametrize(("every", "takes", "wanted"), INTERVALS.values(), ids=INTERVALS)
-def test_it_is_written_as_often_as_asked_for(every, takes, wanted, tmp_path, monkeypatch):
+def test_intervals_between_two_files(every, takes, wanted, tmp_path, monkeypatch):
     iterations, written = [0], []
 
     def next_second(solution):
@@ -175,7 +175,7 @@ def test_it_is_written_as_often_as_asked_for(every, takes, wanted, tmp_path, mon
     assert written == [*wanted, 19]  # there is no callback after the last iteration
 
 
-def test_an_interrupt_is_no_loss(tmp_path):
+def test_a_run_resumes_after_its_callback_has_stopped_it(tmp_path):
     def stop(solution):
         if solution.iterations >= 7:
             raise StopIteration
@@ -190,7 +190,7 @@ def test_an_interrupt_is_no_loss(tmp_path):
 
 
 @pytest.fixture
-def kept(tmp_path):
+def saved(tmp_path):
     file = tmp_path / "run.npz"
     for most in (16, 24):
         cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=most, checkpoint=file)
@@ -228,25 +228,25 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_another_run_is_refused(what, kept):
-    says = f"of another one: its {what} is"
-    with pytest.raises(ValueError, match=re.escape(says)) as error:
-        OTHERS[what](kept)
+def test_another_run_is_refused(what, saved):
+    message = f"of another one: its {what} is"
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        OTHERS[what](saved)
     assert str(error.value).startswith("`minimize(checkpoint=...)` must be a file of this very run")
 
 
-def test_another_version_is_refused(kept, monkeypatch):
+def test_another_version_is_refused(saved, monkeypatch):
     monkeypatch.setattr("cfgd.solve.checkpoint.__version__", "99.0")
     with pytest.raises(ValueError, match=r"its version is .*, here 99\.0"):
-        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
-def test_a_file_of_the_format_before_is_refused(kept):
-    for path in (kept, checkpoint_file.before(kept)):
+def test_a_file_of_format_1_is_refused(saved):
+    for path in (saved, checkpoint_file.previous_path(saved)):
         meta, arrays = checkpoint_file.read(path)
         checkpoint_file.write(path, meta | {"format": "cfgd checkpoint 1"}, arrays)
     with pytest.raises(ValueError, match=r"whose solvers no longer exist: start the run anew\.$"):
-        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
 def cut(path):
@@ -264,20 +264,20 @@ def empty(path):
 
 
 def rewritten(path):
-    """A valid file whose numbers are others than those of its checksum."""
+    """Write a valid file with a wrong checksum."""
     meta, arrays = checkpoint_file.read(path)
-    said = json.dumps(meta | {"checksum": "0" * 64}).encode()
+    encoded = json.dumps(meta | {"checksum": "0" * 64}).encode()
     with path.open("wb") as file:
         entries = {f"a{i}": array for i, array in enumerate(arrays)}
-        np.savez(file, tree=np.frombuffer(said, np.uint8), **entries)
+        np.savez(file, tree=np.frombuffer(encoded, np.uint8), **entries)
 
 
 def foreign(path):
-    """A class that is none of cfgd's is not made."""
+    """Write a valid file with a class that is none of cfgd's."""
     meta, arrays = checkpoint_file.read(path)
     meta["tree"]["kind"] = "subprocess.Popen"
     checkpoint_file.write(path, meta, arrays)
-    checkpoint_file.before(path).unlink()
+    checkpoint_file.previous_path(path).unlink()
 
 
 def no_archive(path):
@@ -289,29 +289,29 @@ DAMAGES = [cut, flip, empty, rewritten, no_archive]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_from_a_damaged_file_it_goes_on_from_the_one_before(damage, kept):
+def test_a_damaged_file_is_replaced_by_the_previous_one(damage, saved):
     whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
-    damage(kept)
+    damage(saved)
     with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
-        same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+        same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved), whole)
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, foreign])
-def test_without_one_before_it_is_refused(damage, kept):
-    damage(kept)
-    checkpoint_file.before(kept).unlink(missing_ok=True)
+def test_a_damaged_file_without_a_previous_one_is_refused(damage, saved):
+    damage(saved)
+    checkpoint_file.previous_path(saved).unlink(missing_ok=True)
     with pytest.raises(ValueError, match=r"The checkpoint .* is damaged: "):
-        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
-def test_a_crash_between_two_names_loses_nothing(kept):
-    kept.unlink()
+def test_a_crash_while_files_are_renamed_loses_nothing(saved):
+    saved.unlink()
     whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
-    same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+    same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved), whole)
 
 
 @pytest.mark.parametrize("name", [3, "", "no/such/folder/run.npz"])
-def test_a_bad_name_is_a_sentence(name, tmp_path, monkeypatch):
+def test_a_bad_name_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         ValueError, match=r"checkpoint=\.\.\.\)` must be the name of a file in a fol"
@@ -347,7 +347,7 @@ np.savez(sys.argv[3], x=end.x, end=end.value, **end.history)
 
 
 def killed_until_done(kind, folder, moments):
-    """Results, and how often it was killed before it was done."""
+    """Return the results, and how often the process was killed before it had ended."""
     script = [sys.executable, "-c", SCRIPT, kind, str(folder / "run.npz"), str(folder / "end.npz")]
     kills = 0
     for moment in moments:

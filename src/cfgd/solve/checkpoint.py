@@ -23,9 +23,9 @@ from cfgd._core.version import __version__
 from cfgd.solve import clock
 from cfgd.solve.checkpoint_file import (
     DamagedError,
-    before,
     classes_of,
     pack,
+    previous_path,
     put,
     read,
     unpack,
@@ -88,7 +88,7 @@ class Checkpoint:
         return unpack(meta["tree"], arrays, self.classes) if meta else None
 
     def _read(self) -> tuple[Saved | None, dict[str, Any], list[np.ndarray]]:
-        existing = [path for path in (self.path, before(self.path)) if path.exists()]
+        existing = [path for path in (self.path, previous_path(self.path)) if path.exists()]
         damages = []
         for path in existing:
             try:

@@ -33,8 +33,8 @@ from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution
 from cfgd.status import STATUSES, Status
 
-# Seconds that a chunk should take: between chunks the driver reads the clock, shows the progress and
-# handles Ctrl-C, which users notice as a delay of a tenth of a second.
+# Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
+# and handles Ctrl-C: a delay of a tenth of a second is hardly noticed.
 CHUNK_SECONDS = 0.1
 # How many times as long as the last one a chunk may be: the first ones also measure what is done
 # once, such as compiling.
