@@ -47,8 +47,19 @@ METHOD = cfgd.AdaptiveTerminal(gamma=-0.2, **EASY)
 METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
 
 
-def solved(rows):
-    """Yield a solution for each kind of objective; `rows(X, y)` returns X, y and weights."""
+# one for each kind of evaluation on the host, and a compiled loop
+QUICK = ("logistic", "least squares", "residuals", "terminal")
+
+
+def solve(rows, names):
+    """Return the solutions of some of the problems by name, or of all for ("all",)."""
+    return {
+        name: plain(run()) for name, run in calls(rows).items() if name in names or "all" in names
+    }
+
+
+def calls(rows):
+    """Return a call for each kind of objective; `rows(X, y)` returns X, y and weights."""
     of = data()
     X = of["X"]
 
@@ -59,20 +70,24 @@ def solved(rows):
     A, y, weight = rows(X, of["numbers"])
     ones = np.ones(M) if weight is None else weight
     logistic, few = model("labels", "logistic"), {"max_iterations": 15}
-    yield "logistic", cfgd.minimize(logistic, np.zeros(D), record={"gamma": "gamma"})
-    f = model("counts", "poisson", intercept=True)
-    yield "poisson", cfgd.minimize(f, np.zeros(D + 1))
-    f = model("classes", "multinomial", l2=0.1)
-    yield "multinomial", cfgd.minimize(f, np.zeros((D, 3)))
-    f = cfgd.LeastSquares(A, y, sample_weight=weight)
-    yield "least squares", cfgd.minimize(f, np.zeros(D))
-    f = cfgd.Residuals(residuals, args=(A, y), weights=weight)
-    yield "residuals", cfgd.minimize(f, np.full(D, 0.1))
+    poisson = model("counts", "poisson", intercept=True)
+    multinomial = model("classes", "multinomial", l2=0.1)
+    least_squares = cfgd.LeastSquares(A, y, sample_weight=weight)
+    fit = cfgd.Residuals(residuals, args=(A, y), weights=weight)
     x0 = {"a": np.zeros(D)}
-    yield "smooth", cfgd.minimize(lambda p, *of: smooth(p["a"], *of), x0, args=(A, y, ones))
-    yield "network", network(rows)
-    yield "terminal", cfgd.minimize(logistic, np.zeros(D), METHOD, **few)
-    yield "sweep", cfgd.sweep(logistic, np.zeros(D), METHODS, **few)
+    return {
+        "logistic": lambda: cfgd.minimize(logistic, np.zeros(D), record={"gamma": "gamma"}),
+        "poisson": lambda: cfgd.minimize(poisson, np.zeros(D + 1)),
+        "multinomial": lambda: cfgd.minimize(multinomial, np.zeros((D, 3))),
+        "least squares": lambda: cfgd.minimize(least_squares, np.zeros(D)),
+        "residuals": lambda: cfgd.minimize(fit, np.full(D, 0.1)),
+        "smooth": lambda: cfgd.minimize(
+            lambda p, *data: smooth(p["a"], *data), x0, args=(A, y, ones)
+        ),
+        "network": lambda: network(rows),
+        "terminal": lambda: cfgd.minimize(logistic, np.zeros(D), METHOD, **few),
+        "sweep": lambda: cfgd.sweep(logistic, np.zeros(D), METHODS, **few),
+    }
 
 
 def network(rows):
@@ -149,6 +164,7 @@ def decisions(me, folder):
     run(**few | {"max_iterations": 20}, checkpoint=file)
     resumed = plain(run(**few, checkpoint=file))
     yield "checkpoint", [whole, resumed]
+    yield "checkpoint of Auto", auto_checkpoint(me, folder)
     yield "files", sorted(path.name for path in folder.glob("run*"))
     yield "unlike", error_of(lambda: run(max_iterations=10 + me.index))
     yield "nowhere", error_of(lambda: run(checkpoint="/nowhere/else/run.npz"))
@@ -167,6 +183,17 @@ def decisions(me, folder):
     yield "shared out", [plain(end) for end in ends]
 
 
+def auto_checkpoint(me, folder):
+    """Return a run of conjugate gradients, and one that resumed: its residuals are sharded."""
+    of = data()
+    A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["numbers"]))
+    f = cfgd.LeastSquares(A, y, sample_weight=weight)
+    file = folder / "auto.npz"
+    cfgd.minimize(f, np.zeros(D), tolerance=1e-12, max_iterations=2, checkpoint=file)
+    resumed = cfgd.minimize(f, np.zeros(D), tolerance=1e-12, checkpoint=file)
+    return [plain(cfgd.minimize(f, np.zeros(D), tolerance=1e-12)), plain(resumed)]
+
+
 def endless(me, folder):
     """Run until a process is killed."""
     of = data()
@@ -181,9 +208,9 @@ def endless(me, folder):
 def main(folder, *scenarios):
     me = cfgd.distributed.start()
     found = {"process": [me.index, me.count]}
-    if "solved" in scenarios:
-        held = solved(lambda X, y: cfgd.distributed.rows(*part(me, X, y)))
-        found |= {name: plain(solution) for name, solution in held}
+    if "quick" in scenarios or "all" in scenarios:
+        names = QUICK if "quick" in scenarios else ("all",)
+        found |= solve(lambda X, y: cfgd.distributed.rows(*part(me, X, y)), names)
     if "few" in scenarios:
         one_pass.LONG = 10  # as if there were many rows
         of = data()
@@ -202,6 +229,6 @@ def main(folder, *scenarios):
 
 
 if __name__ == "__main__":
-    # what a shell starts in the background does not hear Ctrl-C
+    # processes that a shell starts in the background ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main(Path(sys.argv[1]), *sys.argv[2:])

@@ -32,6 +32,7 @@ def found():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["linear model", "classes", "least squares", "network", "residuals", "smooth"]
 )
@@ -42,6 +43,7 @@ def test_a_gradient_is_one_sum_of_its_numbers_and_the_value(found, name):
     assert sum(sent[0][1]) == d + 1
 
 
+@pytest.mark.slow
 def test_slopes_are_summed_where_the_rows_are(found):
     """Three nodes: slopes and curvatures of each, and a gradient where the point is."""
     for name in ("slopes", "slopes of the network"):
@@ -50,6 +52,7 @@ def test_slopes_are_summed_where_the_rows_are(found):
     assert sum(sum(sizes) for _, sizes in found["slopes"]) <= 6 * D + D + 1
 
 
+@pytest.mark.slow
 def test_a_matrix_is_one_sum(found):
     assert [kind for kind, _ in found["matrix"]] == ["all-reduce"]
     assert sum(found["matrix"][0][1]) == D * D
@@ -81,6 +84,7 @@ def test_an_evaluation_of_a_linear_model_on_cpus_is_one_sum():
     np.testing.assert_allclose(sum(H), whole.X.gram(np.ones(30), 0 * whole.l2), 1e-13)
 
 
+@pytest.mark.slow
 def test_an_iteration_of_the_loop_sends_one_gradient(found):
     """With its value; the other sum is for the evaluation every 256 iterations."""
     assert [kind for kind, _ in found["loop"]] == ["all-reduce", "all-reduce"]

@@ -22,7 +22,8 @@ COSTLY = {
 }
 
 
-def test_a_costly_direction_gives_a_warning():
+def test_a_costly_direction_gives_a_warning(monkeypatch):
+    monkeypatch.setattr(Run, "go", lambda run: None)
     with pytest.warns(UserWarning, match=COST) as warned:
         cfgd.minimize(
             cheap, np.linspace(-1, 1.5, 1000), COSTLY["adaptive terminal"], max_iterations=1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import METHOD, METHODS, D, data, plain, solved
+from processes import METHOD, METHODS, QUICK, D, data, solve
 
 import cfgd
 from cfgd import distributed
@@ -67,13 +67,13 @@ def found(count, folder, *scenarios):
 
 @pytest.fixture(scope="module")
 def alone():
-    return {name: plain(end) for name, end in solved(lambda X, y: (X, y, None))}
+    return solve(lambda X, y: (X, y, None), QUICK)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    return folder, found(2, folder, "solved", "decisions")
+    return folder, found(2, folder, "quick", "decisions")
 
 
 # Levenberg-Marquardt follows no curved steps where the Jacobian is sharded: other points on the way
@@ -103,6 +103,15 @@ def test_two_processes_give_what_one_gives(two, alone):
         assert second[name] == first[name], name
 
 
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives_on_every_objective(tmp_path):
+    first, second = found(2, tmp_path, "all")
+    alone = solve(lambda X, y: (X, y, None), ("all",))
+    assert_same_as_alone(first, alone)
+    assert all(second[name] == first[name] for name in alone)
+
+
+@pytest.mark.slow
 def test_four_processes_give_what_one_gives(tmp_path, alone):
     """The second of them has no rows."""
     ends = found(4, tmp_path, "few")
@@ -156,6 +165,9 @@ def test_a_checkpoint_is_written_by_the_first_and_read_for_all(two):
         assert resumed["iterations"] == whole["iterations"] == [40]
         assert resumed == whole  # to the last bit: `aux` is in the file
         assert of["files"] == ["run.npz", "run.npz.before"]
+        whole, resumed = of["checkpoint of Auto"]
+        assert whole["iterations"][0] > 2
+        assert resumed == whole
 
 
 def test_only_the_first_process_shows_progress(two):
@@ -229,6 +241,7 @@ def test_bad_rows(X, y, weight, said):
         distributed.rows(X, y, weight)
 
 
+@pytest.mark.slow
 def test_settings_of_a_sweep_sharded_over_one_device():
     f = cfgd.LinearModel(data()["X"], data()["labels"])
     alone, shared = (

@@ -245,6 +245,7 @@ def test_random_problems_by_auto(kind, seed):
     check(kind, "auto", seed)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @hypothesis.given(seed=strategies.integers(1000, 10**6))
 def test_random_problems_by_the_adaptive_terminal(seed):

@@ -40,16 +40,16 @@ ENDING = {
 @pytest.mark.parametrize("every", few([1, 5]))
 def test_a_quadratic_without_recurrences_converges(f, method, every):
     """A run that converges in the middle of a block must not wait for a recomputation."""
-    with fake_clock(tick=1.0):  # so that a run that waits ends
-        end = cfgd.minimize(f, X0, method, every=every, time_limit=1e4)
+    with fake_clock(tick=0.01):  # so that a run that waits ends
+        end = cfgd.minimize(f, X0, method, every=every, time_limit=100.0)
     assert end.success
     np.testing.assert_allclose(end.x, MINIMISER, rtol=1e-6)
 
 
 def test_sweeps_of_a_quadratic_without_recurrences_converge():
     methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.2])
-    with fake_clock(tick=1.0):
-        ends = cfgd.sweep(UserQuadratic(A), X0, methods, time_limit=1e4)
+    with fake_clock(tick=0.01):
+        ends = cfgd.sweep(UserQuadratic(A), X0, methods, time_limit=100.0)
     assert ends.success.all()
     assert len(set(ends.iterations)) > 1
 

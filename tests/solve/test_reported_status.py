@@ -150,7 +150,7 @@ def test_a_tolerance_beyond_rounding_ends_methods_of_the_paper(method):
 @pytest.mark.slow
 @needs_gas
 def test_a_gradient_that_grows_for_long_does_not_end_a_run():
-    """The condition number is 70,980^2: gradients are below the least one 25,000 iterations later."""
+    """The condition number is 70,980^2: the least gradient is improved 25,000 iterations later."""
     table = np.loadtxt(GAS, delimiter=",")
     table = (table - table.mean(axis=0)) / table.std(axis=0)
     X, y = table[:, :-1], table[:, -1]

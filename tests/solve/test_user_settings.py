@@ -43,7 +43,6 @@ QUICK = [
     "AdaptiveTerminal-debug NaNs",
     "GradientDescent on JAX arrays-strict types",
     "Auto on labels-strict ranks",
-    "NonAdaptive on a function-strict types",
 ]
 
 
