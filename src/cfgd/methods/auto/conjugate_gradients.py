@@ -16,7 +16,7 @@ from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Number, Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
-from cfgd.objectives.base import Objective
+from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -49,7 +49,7 @@ class CGState(SolverState):
     floor: Number = np.inf  # |g|^2 to reach, after a point with a small gradient was no solution
     least_norm2: Number = np.inf  # of computed gradients
     idle: int = 0  # iterations since value or gradient fell
-    best: Evaluation  # with the least value
+    best: Evaluation  # with the least value, without `aux`
 
 
 class ConjugateGradients(Solver[CGState]):
@@ -63,9 +63,7 @@ class ConjugateGradients(Solver[CGState]):
     def init(self, oracle: Oracle, x0: Vector) -> CGState:
         at = oracle.evaluate(x0)
         oracle.cost += oracle.traits.derivative_cost.of(1, x0.size)
-        curvature = oracle.objective.curvature(at)
-        assert curvature is not None
-        D = np.asarray(curvature.diagonal())
+        D = np.asarray(hessian_diagonal(oracle.objective, at))
         typical = abs(D).mean()
         return CGState(
             evaluation=at,
@@ -74,7 +72,7 @@ class ConjugateGradients(Solver[CGState]):
             start=Start.of(at),
             direction=0 * x0,
             scaling=np.where(D > 0, D, typical if typical > 0 else 1),
-            best=at,
+            best=at._replace(aux=None),
         )
 
     def step(self, oracle: Oracle, state: CGState, goal: Goal) -> CGState:
@@ -111,8 +109,9 @@ class ConjugateGradients(Solver[CGState]):
     def _is_solution(self, oracle: Oracle, state: CGState, goal: Goal) -> bool:
         """Return whether the gradient is small beside the terms it is the sum of."""
         curvature = oracle.objective.curvature(state.evaluation)
-        assert curvature is not None
-        return curvature.is_stationary is None or bool(curvature.is_stationary(goal.tolerance))
+        if curvature is None or curvature.is_stationary is None:
+            return True
+        return bool(curvature.is_stationary(goal.tolerance))
 
     def _iterate(self, oracle: Oracle, state: CGState) -> CGState:
         """Minimise along a direction that is conjugate to the last one."""
@@ -140,6 +139,7 @@ class ConjugateGradients(Solver[CGState]):
         norm2 = inner(new.gradient, new.gradient)
         if not (abs(new.value) < np.inf and norm2 < np.inf):
             return dataclasses.replace(state, status=Status.nonfinite)
+        best = new._replace(aux=None) if new.value <= state.best.value else state.best
         idle = 0 if new.value < state.best.value else state.idle + 1
         is_idle = idle > max(PATIENCE, state.iteration // 2)
         is_over = is_idle and norm2 <= NEAR_SMALLEST**2 * state.least_norm2
@@ -156,6 +156,6 @@ class ConjugateGradients(Solver[CGState]):
             product=product,
             is_computed=False,
             idle=idle,
-            best=new if new.value <= state.best.value else state.best,
+            best=best,
             status=Status.stalled if is_over else Status.running,
         )

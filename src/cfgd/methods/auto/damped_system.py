@@ -168,6 +168,7 @@ def solve_by_products(
     enough = forcing**2 * size
     products = 0
     while size > enough and products < MOST_PRODUCTS:
+        oracle.check_stop()
         image = curvature.times(q) + damping * D * q
         along = inner(q, image)
         alpha = size / (along if along > 0 else 1)

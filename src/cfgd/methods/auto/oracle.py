@@ -30,7 +30,7 @@ class Oracle:
     x0
         The start, whose size bounds the steps of finite differences.
     should_stop
-        Called before every evaluation; the run ends where it returns True.
+        Called before every evaluation and product; the run ends where it returns True.
     resolution
         The least difference of two small values, in units of the least normal number.
 
@@ -110,6 +110,7 @@ class Oracle:
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         """Return the product with the Hessian, and count it."""
+        self.check_stop()
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:
             return self.objective.hessian_times(evaluation, v)
@@ -122,9 +123,13 @@ class Oracle:
         assert self._last is not None
         return x is self._last.x or (self._compares_x and bool((x == self._last.x).all()))
 
-    def _call(self, fn: Callable[[Vector], Any], x: Vector) -> Any:
+    def check_stop(self) -> None:
+        """Raise StopRunError if the run is to end; for what takes as long as an evaluation."""
         if self.should_stop is not None and self.should_stop():
             raise StopRunError
+
+    def _call(self, fn: Callable[[Vector], Any], x: Vector) -> Any:
+        self.check_stop()
         if not self.traits.runs_user_code:
             return fn(x)
         with np.errstate(**self._user_errstate):  # floating-point warnings as the user set them
