@@ -72,7 +72,7 @@ class LMState(SolverState):
 
     damping: Number = FIRST_DAMPING  # of the next step
     scaling: Vector  # D
-    is_first: bool = True  # no step was made yet
+    is_main: bool = True  # no step was made yet
 
 
 # ------------------------------------------------------------------ the step
@@ -284,7 +284,7 @@ class LevenbergMarquardt(Solver[LMState]):
             if is_final:
                 return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
         damping = state.damping
-        if curvature.is_exact and state.is_first:
+        if curvature.is_exact and state.is_main:
             damping = SLIGHT_DAMPING
         trial = accepted_step(oracle, evaluation, curvature, system, damping, state.start.x)
         if trial is not None:
@@ -356,5 +356,5 @@ def arrive(
         gamma=damping,
         status=status,
         damping=next_damping,
-        is_first=False,
+        is_main=False,
     )
