@@ -19,7 +19,9 @@ from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
+from cfgd.objectives.network.model import ShallowNetwork
 from cfgd.objectives.rescaled import Rescaled
+from cfgd.objectives.residuals import Residuals
 
 
 def host_objective(objective: Objective) -> Objective:
@@ -55,6 +57,12 @@ def _matrix(objective: Objective, evaluation: Evaluation) -> Matrix:
         return curvature.matrix()
     J = _rows(objective, evaluation).jacobian
     return J.T @ J
+
+
+def _residuals_at(objective: Objective, evaluation: Evaluation, x: Vector) -> Column:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.residuals_at is not None
+    return curvature.residuals_at(x)
 
 
 def _times(objective: Objective, evaluation: Evaluation, v: Vector) -> Vector:
@@ -184,10 +192,9 @@ class HostObjective(Objective):
             "rows": rows,
             "matrix": matrix,
         }
+        changes["residuals_at"] = None
         if outline.residuals_at is not None and rows is not None:
-            changes["residuals_at"] = lambda x: _residuals_of(self.evaluate(x))
-        else:
-            changes["residuals_at"] = None
+            changes["residuals_at"] = lambda x: self._residuals_at(evaluation, x)
         if outline.extra_damping is not None:
             changes["extra_damping"] = lambda: self.call(_extra_damping, evaluation)
         if outline.is_stationary is not None:
@@ -195,6 +202,14 @@ class HostObjective(Objective):
                 _is_stationary, evaluation, np.asarray(tolerance, evaluation.x.dtype)
             )
         return dataclasses.replace(outline, **changes)
+
+    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+        """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
+        if type(self.objective) is Residuals:
+            return self.evaluate(x).aux
+        if type(self.objective) is ShallowNetwork:
+            return self.evaluate(x).aux.misfit
+        return self.call(_residuals_at, evaluation, x)
 
     def on_host(self) -> HostObjective:
         return self
@@ -204,9 +219,3 @@ class HostObjective(Objective):
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
-
-
-def _residuals_of(evaluation: Evaluation) -> Column:
-    """Return the residuals in `aux`: a vector, or for a network its misfit."""
-    aux = evaluation.aux
-    return aux if isinstance(aux, np.ndarray | jax.Array) else aux.misfit

@@ -265,7 +265,7 @@ def chunk(
     def body(at: Progress) -> Progress:
         carry, rows, labels, written, made = at
         if settings.every == 1:
-            carry, rows = block(carry, rows, written)
+            carry, rows = block(carry, rows, written)  # type: ignore[assignment]
             written = jnp.max(carry.stats.iterations) - base
             return carry, rows, labels, written, made + settings.block
         before = jnp.max(carry.stats.iterations)
