@@ -66,7 +66,7 @@ def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
 SEARCHES = {"armijo, x64 off": (cfgd.ArmijoStep(), False), "grid, x64 on": (cfgd.GridStep(), True)}
 
 
-@pytest.mark.parametrize(("step", "x64"), quick(SEARCHES, ["grid, x64 on"]))
+@pytest.mark.parametrize(("step", "x64"), quick(SEARCHES, ["armijo, x64 off"]))
 def test_float32_stays_float32_on_a_function(step, x64):
     """The method has several nodes, a lag and a line search."""
     method = AdaptiveTerminal(gamma=-0.1, lag=2, nodes=3, step=step)
@@ -122,7 +122,7 @@ def test_a_pytree_as_past():
 SHAPES = {"a number": 3.0, "0-d": np.array(3.0), "a matrix": np.array([[3.0, 1.0], [0.5, -2.0]])}
 
 
-@pytest.mark.parametrize("x0", quick(SHAPES, ["a number", "a matrix"]))
+@pytest.mark.parametrize("x0", quick(SHAPES, ["a matrix"]))
 def test_x_has_the_shape_of_x0(x0):
     solution = cfgd.minimize(lambda x: jnp.sum((x - 1.0) ** 4 + x**2), x0, GradientDescent())
     assert isinstance(solution.x, np.ndarray)

@@ -5,10 +5,10 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cfgd.solve.program import bind
 
 import cfgd
 from cfgd import AdaptiveTerminal, GradientDescent, Quadratic, Stage
+from cfgd._core.compiled import bind
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]])
 F = Quadratic(A, np.array([1.0, -2.0, 0.5]))
@@ -43,11 +43,11 @@ def no_work(monkeypatch):
     def chunk(*args):
         raise AssertionError("an iteration was made")
 
-    def guarded(fn, *parts, **kind):
-        return chunk if fn.__name__ == "chunk" else bind(fn, *parts, **kind)
+    def guarded(fn, *parts):
+        return chunk if fn.__name__ == "chunk" else bind(fn, *parts)
 
-    monkeypatch.setattr("cfgd.solve.inside.bind", guarded)
-    monkeypatch.setattr("cfgd.solve.host_loop.Outside.__call__", chunk)
+    monkeypatch.setattr("cfgd.solve.compiled_loop.bind", guarded)
+    monkeypatch.setattr("cfgd.solve.host_loop.HostLoop.run", chunk)
 
 
 def of_parts(**parts):

@@ -1,4 +1,4 @@
-"""Two bowls, one of them all but flat, and runs on them."""
+"""Two quadratics, one of them almost flat in one direction, and runs on them."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from problems import BOWL, A, identity
 F, X0 = BOWL.objective, BOWL.x0
 RECORD = {"x": identity}
 HIGH = np.linalg.eigvalsh(A)[-1]
-# 1e-12 apart from flat: no run comes to the end of it
+# almost flat along the last coordinate: no run converges there
 FLAT = cfgd.Quadratic(np.diag([1.0, 1.0, 1e-13]), np.zeros(3))
 
 LONG = 2 * 10**6  # iterations that take seconds

@@ -1,4 +1,4 @@
-"""Run by test_collectives.py in a process with two devices: what the compiled programs send."""
+"""Print what compiled programs send; run by test_collectives.py in a process with two devices."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import cfgd
-from cfgd.solve import program
+from cfgd._core import compiled
 
 M, D = 20_000, 6  # so many rows that sums over them are made in chunks
 SENT = re.compile(
@@ -20,7 +20,7 @@ SENT = re.compile(
 
 
 def sent(text):
-    """Of each collective: what it is, and how many numbers it has of each shape."""
+    """Return of each collective its kind, and how many numbers it has of each shape."""
     found = []
     for shapes, kind in SENT.findall(text):
         sizes = [
@@ -63,23 +63,23 @@ def main():
 
         found["slopes"] = slopes(f)
         found["slopes of the network"] = slopes(network)
-        normal = eqx.filter_jit(lambda f, x: f.normal(f.evaluate(x), 0 * x)[:2])
-        found["matrix"] = sent(normal.lower(f, np.zeros(D)).compile().compiled.as_text())
+        matrix = eqx.filter_jit(lambda f, x: f.curvature(f.evaluate(x)).matrix())
+        found["matrix"] = sent(matrix.lower(f, np.zeros(D)).compile().compiled.as_text())
         found["loop"] = loop(f)
     print(json.dumps(found))
 
 
 def loop(f):
-    """The compiled loop of a method that takes one gradient in an iteration."""
+    """Return what the loop of a method sends that takes one gradient in an iteration."""
     texts = []
-    call = program._Program.__call__
+    call = compiled._Program.__call__
 
-    def seen(self, *args):
+    def recording(self, *args):
         if self.fn.__name__ == "chunk" and not texts:
-            texts.append(self.alone.lower(*args).compile().as_text())
+            texts.append(self.outermost.lower(*args).compile().as_text())
         return call(self, *args)
 
-    program._Program.__call__ = seen
+    compiled._Program.__call__ = recording
     method = cfgd.GradientDescent(step=cfgd.FixedStep(1e-5))
     cfgd.minimize(f, np.zeros(D), method, max_iterations=3, tolerance=0.0)
     return sent(texts[0])

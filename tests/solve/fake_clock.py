@@ -6,12 +6,13 @@ import pytest
 
 
 class FakeClock:
-    """`now` returns `time`; `advance` is how time passes."""
+    """A clock whose time passes by `advance`, and by `tick` seconds whenever it is read."""
 
-    def __init__(self):
-        self.time = 0.0
+    def __init__(self, tick):
+        self.time, self.tick = 0.0, tick
 
     def now(self):
+        self.time += self.tick
         return self.time
 
     def advance(self, seconds):
@@ -19,8 +20,9 @@ class FakeClock:
 
 
 @contextlib.contextmanager
-def fake_clock():
-    clock = FakeClock()
+def fake_clock(tick=0.0):
+    """Replace the clock of runs; with a `tick`, a time limit bounds the number of chunks."""
+    clock = FakeClock(tick)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cfgd.solve.clock.now", clock.now)
         yield clock

@@ -1,8 +1,8 @@
-"""Run by test_processes.py in each of several processes: what came out goes into a file of JSON.
+"""The calls that test_processes.py makes in several processes; it imports them for one process.
 
     python processes.py FOLDER SCENARIO ...
 
-Also imported by it, for the same calls on one process.
+Every process writes its results to a JSON file in the folder.
 """
 
 import json
@@ -47,8 +47,19 @@ METHOD = cfgd.AdaptiveTerminal(gamma=-0.2, **EASY)
 METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
 
 
-def solved(rows):
-    """Everything that is minimised; `rows(X, y)` are X, y and weights as they are held."""
+# one for each kind of evaluation on the host, and a compiled loop
+QUICK = ("logistic", "least squares", "residuals", "terminal")
+
+
+def solve(rows, names):
+    """Return the solutions of some of the problems by name, or of all for ("all",)."""
+    return {
+        name: plain(run()) for name, run in calls(rows).items() if name in names or "all" in names
+    }
+
+
+def calls(rows):
+    """Return a call for each kind of objective; `rows(X, y)` returns X, y and weights."""
     of = data()
     X = of["X"]
 
@@ -59,32 +70,36 @@ def solved(rows):
     A, y, weight = rows(X, of["numbers"])
     ones = np.ones(M) if weight is None else weight
     logistic, few = model("labels", "logistic"), {"max_iterations": 15}
-    yield "logistic", cfgd.minimize(logistic, np.zeros(D), record={"gamma": "gamma"})
-    f = model("counts", "poisson", intercept=True)
-    yield "poisson", cfgd.minimize(f, np.zeros(D + 1))
-    f = model("classes", "multinomial", l2=0.1)
-    yield "multinomial", cfgd.minimize(f, np.zeros((D, 3)))
-    f = cfgd.LeastSquares(A, y, sample_weight=weight)
-    yield "least squares", cfgd.minimize(f, np.zeros(D))
-    f = cfgd.Residuals(residuals, args=(A, y), weights=weight)
-    yield "residuals", cfgd.minimize(f, np.full(D, 0.1))
+    poisson = model("counts", "poisson", intercept=True)
+    multinomial = model("classes", "multinomial", l2=0.1)
+    least_squares = cfgd.LeastSquares(A, y, sample_weight=weight)
+    fit = cfgd.Residuals(residuals, args=(A, y), weights=weight)
     x0 = {"a": np.zeros(D)}
-    yield "smooth", cfgd.minimize(lambda p, *of: smooth(p["a"], *of), x0, args=(A, y, ones))
-    yield "network", network(rows)
-    yield "terminal", cfgd.minimize(logistic, np.zeros(D), METHOD, **few)
-    yield "sweep", cfgd.sweep(logistic, np.zeros(D), METHODS, **few)
+    return {
+        "logistic": lambda: cfgd.minimize(logistic, np.zeros(D), record={"gamma": "gamma"}),
+        "poisson": lambda: cfgd.minimize(poisson, np.zeros(D + 1)),
+        "multinomial": lambda: cfgd.minimize(multinomial, np.zeros((D, 3))),
+        "least squares": lambda: cfgd.minimize(least_squares, np.zeros(D)),
+        "residuals": lambda: cfgd.minimize(fit, np.full(D, 0.1)),
+        "smooth": lambda: cfgd.minimize(
+            lambda p, *data: smooth(p["a"], *data), x0, args=(A, y, ones)
+        ),
+        "network": lambda: network(rows),
+        "terminal": lambda: cfgd.minimize(logistic, np.zeros(D), METHOD, **few),
+        "sweep": lambda: cfgd.sweep(logistic, np.zeros(D), METHODS, **few),
+    }
 
 
 def network(rows):
-    """It has no weights: as many rows on every process.
+    """Fit a network, which has no weights: every process has as many rows.
 
-    One that is not spread would also take its hidden weights alone.
+    By Levenberg-Marquardt: variable projection is only for networks on one process.
     """
     z = np.linspace(-1, 1, 48)
     z, y, weight = rows(z, np.sin(2 * z))
     assert weight is None
     f = cfgd.ShallowNetwork(z, y, 2)
-    return cfgd.minimize(f, f.init(1), cfgd.Auto("tikhonov"), max_iterations=8)
+    return cfgd.minimize(f, f.init(0), cfgd.Auto("levenberg_marquardt"))
 
 
 def plain(solution):
@@ -100,7 +115,7 @@ def plain(solution):
 
 
 def part(me, X, y):
-    """Of the rows that this process holds: of an odd number each another one, the second none."""
+    """Return the rows of this process: of M rows the second of several processes has none."""
     cuts = np.linspace(0, len(X), me.count + 1).astype(int)
     if len(X) == M and me.count > 2:
         cuts[2] = cuts[1]
@@ -108,8 +123,8 @@ def part(me, X, y):
     return X[here], y[here]
 
 
-def said(fn):
-    """The error that a call raises."""
+def error_of(fn):
+    """Return the error that a call raises, as text."""
     try:
         fn()
     except (ValueError, RuntimeError, KeyError) as error:
@@ -118,7 +133,7 @@ def said(fn):
 
 
 def decisions(me, folder):
-    """What one process alone wants."""
+    """Yield the results of runs in which one process decides or fails."""
     of = data()
     A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
     f = cfgd.LinearModel(A, y, l2=1e-3, sample_weight=weight)
@@ -140,7 +155,7 @@ def decisions(me, folder):
             os.kill(os.getpid(), signal.SIGINT)
 
     yield "callback", plain(run(callback=stops, every=10))
-    yield "error", said(lambda: run(callback=fails, every=10))
+    yield "error", error_of(lambda: run(callback=fails, every=10))
     yield "ctrl-c", plain(run(callback=interrupts, every=10))
     yield "time limit", plain(run(time_limit=0.2 if second else 1e9))
     few = {"max_iterations": 40, "every": 10, "progress": True}
@@ -149,26 +164,38 @@ def decisions(me, folder):
     run(**few | {"max_iterations": 20}, checkpoint=file)
     resumed = plain(run(**few, checkpoint=file))
     yield "checkpoint", [whole, resumed]
+    yield "checkpoint of Auto", auto_checkpoint(me, folder)
     yield "files", sorted(path.name for path in folder.glob("run*"))
-    yield "unlike", said(lambda: run(max_iterations=10 + me.index))
-    yield "nowhere", said(lambda: run(checkpoint="/nowhere/else/run.npz"))
+    yield "unlike", error_of(lambda: run(max_iterations=10 + me.index))
+    yield "nowhere", error_of(lambda: run(checkpoint="/nowhere/else/run.npz"))
     X, labels = np.array(of["X"]), of["labels"]
     yield (
         "columns",
-        said(lambda: cfgd.distributed.rows(X[:, : D - me.index][:9], labels[:9])),
+        error_of(lambda: cfgd.distributed.rows(X[:, : D - me.index][:9], labels[:9])),
     )
     X[3, 1] = np.nan if second else X[3, 1]
-    yield "finite", said(lambda: cfgd.distributed.rows(X, labels))
+    yield "finite", error_of(lambda: cfgd.distributed.rows(X, labels))
     bad = cfgd.distributed.rows(of["X"], labels + 2 * second)
-    yield "labels", said(lambda: cfgd.LinearModel(bad.X, bad.y))
+    yield "labels", error_of(lambda: cfgd.LinearModel(bad.X, bad.y))
     quadratic = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), np.ones(3))
     gammas = cfgd.AdaptiveTerminal(gamma=np.linspace(-0.3, 0, 5), step=cfgd.FixedStep(0.3))
     ends = [cfgd.sweep(quadratic, np.ones(3), gammas, spread=spread) for spread in (False, True)]
     yield "shared out", [plain(end) for end in ends]
 
 
+def auto_checkpoint(me, folder):
+    """Return a run of conjugate gradients, and one that resumed: its residuals are sharded."""
+    of = data()
+    A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["numbers"]))
+    f = cfgd.LeastSquares(A, y, sample_weight=weight)
+    file = folder / "auto.npz"
+    cfgd.minimize(f, np.zeros(D), tolerance=1e-12, max_iterations=2, checkpoint=file)
+    resumed = cfgd.minimize(f, np.zeros(D), tolerance=1e-12, checkpoint=file)
+    return [plain(cfgd.minimize(f, np.zeros(D), tolerance=1e-12)), plain(resumed)]
+
+
 def endless(me, folder):
-    """Until somebody dies."""
+    """Run until a process is killed."""
     of = data()
     A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
     f = cfgd.LinearModel(A, y, sample_weight=weight)
@@ -181,9 +208,9 @@ def endless(me, folder):
 def main(folder, *scenarios):
     me = cfgd.distributed.start()
     found = {"process": [me.index, me.count]}
-    if "solved" in scenarios:
-        held = solved(lambda X, y: cfgd.distributed.rows(*part(me, X, y)))
-        found |= {name: plain(solution) for name, solution in held}
+    if "quick" in scenarios or "all" in scenarios:
+        names = QUICK if "quick" in scenarios else ("all",)
+        found |= solve(lambda X, y: cfgd.distributed.rows(*part(me, X, y)), names)
     if "few" in scenarios:
         one_pass.LONG = 10  # as if there were many rows
         of = data()
@@ -202,6 +229,6 @@ def main(folder, *scenarios):
 
 
 if __name__ == "__main__":
-    # what a shell starts in the background does not hear Ctrl-C
+    # processes that a shell starts in the background ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main(Path(sys.argv[1]), *sys.argv[2:])

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -13,20 +12,20 @@ from cfgd import FixedStep, GradientDescent, Status
 from problems import TREE, pytree_bowl
 
 
-def test_callback_sees_the_best_so_far_and_stops_the_run():
-    seen = []
+def test_callback_gets_the_solution_so_far_and_stops_the_run():
+    solutions = []
 
-    def watch(solution):
-        seen.append(solution)
-        return len(seen) == 3
+    def stop(solution):
+        solutions.append(solution)
+        return len(solutions) == 3
 
     solution = cfgd.minimize(
-        pytree_bowl, TREE, GradientDescent(FixedStep(0.4)), callback=watch, every=5, tolerance=0
+        pytree_bowl, TREE, GradientDescent(FixedStep(0.4)), callback=stop, every=5, tolerance=0
     )
     assert solution.status is Status.callback
-    assert [s.iterations for s in seen] == [5, 10, 15]
+    assert [s.iterations for s in solutions] == [5, 10, 15]
     assert solution.iterations == 15
-    for so_far in seen:
+    for so_far in solutions:
         assert isinstance(so_far, cfgd.Solution)
         assert so_far.status is Status.running
         assert set(so_far.x) == {"a", "b"}
@@ -36,7 +35,7 @@ def test_callback_sees_the_best_so_far_and_stops_the_run():
         np.testing.assert_array_equal(
             so_far.history["iteration"], np.arange(0, so_far.iterations + 1, 5)
         )
-    np.testing.assert_array_equal(solution.x["a"], seen[-1].x["a"])
+    np.testing.assert_array_equal(solution.x["a"], solutions[-1].x["a"])
 
 
 def test_callback_gets_the_best_point_and_not_the_last():
@@ -71,10 +70,10 @@ def test_a_signal_during_the_run(monkeypatch):
     readings = []
 
     def now():
-        readings.append(time.perf_counter())
+        readings.append(1)
         if len(readings) == 10:
             os.kill(os.getpid(), signal.SIGINT)
-        return readings[-1]
+        return 0.0
 
     monkeypatch.setattr("cfgd.solve.clock.now", now)
     # a process in the background is started with SIGINT ignored

@@ -1,5 +1,6 @@
-"""A run that was stopped goes on as if it had not been, or says in a sentence why it cannot."""
+"""A stopped run resumes from its checkpoint bit for bit; other files are refused."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -9,52 +10,30 @@ import sys
 import time
 import zipfile
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_clock import fake_clock
+from solver_cases import CASES, SWEPT, X, Y, valley
 
 import cfgd
-from cfgd.solve import checkpoint_file, driver as run
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.solve import checkpoint_file
 from problems import quick
-
-random = np.random.default_rng(11)
-B = random.normal(size=(12, 12))
-QUADRATIC = cfgd.Quadratic(
-    B @ B.T / 12 + np.diag(np.geomspace(1e-4, 1, 12)), random.normal(size=12)
-)
-X = random.normal(size=(60, 5)) * np.geomspace(1, 30, 5)
-LABELS = (X @ [1, -0.3, 0.02, 0.1, 0] + random.normal(size=60) > 0).astype(float)
-LOGISTIC = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-3)
-T = np.linspace(0, 3, 20)
-CURVE = cfgd.Residuals(lambda b: b[0] * jnp.exp(-b[1] * T) + b[2] - 1 / (1 + T))
-
-
-def valley(x):
-    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-
-def bowl(x):
-    r = x - np.arange(6.0)
-    return 0.5 * r @ (np.geomspace(1, 1e3, 6) * r), np.geomspace(1, 1e3, 6) * r
-
 
 MEMORY = cfgd.AdaptiveTerminal(gamma=-0.2, lag=3)
 PROBED = cfgd.AdaptiveTerminal(gamma=-0.1)
 STAGES = [cfgd.Stage(30, gamma=1.0), cfgd.Stage(60, gamma=0.0)]
-CASES = {
-    "a function": (valley, np.zeros(6), None),
-    "a function in a loop": (valley, np.zeros(6), cfgd.AdaptiveTerminal(gamma=-0.1, nodes=3)),
+QUADRATIC = CASES["conjugate gradients"][0]
+LOGISTIC = CASES["Levenberg-Marquardt on a linear model"][0]
+COMPILED = {
+    "a function": (valley, np.zeros(6), cfgd.AdaptiveTerminal(gamma=-0.1, nodes=3)),
     "a quadratic": (QUADRATIC, np.ones(12), MEMORY),
-    "a quadratic, conjugate": (QUADRATIC, np.ones(12), None),
     "stages": (QUADRATIC, np.ones(12), cfgd.AdaptiveOrder(STAGES, np.zeros(12))),
-    "a linear model": (LOGISTIC, np.zeros(5), None),
-    "a linear model, the span": (LOGISTIC, np.zeros(5), cfgd.Auto(model="span")),
-    "a fit": (CURVE, np.array([3.0, 0.1, 0.3]), None),
-    "from outside": (cfgd.External(bowl), np.zeros(6), None),
     "random probes": (cfgd.Local(valley, "hutchinson", key=3), np.zeros(6), PROBED),
-}  # fmt: skip
-FEW = ["a function", "a quadratic", "a linear model", "a fit", "from outside", "random probes"]
+}
+AUTO = {name: (objective, starts[0], None) for name, (objective, starts) in CASES.items()}
+AUTO["L-BFGS on a linear model"] = (LOGISTIC, np.zeros(5), cfgd.Auto("lbfgs"))
+FEW = ["a quadratic"]
 
 
 def same(a, b):
@@ -68,8 +47,8 @@ def same(a, b):
         np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
 
 
-@pytest.mark.parametrize(("objective", "x0", "method"), quick(CASES, FEW))
-def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
+@pytest.mark.parametrize(("objective", "x0", "method"), quick(COMPILED | AUTO, [*AUTO, *FEW]))
+def test_a_run_resumes_bit_for_bit(objective, x0, method, tmp_path):
     options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
     whole = cfgd.minimize(objective, x0, method, **options)
     file = tmp_path / "run.npz"
@@ -83,7 +62,7 @@ def test_it_goes_on_bit_for_bit(objective, x0, method, tmp_path):
     same(again, whole)
 
 
-def test_so_does_a_sweep(tmp_path):
+def test_a_sweep_resumes_bit_for_bit(tmp_path):
     methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.0])
     options = {"max_iterations": 200, "record": {"first": lambda x: x[0]}}
     whole = cfgd.sweep(QUADRATIC, np.ones(12), methods, **options)
@@ -96,14 +75,72 @@ def test_so_does_a_sweep(tmp_path):
         same(one, other)
 
 
-def test_a_run_that_went_into_a_loop_of_its_own_goes_on_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "LONG", 20)
-    whole = cfgd.minimize(valley, np.zeros(6), max_iterations=70)
-    for stop in (5, 30, 70):
-        part = cfgd.minimize(
-            valley, np.zeros(6), max_iterations=stop, checkpoint=tmp_path / "run.npz"
-        )
+@pytest.mark.parametrize(("objective", "starts"), quick(SWEPT, ["L-BFGS", "variable projection"]))
+def test_a_sweep_of_auto_resumes_bit_for_bit(objective, starts, tmp_path):
+    options = {"max_iterations": 60, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
+    whole = cfgd.sweep(objective, starts, cfgd.Auto(), **options)
+    for stop in (1, 5, 60):
+        part = cfgd.sweep(
+            objective, starts, cfgd.Auto(),
+            checkpoint=tmp_path / "sweep.npz", **options | {"max_iterations": stop},
+        )  # fmt: skip
+    for one, other in zip(part, whole, strict=True):
+        same(one, other)
+
+
+@contextlib.contextmanager
+def slow_evaluations():
+    """Let a second pass before every evaluation or product of Auto's solvers."""
+    check = Oracle.check_stop
+
+    def ticking(self):
+        clock.advance(1.0)
+        check(self)
+
+    with fake_clock() as clock, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Oracle, "check_stop", ticking)
+        yield
+
+
+@pytest.mark.parametrize(("objective", "starts"), CASES.values(), ids=CASES)
+def test_a_run_resumes_after_a_stop_in_the_middle_of_a_step(objective, starts, tmp_path):
+    options = {"max_iterations": 60, "tolerance": 1e-13, "every": 3}
+    whole = cfgd.minimize(objective, starts[0], **options)
+    with slow_evaluations():
+        for seconds in (2.5, 6.5, 11.5, 20.5, 1e9):
+            part = cfgd.minimize(
+                objective, starts[0], time_limit=seconds, checkpoint=tmp_path / "run.npz", **options
+            )
     same(part, whole)
+
+
+def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
+    """Some runs are then an iteration ahead of others."""
+    objective, starts = CASES["L-BFGS"]
+    whole = cfgd.sweep(objective, starts, cfgd.Auto(), max_iterations=30)
+    stopped = set()
+    with slow_evaluations():
+        for seconds in (2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 1e9):
+            part = cfgd.sweep(
+                objective, starts, cfgd.Auto(), max_iterations=30,
+                time_limit=seconds, checkpoint=tmp_path / "run.npz",
+            )  # fmt: skip
+            stopped.add(part.iterations[0] - part.iterations[1])
+    assert 1 in stopped
+    for one, other in zip(part, whole, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize("method", [None, MEMORY], ids=["on the host", "compiled"])
+def test_rows_of_the_history_stay_multiples_of_every(method, tmp_path):
+    """A run that stopped in between has a row there, which a longer run does not have."""
+    options = {"every": 5, "tolerance": 0, "record": {"first": lambda x: x[0]}}
+    file, (f, starts) = tmp_path / "run.npz", CASES["L-BFGS"]
+    part = cfgd.minimize(f, starts[0], method, max_iterations=7, checkpoint=file, **options)
+    np.testing.assert_array_equal(part.history["iteration"], [0, 5, 7])
+    part = cfgd.minimize(f, starts[0], method, max_iterations=22, checkpoint=file, **options)
+    np.testing.assert_array_equal(part.history["iteration"], [0, 5, 10, 15, 20, 22])
+    same(part, cfgd.minimize(f, starts[0], method, max_iterations=22, **options))
 
 
 # Seconds between checkpoints, seconds that one takes, and the iterations after which one is written
@@ -118,7 +155,7 @@ INTERVALS = {
 
 
 @pytest.mark.parametrize(("every", "takes", "wanted"), INTERVALS.values(), ids=INTERVALS)
-def test_it_is_written_as_often_as_asked_for(every, takes, wanted, tmp_path, monkeypatch):
+def test_intervals_between_two_files(every, takes, wanted, tmp_path, monkeypatch):
     iterations, written = [0], []
 
     def next_second(solution):
@@ -138,7 +175,7 @@ def test_it_is_written_as_often_as_asked_for(every, takes, wanted, tmp_path, mon
     assert written == [*wanted, 19]  # there is no callback after the last iteration
 
 
-def test_an_interrupt_is_no_loss(tmp_path):
+def test_a_run_resumes_after_its_callback_has_stopped_it(tmp_path):
     def stop(solution):
         if solution.iterations >= 7:
             raise StopIteration
@@ -153,26 +190,28 @@ def test_an_interrupt_is_no_loss(tmp_path):
 
 
 @pytest.fixture
-def kept(tmp_path):
+def saved(tmp_path):
     file = tmp_path / "run.npz"
     for most in (16, 24):
         cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=most, checkpoint=file)
     return file
 
 
-PENALISED = cfgd.LinearModel(X, LABELS, "logistic", l2=1e-2)
+PENALISED = cfgd.LinearModel(X, Y > 0, l2=1e-2)
 
 
-@pytest.mark.parametrize("walk", [cfgd.Auto(), MEMORY], ids=["outside", "inside"])
-def test_another_penalty_does_not_show_at_zero_and_is_refused(walk, tmp_path):
+@pytest.mark.parametrize("method", [cfgd.Auto(), MEMORY], ids=["on the host", "compiled"])
+def test_another_penalty_is_refused_although_it_is_zero_at_the_start(method, tmp_path):
     file = tmp_path / "run.npz"
-    cfgd.minimize(LOGISTIC, np.zeros(5), walk, max_iterations=8, checkpoint=file)
+    cfgd.minimize(LOGISTIC, np.zeros(5), method, max_iterations=8, checkpoint=file)
     with pytest.raises(ValueError, match="of another one: its objective is"):
-        cfgd.minimize(PENALISED, np.zeros(5), walk, checkpoint=file)
+        cfgd.minimize(PENALISED, np.zeros(5), method, checkpoint=file)
 
 
 OTHERS = {
-    "objective": lambda f: cfgd.minimize(QUADRATIC.times(2.0), np.ones(12), MEMORY, checkpoint=f),
+    "objective": lambda f: cfgd.minimize(
+        cfgd.Quadratic(2 * QUADRATIC.A, 2 * QUADRATIC.b), np.ones(12), MEMORY, checkpoint=f
+    ),
     "start": lambda f: cfgd.minimize(QUADRATIC, np.full(12, 2.0), MEMORY, checkpoint=f),
     "method": lambda f: cfgd.minimize(
         QUADRATIC, np.ones(12), cfgd.AdaptiveTerminal(gamma=-0.3, lag=3), checkpoint=f
@@ -189,17 +228,25 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_another_run_is_refused(what, kept):
-    says = f"of another one: its {what} is"
-    with pytest.raises(ValueError, match=re.escape(says)) as error:
-        OTHERS[what](kept)
+def test_another_run_is_refused(what, saved):
+    message = f"of another one: its {what} is"
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        OTHERS[what](saved)
     assert str(error.value).startswith("`minimize(checkpoint=...)` must be a file of this very run")
 
 
-def test_another_version_is_refused(kept, monkeypatch):
+def test_another_version_is_refused(saved, monkeypatch):
     monkeypatch.setattr("cfgd.solve.checkpoint.__version__", "99.0")
     with pytest.raises(ValueError, match=r"its version is .*, here 99\.0"):
-        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
+
+
+def test_a_file_of_format_1_is_refused(saved):
+    for path in (saved, checkpoint_file.previous_path(saved)):
+        meta, arrays = checkpoint_file.read(path)
+        checkpoint_file.write(path, meta | {"format": "cfgd checkpoint 1"}, arrays)
+    with pytest.raises(ValueError, match=r"whose solvers no longer exist: start the run anew\.$"):
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
 def cut(path):
@@ -217,20 +264,20 @@ def empty(path):
 
 
 def rewritten(path):
-    """A valid file whose numbers are others than those of its checksum."""
+    """Write a valid file with a wrong checksum."""
     meta, arrays = checkpoint_file.read(path)
-    said = json.dumps(meta | {"checksum": "0" * 64}).encode()
+    encoded = json.dumps(meta | {"checksum": "0" * 64}).encode()
     with path.open("wb") as file:
         entries = {f"a{i}": array for i, array in enumerate(arrays)}
-        np.savez(file, tree=np.frombuffer(said, np.uint8), **entries)
+        np.savez(file, tree=np.frombuffer(encoded, np.uint8), **entries)
 
 
 def foreign(path):
-    """A class that is none of cfgd's is not made."""
+    """Write a valid file with a class that is none of cfgd's."""
     meta, arrays = checkpoint_file.read(path)
     meta["tree"]["kind"] = "subprocess.Popen"
     checkpoint_file.write(path, meta, arrays)
-    checkpoint_file.before(path).unlink()
+    checkpoint_file.previous_path(path).unlink()
 
 
 def no_archive(path):
@@ -242,29 +289,29 @@ DAMAGES = [cut, flip, empty, rewritten, no_archive]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_from_a_damaged_file_it_goes_on_from_the_one_before(damage, kept):
+def test_a_damaged_file_is_replaced_by_the_previous_one(damage, saved):
     whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
-    damage(kept)
+    damage(saved)
     with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
-        same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+        same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved), whole)
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, foreign])
-def test_without_one_before_it_is_refused(damage, kept):
-    damage(kept)
-    checkpoint_file.before(kept).unlink(missing_ok=True)
+def test_a_damaged_file_without_a_previous_one_is_refused(damage, saved):
+    damage(saved)
+    checkpoint_file.previous_path(saved).unlink(missing_ok=True)
     with pytest.raises(ValueError, match=r"The checkpoint .* is damaged: "):
-        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept)
+        cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
-def test_a_crash_between_two_names_loses_nothing(kept):
-    kept.unlink()
+def test_a_crash_while_files_are_renamed_loses_nothing(saved):
+    saved.unlink()
     whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
-    same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=kept), whole)
+    same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved), whole)
 
 
 @pytest.mark.parametrize("name", [3, "", "no/such/folder/run.npz"])
-def test_a_bad_name_is_a_sentence(name, tmp_path, monkeypatch):
+def test_a_bad_name_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         ValueError, match=r"checkpoint=\.\.\.\)` must be the name of a file in a fol"
@@ -300,7 +347,7 @@ np.savez(sys.argv[3], x=end.x, end=end.value, **end.history)
 
 
 def killed_until_done(kind, folder, moments):
-    """Results, and how often it was killed before it was done."""
+    """Return the results, and how often the process was killed before it had ended."""
     script = [sys.executable, "-c", SCRIPT, kind, str(folder / "run.npz"), str(folder / "end.npz")]
     kills = 0
     for moment in moments:

@@ -70,5 +70,5 @@ def test_new_numbers_do_not_trace_a_function_again():
 
     x0, c = np.array([1.0, 0.5]), np.array([0.0, 1.0])
     assert traced(0.5, 0.1, 0.01, x0, c) > 1
-    # x0 is looked at once, to see that the function returns a number
+    # the function is traced once for x0, to check that it returns a number
     assert traced(0.3, 0.2, 0.02, x0 + 1, c - 1) <= 1

@@ -1,4 +1,4 @@
-"""What a direction costs is said before the run."""
+"""A warning before the run says what a costly direction costs."""
 
 import jax
 import jax.numpy as jnp
@@ -22,31 +22,32 @@ COSTLY = {
 }
 
 
-def test_a_costly_direction_is_announced():
-    with pytest.warns(UserWarning, match=COST) as seen:
+def test_a_costly_direction_gives_a_warning(monkeypatch):
+    monkeypatch.setattr(Run, "go", lambda run: None)
+    with pytest.warns(UserWarning, match=COST) as warned:
         cfgd.minimize(
             cheap, np.linspace(-1, 1.5, 1000), COSTLY["adaptive terminal"], max_iterations=1
         )
-    assert len(seen) == 1
-    assert seen[0].filename == __file__
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
 
 
 @pytest.mark.parametrize("method", COSTLY.values(), ids=COSTLY)
 @pytest.mark.parametrize("run", [cfgd.minimize, cfgd.sweep], ids=["minimize", "sweep"])
-def test_a_costly_direction_is_announced_before_it_starts(run, method):
-    """As an error the warning ends the call: not even the start has been looked at."""
-    looked = []
+def test_the_warning_comes_before_the_start_is_evaluated(run, method):
+    """Warnings are errors in these tests: this one ends the call."""
+    evaluated = []
 
-    def watched(x):
-        jax.debug.callback(looked.append, x[0])
+    def recording(x):
+        jax.debug.callback(evaluated.append, x[0])
         return cheap(x)
 
     with pytest.raises(UserWarning, match=COST):
-        run(watched, np.ones(1000), method, max_iterations=1)
-    assert not looked
+        run(recording, np.ones(1000), method, max_iterations=1)
+    assert not evaluated
 
 
-UNSAID = {  # what costs less than 10,000 gradients a direction
+CHEAP = {  # what costs less than 10,000 gradients a direction
     "gradient descent": (cheap, cfgd.GradientDescent()),
     "exact": (cfgd.Local(cheap), cfgd.AdaptiveTerminal(gamma=-0.1)),
     "hutchinson": (cfgd.Local(cheap, "hutchinson", key=0), cfgd.AdaptiveTerminal(gamma=-0.1)),
@@ -59,21 +60,22 @@ UNSAID = {  # what costs less than 10,000 gradients a direction
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("f", "method"), UNSAID.values(), ids=UNSAID)
-def test_a_cheap_direction_is_not(monkeypatch, f, method):
-    """Warnings are errors. The run itself does not matter."""
+@pytest.mark.parametrize(("f", "method"), CHEAP.values(), ids=CHEAP)
+def test_a_cheap_direction_gives_none(monkeypatch, f, method):
+    """Warnings are errors in these tests. The run itself does not matter."""
     monkeypatch.setattr(Run, "go", lambda run: None)
     cfgd.minimize(f, np.linspace(-1, 1.5, 1000), method, max_iterations=1)
 
 
-def test_a_costly_local_model_names_the_cheap_ones():
-    """Local itself is no help to one who has it already."""
+def test_the_warning_about_a_costly_local_model_names_the_cheap_ones():
+    """It does not advise to use `Local`, as for other objectives."""
     f = cfgd.Local(lambda x: jnp.sum(x**2), "exact")
     with pytest.raises(UserWarning, match="hutchinson"):
         cfgd.minimize(f, np.ones(10_000), cfgd.AdaptiveTerminal(gamma=-0.1), max_iterations=1)
 
 
-def test_the_costs_are_those_of_the_losses():
+def test_slopes_cost_nothing_for_the_squared_loss_alone():
     for loss, row in LOSSES.items():
         f = cfgd.LinearModel(X, row.y, row.given)
-        assert f.slopes_cost(5, 4) == (0 if loss == "squared" else 5)  # linear slopes are free
+        cost = f.traits.derivative_cost.of(nodes=5, d=4)
+        assert cost == (0 if loss == "squared" else 5)  # linear slopes are free

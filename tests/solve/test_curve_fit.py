@@ -101,9 +101,9 @@ def linear_model(X, y):
 
 
 COVERED = [
-    *((cfgd.LeastSquares, None), (linear_model, cfgd.Auto("tikhonov"))),
+    *((cfgd.LeastSquares, None), (linear_model, cfgd.Auto("levenberg_marquardt"))),
     (linear_model, cfgd.AdaptiveTerminal(gamma=-0.2)),
-    *((cfgd.LeastSquares, cfgd.Auto("tikhonov")), (linear_model, None)),
+    *((cfgd.LeastSquares, cfgd.Auto("levenberg_marquardt")), (linear_model, None)),
     (cfgd.LeastSquares, cfgd.AdaptiveTerminal(gamma=-0.2)),
 ]
 

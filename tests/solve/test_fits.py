@@ -1,4 +1,4 @@
-"""Fits that others make too."""
+"""Fits have the coefficients that scikit-learn and SciPy find."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from problems import quick
 
 DATA = np.random.default_rng(5)
 FEATURES = DATA.normal(size=(60, 5)) * [0.4, 1.0, 1.7, 0.8, 1.2] + [0.3, 0.0, -0.2, 0.1, 0.0]
-FEATURES[:, 3] = 0.0  # says nothing: its coefficient stays where it is
+FEATURES[:, 3] = 0.0  # a column without information: its coefficient does not change
 TRUTH = np.array([1.5, -0.8, 0.3, 0.9, -0.5])
 LINE = FEATURES @ TRUTH
 CHANCES = DATA.uniform(size=60)
@@ -24,7 +24,7 @@ METHOD = cfgd.AdaptiveTerminal(gamma=-0.1, nodes=5)
 
 
 def solved(objective):
-    """To the accuracy that the values allow: their rounding hides smaller gradients."""
+    """Return the solution with the accuracy that rounding of the values allows."""
     end = cfgd.minimize(objective, np.zeros(5), METHOD, tolerance=1e-10)
     assert end.status in (Status.converged, Status.stalled)
     assert end.iterations < 500
@@ -39,7 +39,7 @@ LOGISTIC = {  # labels, weights, penalty
 }
 
 
-@pytest.mark.parametrize(("labels", "weights", "l2"), quick(LOGISTIC, ["-1/1", "weights"]))
+@pytest.mark.parametrize(("labels", "weights", "l2"), quick(LOGISTIC, ["weights"]))
 def test_a_logistic_fit_has_the_coefficients_of_scikit_learn(labels, weights, l2):
     other = LogisticRegression(C=1 / l2, fit_intercept=False, tol=1e-12, max_iter=10_000)
     other.fit(FEATURES, labels, weights)
@@ -63,7 +63,7 @@ SCIPY = {
 }
 
 
-@pytest.mark.parametrize(("loss", "y", "parts"), SCIPY.values(), ids=SCIPY)
+@pytest.mark.parametrize(("loss", "y", "parts"), quick(SCIPY, ["huber"]))
 def test_a_fit_has_the_coefficients_of_scipys_minimiser(loss, y, parts):
     other = scipy.optimize.minimize(
         parts, np.zeros(5), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-9}

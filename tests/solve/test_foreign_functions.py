@@ -1,4 +1,4 @@
-"""New data for a function, and functions of NumPy."""
+"""Functions with data as arguments, and functions in NumPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 import cfgd
 
 
-def test_new_data_does_not_trace_again_and_captured_data_is_let_go():
+def test_new_data_does_not_trace_again():
     traces = []
 
     def f(x, data, power):
@@ -18,7 +18,7 @@ def test_new_data_does_not_trace_again_and_captured_data_is_let_go():
         assert cfgd.minimize(f, np.array([0.3, 0.1, 0.5]), args=(data, power)).success
         if data[0] == 1:
             first = len(traces)
-    assert len(traces) - first <= 2 * 1  # the check of what f returns, not a program
+    assert len(traces) - first <= 2  # no program, only the checks of what f returns
 
 
 def test_a_numpy_function():
@@ -51,7 +51,7 @@ def test_a_numpy_function():
     assert cfgd.minimize(local, [0.9, 0.8], method, max_iterations=20).value < 0.02
 
 
-def test_what_a_numpy_function_raises_goes_up():
+def test_an_error_of_a_numpy_function_is_raised_with_the_best_point():
     calls = []
 
     def both(x):

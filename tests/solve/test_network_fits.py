@@ -29,7 +29,7 @@ def network_value(x):
 
 
 def network_slopes(x):
-    """The gradient, and the diagonal of the Hessian."""
+    """Return the gradient and the diagonal of the Hessian."""
     a_3, phi, r = layers(x)
     slope, bend = 1 - phi**2, -2 * phi * (1 - phi**2)
     by = np.stack([slope * Z[:, None], slope, phi / np.where(a_3 == 0, 1, a_3)]) * a_3
@@ -39,7 +39,7 @@ def network_slopes(x):
 
 
 def fractional(x, c, alpha, gamma):
-    """d with SciPy's nodes, one coordinate moved at a time."""
+    """Return the direction, with SciPy's nodes and one coordinate at a time."""
     u, w = scipy.special.roots_jacobi(NODES, -alpha, 0.0)
     beta = gamma + (1 - alpha) / (2 - alpha)
     d = np.zeros(x.size)
@@ -53,7 +53,10 @@ def fractional(x, c, alpha, gamma):
 
 
 def network_step(x, d):
-    """Erratum 8's <g, d>/(d'Ad) for the output layer; with it, the best candidate for the other."""
+    """Return the best candidate for the hidden layer and <g, d>/(d'Ad) of the output layer.
+
+    See erratum 8.
+    """
     hidden = np.arange(x.size) < 2 * UNITS
     g, (_, phi, _) = network_slopes(x)[0], layers(x)
     out = d[~hidden]
@@ -74,9 +77,9 @@ STEPPED = {  # method, gamma of the direction; None is gradient descent
 }
 
 
-@pytest.mark.parametrize("seed", few(STARTS, 2))
+@pytest.mark.parametrize("seed", few(STARTS))
 @pytest.mark.parametrize(("method", "gamma"), STEPPED.values(), ids=STEPPED)
-def test_a_network_step_is_exact_outside_and_the_best_of_32_inside(method, gamma, seed):
+def test_a_network_step_has_the_numbers_of_both_layers(method, gamma, seed):
     network = cfgd.ShallowNetwork(Z, TARGET, UNITS)
     end = cfgd.minimize(
         network, STARTS[seed], method, max_iterations=3, tolerance=0, record={"x": identity}
@@ -85,7 +88,7 @@ def test_a_network_step_is_exact_outside_and_the_best_of_32_inside(method, gamma
     for got in end.history["x"][1:]:
         g, _ = network_slopes(x)
         d = g if gamma is None else fractional(x, c, ALPHA, gamma)
-        if gamma is not None:  # otherwise c = x would be taken
+        if gamma is not None:  # else the run would have taken the gradient
             assert g[: 2 * UNITS] @ d[: 2 * UNITS] > 0
         inside, output = network_step(x, d)
         eta = np.where(np.arange(x.size) < 2 * UNITS, inside, output)
@@ -94,7 +97,7 @@ def test_a_network_step_is_exact_outside_and_the_best_of_32_inside(method, gamma
         np.testing.assert_allclose(got, x, rtol=1e-10, atol=1e-10)
 
 
-def test_the_best_of_32_is_not_always_the_same():
+def test_the_best_of_32_depends_on_the_start():
     best = {network_step(x, network_slopes(x)[0])[0] for x in STARTS.values()}
     assert len(best) > 1
     assert max(best) < 0.1
@@ -141,7 +144,7 @@ DEEP = {  # gradients of an iteration: one, two for a probe, and half of one for
 }
 
 
-@pytest.mark.parametrize(("step", "cost"), quick(DEEP, ["armijo"]))
+@pytest.mark.parametrize(("step", "cost"), quick(DEEP, []))
 def test_a_deep_network_trains_with_a_local_model_at_four_gradients_an_iteration(step, cost):
     f = cfgd.Local(deep_loss, "hutchinson", key=0)
     method = cfgd.AdaptiveTerminal(gamma=-0.1, step=step)

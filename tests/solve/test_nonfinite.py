@@ -1,4 +1,4 @@
-"""Where values are not finite, or climb: x is the best point seen."""
+"""Where values grow or are not finite, x is the best point of the run."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ UNSTABLE = {
 
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize(("eta", "x0", "iterations"), UNSTABLE.values(), ids=UNSTABLE)
-def test_x_is_the_best_point_seen(eta, x0, iterations, every):
+def test_x_is_the_best_point(eta, x0, iterations, every):
     options = {"max_iterations": iterations, "tolerance": 0, "record": RECORD}
     method = GradientDescent(FixedStep(eta))
     points = cfgd.minimize(F, x0, method, **options).history["x"]
@@ -67,12 +67,12 @@ def test_x_is_the_best_point_seen(eta, x0, iterations, every):
     np.testing.assert_allclose(solution.gradient_norm, np.linalg.norm(A @ best + B), rtol=1e-8)
 
 
-def test_x_of_a_sweep_is_the_best_point_seen_by_each_setting():
+def test_x_of_a_sweep_is_the_best_point_of_each_setting():
     etas = np.array([2.05, 0.7, 2.001, 2.3]) / HIGH
     ends = cfgd.sweep(
         F, X0, GradientDescent(FixedStep(etas)), max_iterations=400, tolerance=0, record=RECORD
     )
     found = [best_recorded(points) for points in ends.history["x"]]
     assert len({k for _, k in found}) == 4
-    # values that rounding makes equal are of points that differ by its root
+    # points whose values are equal to rounding may differ by its square root
     np.testing.assert_allclose(ends.x, [best for best, _ in found], rtol=1e-7)

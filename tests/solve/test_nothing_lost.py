@@ -45,7 +45,7 @@ def ctrl_c():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("count", few([5, 200]))
+@pytest.mark.parametrize("count", few([2, 200]))
 def test_an_interrupt_keeps_what_was_computed(count):
     before = signal.getsignal(signal.SIGINT)
     function = Interrupting()

@@ -1,4 +1,4 @@
-"""Several processes give what one gives, decide together, and do not wait for the dead."""
+"""Several processes give what one gives, decide together, and end if one of them dies."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import METHOD, METHODS, D, data, plain, solved
+from processes import METHOD, METHODS, QUICK, D, data, solve
 
 import cfgd
 from cfgd import distributed
@@ -26,13 +26,13 @@ OWN = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# one worker starts what they share
+# the tests share the processes: one worker runs them all
 pytestmark = pytest.mark.xdist_group("processes")
-LIMIT = 240  # seconds: in a minute on an idle machine
+LIMIT = 240  # seconds after which a test gives up; an idle machine takes a minute
 
 
 def started(count, folder, *scenarios):
-    """One process for each, their output in files."""
+    """Start `count` processes, their output in files."""
     address = f"127.0.0.1:{launch.free_port()}"
     processes = []
     for index in range(count):
@@ -53,7 +53,7 @@ def output(folder, index):
 
 
 def found(count, folder, *scenarios):
-    """What every process of a run wrote."""
+    """Run `count` processes and return what each of them wrote."""
     processes = started(count, folder, *scenarios)
     try:
         for index, process in enumerate(processes):
@@ -67,40 +67,56 @@ def found(count, folder, *scenarios):
 
 @pytest.fixture(scope="module")
 def alone():
-    return {name: plain(end) for name, end in solved(lambda X, y: (X, y, None))}
+    return solve(lambda X, y: (X, y, None), QUICK)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    return folder, found(2, folder, "solved", "decisions")
+    return folder, found(2, folder, "quick", "decisions")
 
 
-def is_as_alone(ends, alone):
-    """To rounding; a run that goes on from differences of rounding stays near."""
+# Levenberg-Marquardt follows no curved steps where the Jacobian is sharded: other points on the way
+OTHER_POINTS = ("residuals", "network")
+
+
+def assert_same_as_alone(ends, alone):
+    """Compare to rounding: a run that goes on from differences of rounding stays near."""
     for name, one in alone.items():
         assert ends[name]["status"] == one["status"], name
-        assert ends[name]["iterations"] == one["iterations"], name
-        for of in ("x", "value", "history"):
-            np.testing.assert_allclose(ends[name][of], one[of], 1e-9, 1e-11, err_msg=name)
+        if name in OTHER_POINTS:
+            fields, rtol = ("x", "value"), 1e-6
+        else:
+            fields, rtol = ("x", "value", "iterations", "history"), 1e-9
+        for field in fields:
+            np.testing.assert_allclose(ends[name][field], one[field], rtol, 1e-11, err_msg=name)
         if one["covariance"] is not None:
-            np.testing.assert_allclose(ends[name]["covariance"], one["covariance"], 1e-8)
+            np.testing.assert_allclose(ends[name]["covariance"], one["covariance"], 10 * rtol)
 
 
 def test_two_processes_give_what_one_gives(two, alone):
     first, second = two[1]
     assert first["process"] == [0, 2]
     assert second["process"] == [1, 2]
-    is_as_alone(first, alone)
+    assert_same_as_alone(first, alone)
     for name in alone:  # and every process the same, to the last bit
         assert second[name] == first[name], name
 
 
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives_on_every_objective(tmp_path):
+    first, second = found(2, tmp_path, "all")
+    alone = solve(lambda X, y: (X, y, None), ("all",))
+    assert_same_as_alone(first, alone)
+    assert all(second[name] == first[name] for name in alone)
+
+
+@pytest.mark.slow
 def test_four_processes_give_what_one_gives(tmp_path, alone):
     """The second of them has no rows."""
     ends = found(4, tmp_path, "few")
     few = {name: alone[name] for name in ("logistic", "least squares")}
-    is_as_alone(ends[0], few)
+    assert_same_as_alone(ends[0], few)
     for other in ends[1:]:
         assert all(other[name] == ends[0][name] for name in few)
 
@@ -109,7 +125,7 @@ def test_four_processes_give_what_one_gives(tmp_path, alone):
     ("name", "status"),
     [("callback", "callback"), ("ctrl-c", "interrupted"), ("time limit", "time_limit")],
 )
-def test_what_one_process_wants_is_done_by_all(two, name, status):
+def test_a_decision_of_one_process_ends_all(two, name, status):
     first, second = (of[name] for of in two[1])
     assert first == second
     assert first["status"] == [status]
@@ -119,7 +135,7 @@ def test_what_one_process_wants_is_done_by_all(two, name, status):
 
 
 @pytest.mark.parametrize(
-    ("name", "own", "said"),
+    ("name", "own", "other"),
     [
         ("error", "KeyError: 'mine'", "Process 1 failed, and so do all. KeyError: 'mine'"),
         ("finite", "got nan at index (3, 1)", "Process 1 failed"),
@@ -128,14 +144,14 @@ def test_what_one_process_wants_is_done_by_all(two, name, status):
         ("labels", "be 0/1 or -1/1 for the loss logistic, got", "at index"),
     ],
 )
-def test_an_error_of_one_is_one_of_all(two, name, own, said):
+def test_an_error_of_one_process_is_raised_on_all(two, name, own, other):
     first, second = (of[name] for of in two[1])
     assert own in second
-    assert said in first
+    assert other in first
     assert "nothing" not in (first, second)
 
 
-def test_a_file_that_the_first_cannot_write_ends_all(two):
+def test_a_file_that_the_first_process_cannot_write_is_refused_on_all(two):
     first, second = (of["nowhere"] for of in two[1])
     assert "`minimize(checkpoint=...)` must be the name of a file" in first
     assert second.startswith(
@@ -147,18 +163,21 @@ def test_a_checkpoint_is_written_by_the_first_and_read_for_all(two):
     for of in two[1]:
         whole, resumed = of["checkpoint"]
         assert resumed["iterations"] == whole["iterations"] == [40]
-        assert resumed == whole  # to the last bit: what a point carries is in the file
+        assert resumed == whole  # to the last bit: `aux` is in the file
         assert of["files"] == ["run.npz", "run.npz.before"]
+        whole, resumed = of["checkpoint of Auto"]
+        assert whole["iterations"][0] > 2
+        assert resumed == whole
 
 
-def test_only_the_first_draws_progress(two):
+def test_only_the_first_process_shows_progress(two):
     folder, _ = two
     assert "it/s" in output(folder, 0)
     assert "it/s" not in output(folder, 1)
 
 
-def test_settings_are_shared_out(two):
-    """Five of them on two devices."""
+def test_settings_of_a_sweep_are_sharded(two):
+    """There are five of them on two devices."""
     for of in two[1]:
         alone, shared = of["shared out"]
         assert shared["status"] == alone["status"] == ["converged"] * 5
@@ -194,7 +213,7 @@ def test_a_process_that_dies_ends_the_other(tmp_path, dies):
 # ------------------------------------------------------------------ on one process
 
 
-def test_on_one_process_rows_are_what_they_are():
+def test_rows_on_one_process_are_not_changed():
     of = data()
     held = distributed.rows(of["X"], of["labels"])
     assert held.sample_weight is None
@@ -222,7 +241,8 @@ def test_bad_rows(X, y, weight, said):
         distributed.rows(X, y, weight)
 
 
-def test_settings_that_are_shared_out_on_one_device():
+@pytest.mark.slow
+def test_settings_of_a_sweep_sharded_over_one_device():
     f = cfgd.LinearModel(data()["X"], data()["labels"])
     alone, shared = (
         cfgd.sweep(f, np.zeros(D), METHODS, max_iterations=5, spread=spread)
@@ -242,35 +262,44 @@ def in_processes(tmp_path, code, count=2):
     return launch.launch([sys.executable, str(script)], count)
 
 
-def test_all_is_well(tmp_path, capfd):
+def test_output_of_all_processes(tmp_path, capfd):
     assert in_processes(tmp_path, "print('I am', me, flush=True)", 3) == 0
     said = capfd.readouterr().out.splitlines()
     assert sorted(said) == ["I am 0", "[1] I am 1", "[2] I am 2"]
 
 
-def test_one_that_fails_ends_the_others(tmp_path, capfd, monkeypatch):
+def test_a_process_that_fails_ends_the_others(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(launch, "GRACE", 0.2)
-    began = time.monotonic()
-    code = "if me == '1':\n    print('oh', file=sys.stderr)\n    sys.exit(7)\ntime.sleep(60)"
+    code = "if me == '1':\n    print('oh', file=sys.stderr)\n    sys.exit(7)\ntime.sleep(1e6)"
     assert in_processes(tmp_path, code) == 7
-    assert time.monotonic() - began < 30
     said = capfd.readouterr().err
     assert "[1] oh" in said
     assert "cfgd launch: process 1 of 2 ended with code 7; the others end, too." in said
 
 
-def test_one_that_is_killed(tmp_path, capfd, monkeypatch):
+def test_a_process_that_is_killed_ends_the_others(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(launch, "GRACE", 0.2)
-    code = "if me == '0':\n    os.kill(os.getpid(), 9)\ntime.sleep(60)"
+    code = "if me == '0':\n    os.kill(os.getpid(), 9)\ntime.sleep(1e6)"
     assert in_processes(tmp_path, code) == 128 + 9
     assert "process 0 of 2 ended with signal SIGKILL" in capfd.readouterr().err
 
 
-def test_ctrl_c_goes_to_all(tmp_path, capfd):
-    code = (  # what a shell starts in the background does not hear it
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "try:\n    if me == '0':\n        time.sleep(0.3)\n        os.kill(os.getppid(), 2)\n"
-        "    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('asked', flush=True)"
-    )
+def test_ctrl_c_reaches_all_processes(tmp_path, capfd):
+    code = """
+from pathlib import Path
+ready = Path(__file__).with_name("ready")
+# processes that a shell starts in the background ignore the signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    if me == "1":
+        ready.touch()
+    while not ready.exists():
+        time.sleep(0.01)
+    if me == "0":
+        os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(1e6)
+except KeyboardInterrupt:
+    print("asked", flush=True)
+"""
     assert in_processes(tmp_path, code) == 0
     assert sorted(capfd.readouterr().out.splitlines()) == ["[1] asked", "asked"]

@@ -12,7 +12,7 @@ from inputs import X0, X, Y, bowl, run
 import cfgd
 from cfgd import AdaptiveOrder, AdaptiveTerminal, GradientDescent, LeastSquares, LinearModel
 
-# these are for users without a type checker
+# some arguments have types that annotations refuse
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 

@@ -27,6 +27,7 @@ def test_an_error_can_be_pickled():
     assert_same_solution(copy.deepcopy(error).solution, error.solution)
 
 
+@pytest.mark.slow
 def test_an_error_passes_through_a_process_pool():
     """An error that cannot be restored ends a thread of the pool, and the caller waits for ever."""
     solution = one(status=Status.max_iterations)

@@ -1,4 +1,4 @@
-"""Functions that JAX cannot trace, and calls under jit, vmap and grad: one sentence."""
+"""Functions that JAX cannot trace, and calls under jit, vmap and grad, are refused."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from inputs import J0, X0, X, Y, bowl, run
 import cfgd
 from cfgd import AdaptiveTerminal, GradientDescent, LinearModel
 
-# what users pass who have no type checker
+# some arguments have types that annotations refuse
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 

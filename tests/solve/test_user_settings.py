@@ -1,4 +1,4 @@
-"""JAX as its user may have set it up."""
+"""Runs under settings of JAX that a user may have changed."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import cfgd
 from cfgd import AdaptiveTerminal, LeastSquares, LinearModel
 from problems import quick
 
-# what users pass who have no type checker
+# some arguments have types that annotations refuse
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -43,12 +43,11 @@ QUICK = [
     "AdaptiveTerminal-debug NaNs",
     "GradientDescent on JAX arrays-strict types",
     "Auto on labels-strict ranks",
-    "NonAdaptive on a function-strict types",
 ]
 
 
 @pytest.mark.parametrize(("solve", "setting"), quick(UNDER, QUICK))
-def test_harmless_problems_are_solved(solve, setting):
+def test_settings_do_not_change_the_solution(solve, setting):
     expected = solve()
     with setting():
         solution = solve()
@@ -56,17 +55,17 @@ def test_harmless_problems_are_solved(solve, setting):
     np.testing.assert_array_equal(solution.x, expected.x)
 
 
-def test_objectives_of_jax_arrays_answer():
+def test_objectives_of_jax_arrays_under_strict_ranks():
     z, x = jnp.asarray(Y, F32), jnp.linspace(0, 1, 6, dtype=F32)
     f = cfgd.ShallowNetwork(z, z, 2)
     expected = f.gradient(x), f.coordinate_slope(x, x + 1)
     with jax.numpy_rank_promotion("raise"):
         assert np.isfinite(f.value(x))
-        seen = f.gradient(x), f.coordinate_slope(x, x + 1)
-    np.testing.assert_array_equal(seen, expected)
+        found = f.gradient(x), f.coordinate_slope(x, x + 1)
+    np.testing.assert_array_equal(found, expected)
 
 
-def test_the_settings_are_still_there_in_the_end():
+def test_a_run_does_not_change_the_settings():
     with jax.debug_nans(True), jax.numpy_rank_promotion("raise"):
         cfgd.minimize(bowl, X0, GD, callback=no_answer)
         with pytest.raises(FloatingPointError):

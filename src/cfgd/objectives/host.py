@@ -51,8 +51,10 @@ def _rows(objective: Objective, evaluation: Evaluation) -> JacobianRows:
 
 def _matrix(objective: Objective, evaluation: Evaluation) -> Matrix:
     curvature = _curvature(objective, evaluation)
-    assert curvature.matrix is not None
-    return curvature.matrix()
+    if curvature.matrix is not None:
+        return curvature.matrix()
+    J = _rows(objective, evaluation).jacobian
+    return J.T @ J
 
 
 def _times(objective: Objective, evaluation: Evaluation, v: Vector) -> Vector:
@@ -173,7 +175,8 @@ class HostObjective(Objective):
         matrix: Any = None
         if outline.rows is not None and not any_sharded(self.objective):
             rows = lambda: self.call(_rows, evaluation)  # noqa: E731
-        elif outline.matrix is not None:  # the rows of a sharded Jacobian stay on their devices
+        elif outline.rows is not None or outline.matrix is not None:
+            # the rows of a sharded Jacobian stay on their devices
             matrix = lambda: self.call(_matrix, evaluation)  # noqa: E731
         changes: dict[str, Any] = {
             "times": lambda v: self.call(_times, evaluation, v),

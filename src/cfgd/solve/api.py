@@ -17,7 +17,7 @@ from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
-from cfgd.solve.problem import alike, problem, shared_out
+from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
 from cfgd.solve.solution import ConvergenceError, Solution
 
 AUTO = Auto()
@@ -230,9 +230,9 @@ def _solve(
             record = {} if record is None else record
             options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
             f = as_objective(owner, objective, args)
-            posed = problem(options, f, x0, methods, swept=owner == "sweep")
+            problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
         if not group.is_single:
-            group.assert_replicated(owner, alike(options, posed))
+            group.assert_replicated(owner, replicated_arguments(options, problem))
         if spread:
-            posed = shared_out(posed)
-        return Run(options, posed, interrupt, began, group, compiled).go()
+            problem = shard_settings(problem)
+        return Run(options, problem, interrupt, began, group, compiled).go()

@@ -23,17 +23,16 @@ from cfgd._core.version import __version__
 from cfgd.solve import clock
 from cfgd.solve.checkpoint_file import (
     DamagedError,
-    before,
     classes_of,
     pack,
+    previous_path,
     put,
     read,
     unpack,
     write,
 )
-from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.history import History
-from cfgd.solve.host_loop import HostLoop
+from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
 
@@ -59,7 +58,7 @@ class Checkpoint:
         self,
         options: Options,
         problem: Problem,
-        loop: CompiledLoop | HostLoop,
+        loop: Loop,
         group: ProcessGroup,
     ) -> None:
         assert options.checkpoint is not None
@@ -89,7 +88,7 @@ class Checkpoint:
         return unpack(meta["tree"], arrays, self.classes) if meta else None
 
     def _read(self) -> tuple[Saved | None, dict[str, Any], list[np.ndarray]]:
-        existing = [path for path in (self.path, before(self.path)) if path.exists()]
+        existing = [path for path in (self.path, previous_path(self.path)) if path.exists()]
         damages = []
         for path in existing:
             try:
@@ -111,14 +110,11 @@ class Checkpoint:
         """Return whether it is time to write; a file that takes long is written less often."""
         return clock.now() - self.written >= max(self.every, SHARE * self.cost)
 
-    def write(self, loop: CompiledLoop | HostLoop, history: History) -> None:
+    def write(self, loop: Loop, history: History) -> None:
         """Write the file; of several processes the first one does, and all must call."""
         began = clock.now()
         arrays: list[np.ndarray] = []
         snapshot = loop.snapshot()
-        # what an evaluation keeps of sharded rows comes along: a few numbers for each row
-        if not self.group.is_single:
-            snapshot = to_host(snapshot) if isinstance(loop, CompiledLoop) else snapshot
         if not self.group.is_main:
             return
         tree = pack(Saved(snapshot, *history.concatenated()), arrays)
@@ -150,7 +146,7 @@ def _point_of_comparison(x0: Any) -> np.ndarray:
     return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
 
 
-def _identity(options: Options, problem: Problem, loop: CompiledLoop | HostLoop) -> dict[str, str]:
+def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
     """Return what must be the same for a run to go on; a function is known by its values."""
     values = loop.fingerprint(_point_of_comparison(problem.start))
     addresses = re.compile(r" at 0x[0-9a-f]+")

@@ -162,14 +162,14 @@ def _class_name(kind: type) -> str:
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     """Write a new file, flush it to the disk, and put it in place of the old one.
 
-    The old file is kept under the name `before(path)`.
+    The old file is kept under the name `previous_path(path)`.
     """
     with atomic_writer(path) as file:
         put(file, meta, arrays)
         file.flush()
         os.fsync(file.fileno())
         if path.exists():
-            path.replace(before(path))
+            path.replace(previous_path(path))
     _sync_folder(path.parent)
 
 
@@ -197,7 +197,7 @@ def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
     return meta, arrays
 
 
-def before(path: Path) -> Path:
+def previous_path(path: Path) -> Path:
     """Return the name of the previous file."""
     return path.with_name(path.name + BEFORE)
 

@@ -20,12 +20,22 @@ from jaxtyping import Array, Int
 from cfgd._core.compiled import bind
 from cfgd._core.linalg import inner
 from cfgd._core.modules import FastModule
-from cfgd._core.sharding import any_sharded, shard_like, shard_rows_like, to_host
+from cfgd._core.sharding import (
+    any_sharded,
+    devices_across_processes,
+    shard_like,
+    shard_rows_like,
+    to_host,
+)
 from cfgd._core.types import Count, Counts, Flag, Flags, Points, Reals, Scalar, Vector
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import pop_error
+from cfgd.objectives.host import HostObjective, host_objective
+from cfgd.solve.history import History
+from cfgd.solve.loop import Loop
 from cfgd.solve.recompute import evaluate_finite, recompute, value_is_as_good
 from cfgd.solve.run_stats import (
     CONVERGED,
@@ -42,8 +52,9 @@ from cfgd.solve.run_stats import (
 # They are unrolled: a loop inside the loop would take XLA longer than the iteration itself; more
 # than four take longer to compile and run no faster.
 BLOCK = 4
-# Times its least that the gradient of a run may be which rounding keeps from improving.
-GROWN = 4.0
+# A run without progress has stalled only if its gradient is at most this many times its least one:
+# rounding explains a small growth, a larger one means that the run diverges.
+MAX_GROWTH = 4.0
 
 Recorder: TypeAlias = Callable[[State], Rows]
 
@@ -72,7 +83,7 @@ class Carry(FastModule):
 # ------------------------------------------------------------------ the host's side
 
 
-class CompiledLoop:
+class CompiledLoop(Loop):
     """A run, or the runs of a sweep, of a method whose steps are compiled."""
 
     def __init__(self, settings: LoopSettings, objective: Objective, method: Method) -> None:
@@ -82,7 +93,6 @@ class CompiledLoop:
         self.carry: Any = None
 
     def begin(self, start: Points, tolerances: Tolerances) -> Rows:
-        """Evaluate the start and return the row of iteration 0."""
         self.start, self.tolerances = start, tolerances
         carry, row = bind(begin, self.settings, self.objective, self.method)(start, tolerances)
         self.carry = carry
@@ -90,8 +100,7 @@ class CompiledLoop:
         self.value0, self.gradient0 = to_host((at.value, at.gradient))
         return row
 
-    def run(self, length: int, last: int) -> tuple[Rows, np.ndarray]:
-        """Make at most `length` iterations; return rows and the iterations they are of."""
+    def run(self, length: int, last: int, history: History) -> None:
         carry, rows, labels, written = self._chunk(
             self.carry, np.int32(length), np.int32(last), self.tolerances
         )
@@ -99,7 +108,7 @@ class CompiledLoop:
         error = pop_error()
         if error is not None:
             raise error
-        return rows, np.asarray(labels)[: int(written)].astype(int)
+        history.add(rows, np.asarray(labels)[: int(written)].astype(int))
 
     def stats(self) -> RunStats:
         return to_host(self.carry.stats)
@@ -108,15 +117,16 @@ class CompiledLoop:
         return to_host(self.carry.best.value)
 
     def can_checkpoint(self) -> bool:
-        """Return whether no run waits for the end of its block: such a run has lost its memory."""
         stats = self.stats()
+        # a run that waits for the end of its block has overwritten its memory with x
         return not np.any(stats.is_open & (stats.iterations % self.block != 0))
 
     def snapshot(self) -> Carry:
-        return self.carry
+        # what an evaluation has for each row comes along: a few numbers
+        return to_host(self.carry) if devices_across_processes(self.carry) else self.carry
 
-    def restore(self, carry: Carry) -> None:
-        """Go on from a snapshot."""
+    def restore(self, snapshot: Carry) -> None:
+        carry = snapshot
         if any_sharded(self.objective):
             at = carry.state.evaluation
             sharded = bind(evaluate, self.settings, self.objective)(at.x).aux
@@ -126,12 +136,10 @@ class CompiledLoop:
         self.carry = jax.tree.map(partial(shard_rows_like, self.start), carry)
 
     def recheck_final(self) -> None:
-        """Test whether the last point, from which no step was made, meets the tolerance."""
         recheck = bind(recheck_final, self.settings, self.objective, self.method)
         self.carry = recheck(self.carry, self.tolerances)
 
     def result(self) -> tuple[Evaluation, Any]:
-        """Return the evaluation of the point to return, and how many evaluations it took."""
         carry, most = self.carry, np.inf
         at, stats = carry.state.evaluation, self.stats()
         last, best, x, x_best = to_host((at.value, carry.best.value, at.x, carry.best.x))
@@ -146,9 +154,14 @@ class CompiledLoop:
         return to_host(found._replace(aux=None)), count - 1
 
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Return value and gradient at x, by which a checkpoint recognises the objective."""
         at = bind(evaluate, self.settings, self.objective)(x)
         return to_host((at.value, at.gradient))
+
+    def curvature_at(self, x: np.ndarray) -> Curvature | None:
+        objective = host_objective(self.objective)
+        if isinstance(objective, HostObjective):
+            return None  # it would have to be compiled
+        return objective.curvature(objective.evaluate(x))
 
 
 # ------------------------------------------------------------------ compiled functions
@@ -239,10 +252,13 @@ def chunk(
         return _block(settings, objective, method, carry, last, goal, row, rows, written)
 
     def stride(carry: Carry) -> Carry:
+        """Go on to the next multiple of `every`, from wherever the last chunk ended."""
         carry, _ = jax.lax.while_loop(
-            lambda at: goes_on(at[0]) & (at[1] < settings.every),
-            lambda at: (block(at[0], None, 0)[0], at[1] + settings.block),
-            (carry, jnp.zeros((), jnp.int32)),
+            lambda at: (
+                goes_on(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
+            ),
+            lambda at: (block(at[0], None, 0)[0], False),
+            (carry, True),
         )
         return carry
 
@@ -377,7 +393,7 @@ def _updated(
         # on badly conditioned data gradients rise and fall in waves, the longer the later
         wait = jnp.maximum(traits.patience, stats.iterations // 2)
         # where the gradient grows, the run diverges
-        out_of_patience = (idle > wait) & (block.norm2 <= GROWN**2 * least)
+        out_of_patience = (idle > wait) & (block.norm2 <= MAX_GROWTH**2 * least)
     code = jnp.select(
         [
             ~running,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
-from cfgd.objectives.host import HostObjective, host_objective
+from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
@@ -25,6 +26,7 @@ from cfgd.solve.ending import NormAndValue, final_statuses, row_norms, status_de
 from cfgd.solve.history import History
 from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
+from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
 from cfgd.solve.progress import Progress
@@ -32,14 +34,31 @@ from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution
 from cfgd.status import STATUSES, Status
 
-# Seconds that a chunk should take: time limit, progress and Ctrl-C are looked at in between.
+# Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
+# and handles Ctrl-C: a delay of a tenth of a second is hardly noticed.
 CHUNK_SECONDS = 0.1
-# How much longer than the last one a chunk may be: the time of an iteration is not known at first.
-GROWTH = 8
+# How many times as long as the last one a chunk may be: the first ones also measure what is done
+# once, such as compiling.
+MAX_GROWTH = 8
 
 
 class Run:
-    """The driver of a run: progress, callback, time limit, checkpoints and Ctrl-C live here."""
+    """A call of `minimize` or `sweep` after its arguments have been checked.
+
+    It runs a loop chunk by chunk. Progress, callback, time limit, checkpoints and Ctrl-C are
+    handled between chunks, and only here.
+
+    Parameters
+    ----------
+    options, problem
+        The checked arguments.
+    interrupt
+        Tells whether Ctrl-C was pressed.
+    began, compiled
+        The time and the seconds of compilation at the call.
+    group
+        The processes that make this call together.
+    """
 
     def __init__(
         self,
@@ -50,16 +69,16 @@ class Run:
         group: ProcessGroup,
         compiled: float,
     ) -> None:
-        """`began` and `compiled` are the clock and the seconds of compilation at the call."""
         self.options, self.problem, self.began = options, problem, began
         self.interrupt, self.group, self.compiled = interrupt, group, compiled
         self.traits = problem.method.traits
         most = options.max_iterations
-        self.last = min(most, self.traits.last_iteration or most)
-        self.objective, self.factor = problem.objective, 1.0  # what is minimised: factor * f
-        self.loop: CompiledLoop | HostLoop
+        self.last = min(most, self.traits.last_iteration or most)  # iteration
+        self.objective, self.factor = problem.objective, 1.0  # `objective` is factor * f
+        self.loop: Loop
 
     def go(self) -> Solution:
+        """Run to the end and return the solution."""
         file = self.options.checkpoint
         advice = "" if file is None else f" The same call goes on from its checkpoint, {file}."
         with in_precision(self.problem.dtype), self.group.report_lost_process(advice):
@@ -75,14 +94,7 @@ class Run:
         self.checkpoint = None
         if self.options.checkpoint is not None:
             self.checkpoint = Checkpoint(self.options, self.problem, self.loop, self.group)
-        status = self._resume()
-        try:
-            while status is None:
-                status = self._chunk()
-        except KeyboardInterrupt:
-            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
-                raise
-            status = Status.interrupted
+        status = self._run_chunks(self._resume())
         if self.checkpoint is not None and self.loop.can_checkpoint():
             self.checkpoint.write(self.loop, self.history)
         if status in (Status.max_iterations, Status.stages_done):
@@ -92,6 +104,17 @@ class Run:
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
         return self._solution(status)
+
+    def _run_chunks(self, status: Status | None) -> Status:
+        """Run chunks until there is a status that ends the run, and return it."""
+        try:
+            while status is None:
+                status = self._chunk()
+        except KeyboardInterrupt:
+            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
+                raise
+            return Status.interrupted
+        return status
 
     # ------------------------------------------------------------------ the start
 
@@ -118,11 +141,13 @@ class Run:
         return row
 
     def _begin_loop(self, tolerances: Tolerances) -> Rows:
+        """Create the loop and evaluate the start."""
         problem = self.problem
         if self.traits.runs_on_host:
             objective = host_objective(self.objective)
             solver = problem.method.solver_for(objective)
-            stop = self._should_stop if self.group.is_single else None
+            run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
+            stop = (lambda: run._should_stop()) if self.group.is_single else None
             self.loop = HostLoop(problem.loop, objective, solver, stop, max(self.factor, 1.0))
         else:
             self.loop = CompiledLoop(problem.loop, self.objective, problem.method)
@@ -132,6 +157,7 @@ class Run:
         return row
 
     def _check_start(self, value: Any, largest: Any) -> None:
+        """Raise unless value and gradient are finite; `largest` are the largest entries of |g|."""
         good = np.isfinite(value) & np.isfinite(largest)
         if np.all(good):
             return
@@ -149,7 +175,10 @@ class Run:
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
         stats = self.loop.stats()
-        return self._agree(Next(self._status(stats), self.chunk_length, False), stats)[0]
+        status, _ = self._agree(Next(self._status(stats), self.chunk_length, False), stats)
+        if status is None:
+            self.history.drop_partial(self.options.every)
+        return status
 
     # ------------------------------------------------------------------ a chunk
 
@@ -157,15 +186,13 @@ class Run:
         """Run one chunk and return why the run ends now, if it does."""
         if self.interrupt.asked and self.group.is_single:
             raise KeyboardInterrupt
-        # compiled iterations come in blocks; a checkpoint is written at the end of one
-        whole = self.last - self.last % self.loop.block
         done, tick = int(np.max(self.loop.stats().iterations)), clock.now()
-        last = self.last if self.checkpoint is None or done >= whole else whole
+        last = self._last_of_chunk(done)
         try:
-            rows, labels = self.loop.run(self._whole_rows(self.chunk_length), last)
+            self.loop.run(self._whole_rows(self.chunk_length), last, self.history)
         except Exception as error:
-            raise self._with_solution(error, Status.nonfinite) from None
-        self.history.add(rows, labels)
+            _attach(error, self._solution(Status.nonfinite))
+            raise
         stats = self.loop.stats()
         made = max(int(np.max(stats.iterations)) - done, 1)
         self.chunk_length = self._next_length(made, clock.now() - tick)
@@ -177,10 +204,19 @@ class Run:
             status, failed = self._call_back()
         due = self.checkpoint is not None and self.checkpoint.is_due()
         status, due = self._agree(Next(status, self.chunk_length, due), stats, failed)
-        at_whole = last == whole == int(np.max(stats.iterations))
-        if self.checkpoint is not None and status is None and (at_whole or due):
+        is_last_block = int(np.max(stats.iterations)) == last < self.last
+        if self.checkpoint is not None and status is None and (is_last_block or due):
             self.checkpoint.write(self.loop, self.history)
         return status
+
+    def _last_of_chunk(self, done: int) -> int:
+        """Return the iteration at which the next chunk ends at the latest.
+
+        A run can only resume from the end of a block. With a checkpoint, a chunk therefore ends at
+        the last whole block, where the file is written, before the iterations that are left.
+        """
+        whole_blocks = self.last - self.last % self.loop.block
+        return self.last if self.checkpoint is None or done >= whole_blocks else whole_blocks
 
     def _whole_rows(self, length: int) -> int:
         """Return the length of the next chunk: whole blocks and rows."""
@@ -190,12 +226,13 @@ class Run:
         return max(1, length // unit) * unit
 
     def _next_length(self, made: int, elapsed: float) -> int:
+        """Return the length of the next chunk after one whose iterations took `elapsed` seconds."""
         seconds = CHUNK_SECONDS
         if self.options.time_limit is not None:
             left = self.options.time_limit - (clock.now() - self.began)
             seconds = max(1e-3, min(seconds, left))
         wished = made * seconds / max(elapsed, 1e-6)
-        return int(min(max(wished, 1), GROWTH * self.chunk_length, 2**30))
+        return int(min(max(wished, 1), MAX_GROWTH * self.chunk_length, 2**30))
 
     def _agree(
         self, wished: Next, stats: RunStats, failed: Exception | None = None
@@ -236,13 +273,10 @@ class Run:
                 raise
             return None, error
 
-    def _with_solution(self, error: Exception, status: Status) -> Exception:
-        """Return an error of the objective with the best point so far as its `solution`."""
-        return _attach(error, self._solution(status))
-
     # ------------------------------------------------------------------ the end
 
     def _progress(self, stats: RunStats) -> tuple[int, float, float, str]:
+        """Return iteration, value, gradient norm and a note for the progress line."""
         n, best = self.problem.n_settings, self.loop.best_value()
         running = int(np.sum(np.ravel(stats.is_open)[:n]))
         note = "" if n is None else f"  {running} of {n} running"
@@ -250,6 +284,7 @@ class Run:
         return int(np.max(stats.iterations)), float(np.min(best)) / self.factor, norm, note
 
     def _solution(self, status: Status) -> Solution:
+        """Return the best point so far with the status that the run has, or ends with."""
         problem, stats, factor = self.problem, self.loop.stats(), self.factor
         tuning, one = problem.tuning, problem.n_settings is None
         at, more = self.loop.result()
@@ -288,17 +323,10 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        if isinstance(self.loop, HostLoop):
-            return information(self.loop.curvature_at(x))
-        objective = host_objective(self.objective)
-        if isinstance(objective, HostObjective):
-            return None  # it would have to be compiled
-        x = to_host(x)
-        return information(objective.curvature(objective.evaluate(x)))
+        return information(self.loop.curvature_at(to_host(x)))
 
 
-def _attach(error: Exception, solution: Solution) -> Exception:
-    """Return the error with the best point so far as its `solution`."""
+def _attach(error: Exception, solution: Solution) -> None:
+    """Add the best point so far to an error, as its `solution`."""
     error.solution = solution  # type: ignore[attr-defined]
     error.add_note("The best point so far is in the `solution` of this error.")
-    return error

@@ -88,6 +88,17 @@ class History:
         history.labels, history.parts = [labels], [rows]
         return history
 
+    @property
+    def last(self) -> int:
+        """The iteration of the last row."""
+        return int(self.labels[-1][-1])
+
+    def drop_partial(self, every: int) -> None:
+        """Drop the row of the iteration at which a run stopped, if it is no multiple of `every`."""
+        if self.last % every != 0:
+            labels, rows = self.concatenated()
+            self.labels, self.parts = [labels[:-1]], [{name: rows[name][:-1] for name in rows}]
+
     def concatenated(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Return the iterations and the rows, each as one array."""
         rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)

@@ -10,6 +10,8 @@ import jax
 import numpy as np
 
 from cfgd._core.compiled import bind
+from cfgd._core.sharding import shard_like, to_host
+from cfgd._core.types import Points
 from cfgd.methods.auto.conjugate_gradients import CGState
 from cfgd.methods.auto.oracle import Oracle, StopRunError
 from cfgd.methods.auto.state import Goal, SolverState
@@ -17,6 +19,8 @@ from cfgd.methods.base import State
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
+from cfgd.solve.history import History
+from cfgd.solve.loop import Loop
 from cfgd.solve.recompute import evaluate_finite, value_is_as_good
 from cfgd.solve.run_stats import LoopSettings, Rows, RunStats, Tolerances
 from cfgd.status import Status
@@ -41,7 +45,7 @@ class HostRun:
         return self.state.status is Status.running
 
 
-class HostLoop:
+class HostLoop(Loop):
     """A run, or the runs of a sweep in turns, of a solver on the host.
 
     Parameters
@@ -75,8 +79,7 @@ class HostLoop:
 
     # ------------------------------------------------------------------ iterations
 
-    def begin(self, start: Any, tolerances: Tolerances) -> Rows:
-        """Evaluate the start and return the row of iteration 0."""
+    def begin(self, start: Points, tolerances: Tolerances) -> Rows:
         starts = np.asarray(start)
         starts = starts if self.settings.is_batched else starts[None]
         self.tolerances = tolerances
@@ -100,45 +103,55 @@ class HostLoop:
         self._test_absolute(run)
         return run
 
-    def run(self, length: int, last: int) -> tuple[Rows, np.ndarray]:
-        """Make at most `length` iterations; return rows and the iterations they are of."""
-        every, base = self.settings.every, self._iteration()
-        labels: list[int] = []
+    def run(self, length: int, last: int, history: History) -> None:
+        """Make iterations; where a step raises, the rows of those before it are added, too."""
+        every, done = self.settings.every, self._iteration()
+        end = min(done - done % every + length, last)
+        labels = [history.last]  # that of the last row, then those of new ones
         rows: list[Rows] = []
-        end = min(base + length, last)
         try:
             with np.errstate(all="ignore"):
-                while self._iteration() < end and len(rows) < self.settings.capacity:
-                    if not any(run.is_open for run in self.runs):
-                        break
-                    for run in self.runs:
-                        if run.is_open:
-                            self._step(run)
-                    now = self._iteration()
-                    if now % every == 0 and now > max([base, *labels[-1:]]):
-                        labels.append(now)
+                while done < end and len(rows) < self.settings.capacity and self._is_open():
+                    self._advance(done + 1)
+                    done = self._iteration()
+                    if done % every == 0 and done > labels[-1]:
+                        labels.append(done)
                         rows.append(self._row())
         except StopRunError:
-            pass  # the state before the step is whole; the driver finds out why
-        if self._iteration() > max([base, *labels[-1:]]):
-            labels.append(self._iteration())  # the last one, wherever it is
-            rows.append(self._row())
-        names = rows[0] if rows else {}
-        joined = {name: np.array([row[name] for row in rows]) for name in names}
-        return joined, np.asarray(labels, int)
+            pass  # the driver finds out why
+        finally:
+            done = self._iteration()
+            if done > labels[-1]:  # the last iteration of a run has a row, whatever its number is
+                labels.append(done)
+                rows.append(self._row())
+            names = rows[0] if rows else {}
+            joined = {name: np.array([row[name] for row in rows]) for name in names}
+            history.add(joined, np.array(labels[1:], int))
 
-    def _step(self, run: HostRun) -> None:
-        run.state = self.solver.step(run.oracle, run.state, run.goal)
-        run.cost = run.oracle.cost
-        self._test_absolute(run)
+    def _advance(self, iteration: int) -> None:
+        """Let every open run make its steps up to an iteration.
+
+        A step need not be an iteration: some only find that a run has converged, or leave x where
+        it is. A run may be ahead of others where a stop came between them.
+        """
+        for run in self.runs:
+            while run.is_open and run.state.iteration < iteration:
+                run.state = self.solver.step(run.oracle, run.state, run.goal)
+                run.cost = run.oracle.cost
+                self._test_absolute(run)
 
     def _test_absolute(self, run: HostRun) -> None:
         state = run.state
         if run.is_open and state.is_computed and state.norm2 <= run.goal.absolute2:
             run.state = dataclasses.replace(state, status=Status.converged)
 
+    def _is_open(self) -> bool:
+        return any(run.is_open for run in self.runs)
+
     def _iteration(self) -> int:
-        return max(run.state.iteration for run in self.runs)
+        """Return the iteration that all open runs have reached; the last one if none is open."""
+        reached = [run.state.iteration for run in self.runs if run.is_open]
+        return min(reached) if reached else max(run.state.iteration for run in self.runs)
 
     def _joined(self, entries: list[Any]) -> Any:
         return np.stack(entries) if self.settings.is_batched else np.asarray(entries[0])
@@ -186,32 +199,40 @@ class HostLoop:
         return True
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Return all that the runs need to go on; `aux` is computed again."""
-        return [
-            {
-                "state": dataclasses.replace(
-                    run.state, evaluation=run.state.evaluation._replace(aux=None)
-                ),
-                "cost": run.cost,
-                "floor": run.goal.floor,
-            }
-            for run in self.runs
-        ]
+        """Return the states of all runs, and what they cost.
+
+        `aux` has numbers for each sample. It is left out and computed again by `restore`, unless it
+        is updated by recurrence: then another evaluation has other digits.
+        """
+
+        def saved(run: HostRun) -> dict[str, Any]:
+            at = run.state.evaluation
+            at = at._replace(aux=to_host(at.aux) if self._updates_aux else None)
+            state = dataclasses.replace(run.state, evaluation=at)
+            return {"state": state, "cost": run.cost, "floor": run.goal.floor}
+
+        return [saved(run) for run in self.runs]
 
     def restore(self, snapshot: list[dict[str, Any]]) -> None:
-        """Go on from a snapshot."""
         for run, saved in zip(self.runs, snapshot, strict=True):
-            state: SolverState = saved["state"]
-            aux = self.objective.evaluate(state.evaluation.x).aux
-            run.state = dataclasses.replace(state, evaluation=state.evaluation._replace(aux=aux))
+            first, at = run.state.evaluation, saved["state"].evaluation
+            if self._updates_aux:
+                at = at._replace(aux=jax.tree.map(shard_like, first.aux, at.aux))
+            elif first.aux is not None:
+                with np.errstate(all="ignore"):
+                    at = at._replace(aux=self.objective.evaluate(at.x).aux)
+            run.state = dataclasses.replace(saved["state"], evaluation=at)
             run.oracle.cost = run.cost = saved["cost"]
             run.goal = run.goal._replace(floor=saved["floor"])
+
+    @property
+    def _updates_aux(self) -> bool:
+        return self.objective.traits.accumulates_rounding
 
     def recheck_final(self) -> None:
         """Do nothing: a solver tests every point that it reaches."""
 
     def result(self) -> tuple[Evaluation, Any]:
-        """Return the evaluation of the point to return, and how many evaluations it took."""
         found = [self._result(run) for run in self.runs]
         parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]
         return Evaluation(*parts), self._joined([np.asarray(count) for _, count in found])
@@ -234,14 +255,12 @@ class HostLoop:
         return found._replace(aux=None), float(count)
 
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
-        """Return the curvature at x, which is there already where the run ended."""
         run = self.runs[0]
-        if np.array_equal(x, run.state.evaluation.x):
+        if np.array_equal(x, run.state.evaluation.x):  # its matrix is known already
             return run.oracle.curvature(run.state.evaluation)
         return self.objective.curvature(self.objective.evaluate(x))
 
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Return value and gradient at x, by which a checkpoint recognises the objective."""
         points = x if self.settings.is_batched else x[None]
         found: list[Any] = []
         for point in points:

@@ -52,17 +52,7 @@ class Options:
         put("checkpoint_every", self._at_least_0("checkpoint_every", self.checkpoint_every))
         if self.checkpoint is not None:
             put("checkpoint", _writable_path(self.owner, self.checkpoint, self.writes))
-        if not isinstance(self.record, Mapping):
-            checks.fail(self.owner, "record", MAPPING, repr(self.record))
-        for name, fn in self.record.items():
-            if not isinstance(name, str):
-                checks.fail(self.owner, "record", MAPPING, f"the name {name!r}")
-            if not callable(fn) and not isinstance(fn, str):
-                wanted = "be a function of x or the name of a number of the method"
-                checks.fail(self.owner, f"record[{name!r}]", wanted, repr(fn))
-            if name in RESERVED:
-                wanted = f"use other names than {', '.join(map(repr, RESERVED))}"
-                checks.fail(self.owner, "record", wanted, repr(name))
+        _check_record(self.owner, self.record)
         if self.callback is not None:
             checks.function(self.owner, "callback", self.callback, "be a function")
             put("callback", partial(_wants_to_stop, self.owner, self.callback))
@@ -79,6 +69,21 @@ class Options:
         if number.ndim != 0:
             checks.fail(self.owner, name, "be one number", f"shape {number.shape}")
         return float(number)
+
+
+def _check_record(owner: str, record: Any) -> None:
+    """Raise unless `record` maps names to functions or to names of numbers."""
+    if not isinstance(record, Mapping):
+        checks.fail(owner, "record", MAPPING, repr(record))
+    for name, fn in record.items():
+        if not isinstance(name, str):
+            checks.fail(owner, "record", MAPPING, f"the name {name!r}")
+        if not callable(fn) and not isinstance(fn, str):
+            wanted = "be a function of x or the name of a number of the method"
+            checks.fail(owner, f"record[{name!r}]", wanted, repr(fn))
+        if name in RESERVED:
+            wanted = f"use other names than {', '.join(map(repr, RESERVED))}"
+            checks.fail(owner, "record", wanted, repr(name))
 
 
 def _writable_path(owner: str, given: Any, writes: bool) -> Path:

@@ -1,4 +1,4 @@
-"""What is solved: objective, method and start, checked, in one precision and one layout."""
+"""A checked problem: objective, method and start in one precision, as functions of a vector."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
+from cfgd._core.types import Vector
 from cfgd.methods.base import Method, State, Tuning
 from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
@@ -24,20 +25,44 @@ from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
 from cfgd.solve.run_stats import LoopSettings
 
-# Rows of the history that a chunk may write, and the numbers in them (1 MiB): they are allocated
-# for every chunk.
+# Rows of the history that a chunk may write, and the numbers in them (1 MiB of float64): a compiled
+# chunk allocates as many, whether it fills them or not.
 MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A checked problem; `n_settings` is the number of settings of a sweep, None for one method."""
+    """Objective, method and start of a call of `minimize` or `sweep`.
+
+    Parameters
+    ----------
+    objective
+        As a function of a vector, in the precision `dtype`.
+    method
+        With numbers in all its fields; in a sweep they have a leading axis of settings.
+    start
+        A vector, or one for each setting.
+    n_settings
+        The number of settings of a sweep, None for a single run.
+    x0
+        The first start as the user gave it: results get its structure and array types.
+    structure
+        How vectors become pytrees like x0.
+    dtype
+        The precision of the run.
+    loop
+        What the loops know of the options.
+    how
+        What the method does to this objective, in a few words.
+    tuning
+        The numbers that were chosen in place of "best", if any.
+    """
 
     objective: Objective
     method: Any
-    start: Any  # a vector, or one for each setting
+    start: Any
     n_settings: int | None
-    x0: Any  # of the kind that the user gave: results come back like it
+    x0: Any
     structure: Structure
     dtype: np.dtype[Any]
     loop: LoopSettings
@@ -45,8 +70,10 @@ class Problem:
     tuning: Tuning | None
 
 
-def problem(options: Options, objective: Objective, x0: Any, method: Any, swept: bool) -> Problem:
-    """Check everything and lay it out, before any work starts."""
+def prepare_problem(
+    options: Options, objective: Objective, x0: Any, method: Any, swept: bool
+) -> Problem:
+    """Check and convert the arguments of a call, before any work starts."""
     n = _number_of_settings(options, method, swept)
     x0 = checked_pytree(options.owner, "x0", x0)
     starts = _starts(options.owner, objective, x0, n)
@@ -80,11 +107,10 @@ def _first_setting(method: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[0] if is_array(leaf) else leaf, method)
 
 
-def alike(options: Options, problem: Problem) -> dict[str, Any]:
-    """Return what must be the same on every process."""
+def replicated_arguments(options: Options, problem: Problem) -> dict[str, Any]:
+    """Return the arguments that must be the same on every process."""
     names = ("max_iterations", "tolerance", "gradient_tolerance", "every")
     has = ("time_limit", "callback", "checkpoint")
-    whole = not any_sharded(problem.objective)
     leaves = [leaf for leaf in jax.tree.leaves(problem.objective) if is_array(leaf)]
     return {
         **{name: getattr(options, name) for name in names},
@@ -93,15 +119,15 @@ def alike(options: Options, problem: Problem) -> dict[str, Any]:
         "x0": [np.asarray(problem.start)],
         "methods" if options.owner == "sweep" else "method": (problem.how, problem.method),
         "objective": [[*np.shape(leaf), str(leaf.dtype)] for leaf in leaves],
-        "data": leaves if whole else None,
+        "data": None if any_sharded(problem.objective) else leaves,
     }
 
 
-def shared_out(problem: Problem) -> Problem:
+def shard_settings(problem: Problem) -> Problem:
     """Return the problem with its settings sharded over all devices of all processes.
 
-    The last setting is repeated as often as needed, and the objective goes to every device. A
-    solver on the host runs all settings on every process.
+    The last setting is repeated until their number is a multiple of that of the devices, and the
+    objective is replicated. Auto's solvers run all settings on every process.
     """
     owner, devices = "sweep", jax.devices()
     if problem.method.traits.runs_on_host:
@@ -214,16 +240,12 @@ def _loop_settings(
 
 def _example_state(objective: Objective, method: Any, x0: Any) -> State:
     """Return a state by whose shapes the records are checked."""
-    if not method.traits.runs_on_host:
-        return jax.eval_shape(lambda x: method.init(objective, x), x0)
-    number = jax.ShapeDtypeStruct((), x0.dtype)
-    x = jax.ShapeDtypeStruct(x0.shape, x0.dtype)
-    k = jax.ShapeDtypeStruct((), np.int32)
-    return _unchecked_state(k, Evaluation(x, number, x), number)
 
+    def auto_state(x: Vector) -> State:
+        """Return a state like those that the host loop shows to records."""
+        number = x.sum()
+        return State(jnp.zeros((), jnp.int32), Evaluation(x, number, x), number, number)
 
-def _unchecked_state(k: Any, evaluation: Any, number: Any) -> State:
-    state = object.__new__(State)
-    for name, entry in {"k": k, "evaluation": evaluation, "eta": number, "gamma": number}.items():
-        object.__setattr__(state, name, entry)
-    return state
+    if method.traits.runs_on_host:
+        return jax.eval_shape(auto_state, x0)
+    return jax.eval_shape(lambda x: method.init(objective, x), x0)

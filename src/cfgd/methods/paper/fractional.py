@@ -199,7 +199,8 @@ class Fractional(Method):
         return f"{type(self).__name__} with {type(self.step_rule).__name__}{rule}"
 
     def init(self, objective: Objective, x0: Vector) -> FractionalState:
-        prepared = self.order.prepare(self.nodes_on(objective))
+        # tables in NumPy cannot be indexed by a traced k
+        prepared = jax.tree.map(jnp.asarray, self.order.prepare(self.nodes_on(objective)))
         none = jnp.full((), jnp.nan, x0.dtype)
         gamma = None
         if not self.terminal.is_gradient:

@@ -1,4 +1,4 @@
-"""Converged means converged: what the solver says of the point that it returns."""
+"""The status of a run is true of the point that it returns."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ FEW = ["Misra1d", "Rat42", "Chwirut2"]  # the others are slow: each compiles its
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in FEW else [pytest.mark.slow]) for n in NIST]
 )
-def test_a_certified_regression_that_is_called_converged_is(name):
+def test_converged_certified_regressions_have_the_certified_parameters(name):
     f = sum_of_squares(name)
     for start in ("start1", "start2"):
         ends = cfgd.minimize(f, NIST[name][start])
@@ -29,10 +29,10 @@ def test_a_certified_regression_that_is_called_converged_is(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["MGH17", "Lanczos3", "Thurber", "Rat43", "Hahn1", "BoxBOD"])
-def test_starts_beside_the_certified_ones(name, unchecked):
-    """Converged is the least value, in MGH17 and Lanczos3 with terms in any order, or says not so.
+def test_converged_runs_from_nearby_starts_end_in_minima(name, unchecked):
+    """A run that converged has the least value, or has ended where the Hessian is definite.
 
-    Thurber and Hahn1 have minima of their own beside it, which are minima: see their curvature.
+    Thurber and Hahn1 have other minima; MGH17 and Lanczos3 the same one with terms exchanged.
     """
     f, random = sum_of_squares(name), np.random.default_rng(0)
     least = NIST[name]["residual_sum_of_squares"] / 2
@@ -47,7 +47,7 @@ def test_starts_beside_the_certified_ones(name, unchecked):
                 assert np.linalg.eigvalsh(H / np.outer(scale, scale))[0] > 1e-9, ends
 
 
-def test_the_verdict_does_not_depend_on_how_bad_the_start_was(unchecked):
+def test_the_status_does_not_depend_on_how_bad_the_start_was(unchecked):
     """exp(-b t) from b = -3: the gradient is 1e28 and falls by any factor long before the fit."""
     t = np.linspace(0, 10, 60)
     y = 5 * np.exp(-0.7 * t) + 1 + 0.1 * np.random.default_rng(0).normal(size=60)
@@ -80,7 +80,7 @@ def scaled_bowl(x, c):
 
 
 @pytest.mark.parametrize("c", few([2.0**-990, 1e200, 1e-200, 2.0**990], 2))
-def test_a_multiple_of_f_is_walked_on_as_f(c):
+def test_a_multiple_of_f_is_minimised_along_the_same_points(c):
     one, other = (cfgd.minimize(scaled_bowl, [3.0, -2.0, 5.0], args=(n,)) for n in (1.0, c))
     assert other.status is one.status is Status.converged
     np.testing.assert_allclose(other.x, one.x, rtol=1e-6)
@@ -107,14 +107,14 @@ def test_data_in_any_unit(method, unit):
     np.testing.assert_allclose(other.x, one.x, rtol=1e-6)
 
 
-def test_a_gradient_whose_square_is_lost_is_refused_where_steps_have_a_scale():
+def test_a_gradient_whose_square_underflows_is_refused_with_fixed_steps():
     f = cfgd.Quadratic(1e-200 * np.eye(2), np.zeros(2))
     with pytest.raises(ValueError, match="multiply the objective, got a largest entry of 1e-200"):
         cfgd.minimize(f, [1.0, 1.0], cfgd.GradientDescent(cfgd.FixedStep(0.1)))
 
 
 @pytest.mark.parametrize("dtype", few([np.float32, np.float64]))
-def test_a_tolerance_beyond_rounding_does_not_burn_the_budget(dtype):
+def test_a_tolerance_beyond_rounding_does_not_take_all_iterations(dtype):
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(dtype)
     f = cfgd.LeastSquares(X, np.ones(20, dtype))
     ends = cfgd.minimize(f, np.zeros(3, dtype), tolerance=0)
@@ -137,20 +137,20 @@ def test_a_tolerance_beyond_rounding_does_not_burn_the_budget(dtype):
     ),
     ids=lambda method: type(method).__name__,
 )
-def test_nor_does_a_method_of_the_paper(method):
+def test_a_tolerance_beyond_rounding_ends_methods_of_the_paper(method):
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     f = cfgd.LeastSquares(X, np.ones(20, np.float32))
     ends = cfgd.minimize(f, np.zeros(3, np.float32), method, tolerance=0)
     assert ends.status is Status.stalled
     assert ends.iterations < 5000  # of 10,000
-    if method.seeks_minimiser:
+    if method.traits.seeks_minimiser:
         np.testing.assert_allclose(ends.x, np.linalg.lstsq(X, f.y, rcond=None)[0], rtol=1e-5)
 
 
 @pytest.mark.slow
 @needs_gas
-def test_a_long_wave_of_the_gradient_is_no_end():
-    """Condition number (70,980)^2: the least gradient is met again after 25,000 iterations."""
+def test_a_gradient_that_grows_for_long_does_not_end_a_run():
+    """The condition number is 70,980^2: the least gradient is improved 25,000 iterations later."""
     table = np.loadtxt(GAS, delimiter=",")
     table = (table - table.mean(axis=0)) / table.std(axis=0)
     X, y = table[:, :-1], table[:, -1]
