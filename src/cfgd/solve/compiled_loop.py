@@ -313,14 +313,9 @@ def _block(
     is_updated = objective.traits.accumulates_rounding
     state, recomputed = carry.state, jnp.zeros((), bool)
     if is_updated:
-        state, recomputed = recompute(
-            settings.block,
-            partial(over_runs, settings),
-            objective,
-            method,
-            state,
-            stats.needs_recheck,
-        )
+        batch = partial(over_runs, settings)
+        needs = stats.needs_recheck
+        state, recomputed = recompute(settings.block, batch, objective, method, state, needs)
 
     offsets = jnp.arange(settings.block).reshape((-1,) + (1,) * stats.code.ndim)
     active = stats.is_open & (stats.iterations + offsets < last)
