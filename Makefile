@@ -5,17 +5,19 @@
 #   make slow    the long checks                make docs    the pages: build/site/index.html
 #                                               make clean   remove .venv, caches, output
 #
-# Each target makes .venv if it is missing and installs into it when pyproject.toml has changed.
+# Each target makes .venv if it is missing and installs what it needs when pyproject.toml has
+# changed: `demo` the command line alone, the others the developers' tools too.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DEMO := .venv/.demo
 TORCH := .venv/.torch
 
 # Nothing of another environment leaks in.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
-# what does not wait for one another goes side by side: lint, and the installation of PyTorch
+# lint and the installation of PyTorch run in parallel
 MAKEFLAGS += -j2
 
 .DEFAULT_GOAL := test
@@ -33,7 +35,7 @@ lint: $(READY)
 slow: $(READY) $(TORCH)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
-demo: $(READY)
+demo: $(DEMO)
 	$(BIN)/cfgd reproduce
 
 bench: $(READY)
@@ -44,6 +46,10 @@ bench: $(READY)
 docs: $(READY) $(TORCH)
 	$(BIN)/python -m sphinx -E -a -q -n -W --keep-going -d build/doctrees docs build/site
 	@echo 'build/site/index.html'
+
+$(DEMO): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[cli]'
+	@touch $@
 
 $(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'

@@ -1,4 +1,4 @@
-"""How the site is made: `make docs` writes it to build/site, which opens from disk."""
+"""Configuration of Sphinx: `make docs` writes the site to build/site, which opens from disk."""
 
 import logging
 import os
@@ -7,12 +7,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-# The figures compile many small programs, which run no faster for what XLA does to them.
+# The figures compile many small programs, which run no faster when XLA optimises them.
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
 )
 
-logging.getLogger("jax").setLevel(logging.WARNING)  # else it tells of every device
+logging.getLogger("jax").setLevel(logging.WARNING)  # else it logs every device
 
 import cfgd  # noqa: E402
 from cfgd.apps.page.drawing import DARK, LIGHT  # noqa: E402
@@ -25,12 +25,12 @@ release = version = cfgd.__version__
 extensions = [
     "myst_parser",
     "extensions.mathml",  # formulas without scripts
-    "extensions.drawn",  # figures, drawn by the scripts in figures/
+    "extensions.figures",  # figures, drawn by the scripts in figures/
     "extensions.public",  # the reference, from the docstrings
-    "extensions.known",  # names in the text lead to the reference
-    "extensions.gallery",  # examples/gallery/*.py with what they draw and print
+    "extensions.name_links",  # links from names in the text to the reference
+    "extensions.gallery",  # examples/gallery/*.py with their figures and output
     "extensions.explorer",  # the page of `cfgd.apps.explore`
-    "extensions.links",  # every link leads somewhere, and nothing is asked of the network
+    "extensions.link_check",  # every link exists, and nothing is loaded from the network
 ]
 exclude_patterns = ["_static", "extensions", "figures"]
 source_suffix = {".md": "markdown"}

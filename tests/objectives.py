@@ -1,6 +1,6 @@
-"""Every objective as a table, each beside the same function written a second time.
+"""A table of every kind of objective, each with an independent implementation of its function.
 
-`Case.fn` shares nothing with the package: plain sums over samples and units, other formulas for
+`Case.fn` shares no code with the package: plain sums over samples and units, and other formulas for
 the losses and activations. The data is asymmetric on purpose: columns of different sizes, both
 signs, more and fewer samples than coefficients, weights that differ.
 """
@@ -16,17 +16,19 @@ import numpy as np
 import scipy.sparse
 
 import cfgd
+from cfgd.objectives.base import hessian_diagonal
 
 RNG = np.random.default_rng(20240607)
 X = RNG.normal(size=(11, 4)) * [0.3, 1.1, 0.6, 0.9] + [0.1, -0.2, 0.3, 0.0]
-X[RNG.random(X.shape) < 0.4] = 0.0  # so that a sparse design leaves something out
+X[RNG.random(X.shape) < 0.4] = 0.0  # so that a sparse matrix stores fewer entries
 X[:, 2] += (np.arange(11) == 5) * 0.7
 Y = RNG.normal(size=11) * 2
 LABELS = (RNG.random(11) < 0.4).astype(float)
 SIGNS = 2 * LABELS - 1
 COUNTS = RNG.poisson(1.7, 11).astype(float)
 WEIGHTS = RNG.uniform(0.2, 3, 11)
-TIMES = np.array([2, 0, 1, 3, 1, 0, 1, 2, 1, 0, 0])  # 11 in all: shapes stay, and so do traces
+# how often to repeat each sample: 11 samples again, so that shapes and traces stay the same
+REPEATS = np.array([2, 0, 1, 3, 1, 0, 1, 2, 1, 0, 0])
 L2 = 0.37
 W0 = np.array([0.7, -0.4, 1.2, -0.9])
 FORMATS = {
@@ -38,14 +40,13 @@ FORMATS = {
 
 class Case(NamedTuple):
     objective: Any
-    fn: Callable[[Any], Any]  # the same function
+    fn: Callable[[Any], Any]  # an independent implementation of the objective
     x: np.ndarray
     model: Callable[[Any], Any] | None = None  # the predictions, if f is |model - y|^2 / 2
-    gauss_newton: bool = True  # whether there is a diagonal of Gauss-Newton
-    hidden: int = 0  # how many coordinates lie in a hidden layer
+    gauss_newton: bool = True  # whether there is the diagonal of a Gauss-Newton matrix
 
 
-# losses a second time, of (prediction, target)
+# independent implementations of the losses, of (prediction, target)
 def squared(p, y):
     return p * p / 2 - p * y + y * y / 2
 
@@ -64,20 +65,20 @@ def huber(p, y):
 
 
 def rounded(p, y):
-    """A loss that the package does not know, not symmetric in p - y."""
+    """Return a loss that the package does not know and that is not symmetric in p - y."""
     return jnp.sqrt(1 + (p - y) ** 2) - 1 + 0.1 * jnp.exp(0.3 * p)
 
 
-def rounded_again(p, y):
+def rounded_reference(p, y):
     r = p - y
     return r**2 / (jnp.hypot(1.0, r) + 1) + 0.1 * jnp.exp(p) ** 0.3
 
 
 class LossRow(NamedTuple):
-    given: Any  # what the package gets
+    given: Any  # the argument `loss` of the package
     y: np.ndarray
-    again: Callable[[Any, Any], Any]
-    again_y: np.ndarray
+    reference: Callable[[Any, Any], Any]
+    reference_y: np.ndarray
 
 
 LOSSES = {
@@ -86,12 +87,12 @@ LOSSES = {
     "logistic -1/1": LossRow("logistic", SIGNS, logistic, LABELS),
     "poisson": LossRow("poisson", COUNTS, poisson, COUNTS),
     "huber": LossRow("huber", Y, huber, Y),
-    "custom": LossRow(rounded, Y, rounded_again, Y),
+    "custom": LossRow(rounded, Y, rounded_reference, Y),
 }
 
 
 class SumOfLosses(eqx.Module):
-    """A module only so that functions with other numbers share one compilation."""
+    """A sum of losses; a module, so that functions with other numbers share one compilation."""
 
     loss: Callable[[Any, Any], Any]
     X: Any
@@ -112,7 +113,7 @@ def sum_of_losses(loss, X, y, weights, l2):
 
 def linear(row, kind="dense", weights=None, l2=0.0):
     objective = cfgd.LinearModel(FORMATS[kind](X), row.y, row.given, l2, weights)
-    return Case(objective, sum_of_losses(row.again, X, row.again_y, weights, l2), W0)
+    return Case(objective, sum_of_losses(row.reference, X, row.reference_y, weights, l2), W0)
 
 
 def least_squares(X, kind="dense", weights=None, l2=0.0):
@@ -126,7 +127,7 @@ def least_squares(X, kind="dense", weights=None, l2=0.0):
 WIDE = RNG.normal(size=(3, 5)) * [1.0, 0.4, 2.0, 0.7, 1.3]
 
 
-# activations a second time
+# independent implementations of the activations
 def swish(u):
     return u * jax.nn.sigmoid(u)
 
@@ -165,15 +166,14 @@ class Misfit(eqx.Module):
 
 
 def network(activation, p):
-    given, again = ACTIVATIONS[activation]
-    model = Network(again, Z[p])
+    given, reference_fn = ACTIVATIONS[activation]
+    model = Network(reference_fn, Z[p])
     x = np.random.default_rng(p).normal(size=(p + 2) * UNITS[p])
     return Case(
         objective=cfgd.ShallowNetwork(Z[p], TARGETS[p], UNITS[p], given),
         fn=Misfit(model, TARGETS[p]),
         x=x,
         model=model,
-        hidden=(p + 1) * UNITS[p],
     )
 
 
@@ -182,7 +182,7 @@ B = np.array([1.0, -4.0, 0.7])
 
 
 def wave(x):
-    """No sum of losses of a model, and with all second derivatives."""
+    """Return a function that is no sum of losses and whose second derivatives are all nonzero."""
     return jnp.exp(0.4 * x[0] - 0.3 * x[1]) + x[0] ** 4 / 4 + x[0] * x[1] / 2 + x[1] ** 2
 
 
@@ -228,71 +228,72 @@ OTHERS = {
 CASES = LINEAR | SQUARES | NETWORKS | OTHERS
 
 
-FAR = 3  # the number of the point of `around` that is far away
+FAR = 3  # the row of `points_around` that is far away
 
 
-def around(x):
-    """Points t on both sides of every x_j, near and far, and x itself."""
+def points_around(x):
+    """Return points t on both sides of every x_j, near and far, and x itself."""
     mixed = np.where(np.arange(x.size) % 2, -1.0, 1.0)
     return np.stack([x, x + 0.3 * mixed, x - 0.7 * mixed, x + 5 * mixed, x - 4 * mixed, 0 * x])
 
 
-def heading(x):
-    """A direction to walk along, and steps: numbers, and one for each coordinate."""
+def direction_and_steps(x):
+    """Return a direction d and step sizes along it."""
     d = np.cos(1.0 + 2 * np.arange(x.size))
     etas = np.array([0.3, -0.2, 0.0, 1.1, 0.01])
     return d, etas
 
 
-def each_of(case):
-    """Steps for each coordinate."""
-    return 0.4 * np.sin(np.arange(3 * case.x.size) + 1.0).reshape(3, -1)
+def steps_per_coordinate(x):
+    """Return three rows of step sizes, one number for each coordinate."""
+    return 0.4 * np.sin(np.arange(3 * x.size) + 1.0).reshape(3, -1)
 
 
 def in_float64(fn, *args):
-    """fn(*args) in float64 and as NumPy, whatever JAX is configured to."""
+    """Return fn(*args) computed in float64, as NumPy arrays, whatever JAX is configured to."""
     with jax.enable_x64(True):
         return jax.tree.map(np.asarray, fn(*args))
 
 
-def walk_of(objective, x, t, d, etas, each):
-    """All that a method asks of an objective, by name."""
+def answers_of(objective, x, t, d, etas, each):
+    """Return what a method asks of an objective, by name."""
     point = objective.evaluate(x)
     line = objective.line(point, d)
     moved, moved_each = line.to(etas[0]), line.to(each[0])
-    again = objective.evaluate(moved.x)
+    computed = objective.evaluate(moved.x)
     slopes, curvatures = objective.coordinate_derivatives(point, t)
+    has_gauss_newton = objective.traits.diagonal == "Gauss-Newton"
     return {
         "value": objective.value(x),
         "gradient": objective.gradient(x),
         "slopes": slopes,
         "curvatures": curvatures,
-        "diagonal_at": objective.diagonal_at(point),
-        "gauss_newton_diagonal": objective.gauss_newton_diagonal(point)
-        if objective.has_gauss_newton
+        "Hessian diagonal": hessian_diagonal(objective, point),
+        "Gauss-Newton diagonal": objective.curvature(point).diagonal()
+        if has_gauss_newton
         else None,
-        "hessian_times": objective.hessian_times(point, d),
-        "slope": line.slope,
-        "curvature": line.curvature(),
-        "values": line.values(etas),
-        "values, each": line.values(each),
-        "to": (moved.x, moved.value, moved.gradient),
-        "to, each": (moved_each.x, moved_each.value, moved_each.gradient),
-        "at": (point.x, point.value, point.gradient),
-        "aux": (moved.aux, again.aux),
+        "Hessian times d": objective.hessian_times(point, d),
+        "line slope": line.slope,
+        "line curvature": line.curvature(),
+        "line values": line.values(etas),
+        "line values, a step per coordinate": line.values(each),
+        "line to": (moved.x, moved.value, moved.gradient),
+        "line to, a step per coordinate": (moved_each.x, moved_each.value, moved_each.gradient),
+        "evaluate": (point.x, point.value, point.gradient),
+        "aux, updated and computed": (moved.aux, computed.aux),
     }
 
 
-def chunked_of(objective, x, t, d, etas, each):
-    """What is computed by chunks."""
+def batched_answers_of(objective, x, t, d, etas, each):
+    """Return what is computed in batches of samples or coordinates."""
     point = objective.evaluate(x)
     slopes, curvatures = objective.coordinate_derivatives(point, t)
     values = objective.line(point, d).values(etas)
-    return {"slopes": slopes, "curvatures": curvatures, "values": values}
+    return {"slopes": slopes, "curvatures": curvatures, "line values": values}
 
 
-def reference_of(fn, model, x, t, d, etas, each):
-    """The same of the function written a second time."""
+def reference_answers_of(fn, model, x, t, d, etas, each):
+    """Return the answers of `answers_of` by automatic differentiation of the reference."""
     smooth = cfgd.Smooth(fn)
     both = jax.value_and_grad(fn)
     H = jax.hessian(fn)(x)
@@ -302,45 +303,48 @@ def reference_of(fn, model, x, t, d, etas, each):
         "gradient": jax.grad(fn)(x),
         "slopes": slopes,
         "curvatures": curvatures,
-        "diagonal_at": jnp.diagonal(H),
-        "gauss_newton_diagonal": jnp.diagonal(H)
+        "Hessian diagonal": jnp.diagonal(H),
+        "Gauss-Newton diagonal": jnp.diagonal(H)
         if model is None
         else jnp.sum(jax.jacobian(model)(x) ** 2, 0),
-        "hessian_times": H @ d,
-        "slope": jax.grad(fn)(x) @ d,
-        "curvature": d @ H @ d,
-        "values": jax.vmap(lambda eta: fn(x - eta * d))(etas),
-        "values, each": jax.vmap(lambda eta: fn(x - eta * d))(each),
-        "to": (x - etas[0] * d, *both(x - etas[0] * d)),
-        "to, each": (x - each[0] * d, *both(x - each[0] * d)),
-        "at": (x, *both(x)),
+        "Hessian times d": H @ d,
+        "line slope": jax.grad(fn)(x) @ d,
+        "line curvature": d @ H @ d,
+        "line values": jax.vmap(lambda eta: fn(x - eta * d))(etas),
+        "line values, a step per coordinate": jax.vmap(lambda eta: fn(x - eta * d))(each),
+        "line to": (x - etas[0] * d, *both(x - etas[0] * d)),
+        "line to, a step per coordinate": (x - each[0] * d, *both(x - each[0] * d)),
+        "evaluate": (x, *both(x)),
     }
 
 
-def arguments(case):
-    return case.x, around(case.x), *heading(case.x), each_of(case)
+def arguments(x):
+    """Return the arguments of `answers_of` after the objective."""
+    return x, points_around(x), *direction_and_steps(x), steps_per_coordinate(x)
 
 
-jitted_walk = eqx.filter_jit(walk_of)
-jitted_reference = eqx.filter_jit(reference_of)
+compiled_answers = eqx.filter_jit(answers_of)
+compiled_reference = eqx.filter_jit(reference_answers_of)
 
 
 @functools.cache
-def walk(name):
-    return in_float64(jitted_walk, CASES[name].objective, *arguments(CASES[name]))
+def answers(name):
+    """Return the answers of an objective of the table, compiled."""
+    return in_float64(compiled_answers, CASES[name].objective, *arguments(CASES[name].x))
 
 
 @functools.cache
 def reference(name):
+    """Return the same answers from the reference of that objective."""
     case = CASES[name]
-    return in_float64(jitted_reference, case.fn, case.model, *arguments(case))
+    return in_float64(compiled_reference, case.fn, case.model, *arguments(case.x))
 
 
-TIGHT = 1e-11  # what the structured objectives owe
+TIGHT = 1e-11  # relative error of the structured objectives
 
 
 def close(got, want, tolerance=TIGHT):
-    """Equal shapes, and equal to `tolerance` of the largest entry."""
+    """Assert equal shapes, and entries equal to `tolerance` times the largest one."""
     assert np.shape(got) == np.shape(want)
     np.testing.assert_allclose(
         got, want, rtol=0, atol=tolerance * (1 + np.max(np.abs(want), initial=0))
@@ -348,5 +352,6 @@ def close(got, want, tolerance=TIGHT):
 
 
 def all_close(got, want, tolerance=TIGHT):
+    """Assert that the leaves of two pytrees are close."""
     for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         close(one, other, tolerance)

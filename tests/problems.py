@@ -1,8 +1,8 @@
-"""Problems and methods as tables, and the paper's iterations as plain loops in NumPy.
+"""Tables of problems and methods, and the paper's iterations as plain loops in NumPy.
 
-Nothing here calls the solver: `walk` and `smooth_walk` are what it is compared with. The data is
-asymmetric on purpose (different entries, off-diagonal A, c != 0, both signs of x - c): a swapped
-end or sign must show.
+Nothing in this module calls the solver: its iterates are compared with those of `walk` and
+`smooth_walk`. The data is asymmetric on purpose (different entries, off-diagonal A, c != 0, both
+signs of x - c), so that a swapped interval end or a wrong sign fails a test.
 """
 
 import functools
@@ -21,16 +21,16 @@ from cfgd.apps.data.random_least_squares import ill_conditioned as extremes_set
 
 
 def identity(x):
-    """For `record`: one function, so that equal runs share one compilation."""
+    """Return x; passed as `record`, one function lets equal runs share one compilation."""
     return x
 
 
 def look_on(solution):
-    """A callback: with one the solver goes by single iterations, otherwise by blocks of eight."""
+    """Do nothing; a run with a callback returns to Python after every iteration."""
 
 
 def quick(table, chosen):
-    """The rows of a table for `parametrize`: those not chosen are for `make slow`."""
+    """Return the rows of a table for `parametrize`; those not chosen run in `make slow` only."""
     return [
         pytest.param(
             *(row if isinstance(row, tuple) else (row,)),
@@ -42,18 +42,18 @@ def quick(table, chosen):
 
 
 def few(rows, count=1):
-    """Rows for `parametrize`: those after the first `count` are for `make slow`."""
+    """Return rows for `parametrize`; those after the first `count` run in `make slow` only."""
     rows = [row if isinstance(row, tuple) else (row,) for row in rows]
     marks = [()] * count + [pytest.mark.slow] * len(rows)
     return [pytest.param(*row, marks=mark) for row, mark in zip(rows, marks, strict=False)]
 
 
-# the paper's data is not ours to hand out
+# The data set of the paper, which may not be redistributed.
 GAS = Path(__file__).parents[2] / "shared" / "data" / "gas.csv.gz"
 
 
 def needs_gas(test):
-    """A test that reads GAS: where that is missing it is skipped, but CI must not pass over it."""
+    """Skip a test that reads GAS where the file is missing; in CI the test fails instead."""
 
     @functools.wraps(test)
     def checked(*args, **kwargs):
@@ -67,7 +67,7 @@ def needs_gas(test):
 
 @functools.cache
 def gas_table():
-    """What GAS holds; not to be written into."""
+    """Return the table in GAS, which is shared and must not be changed."""
     return np.loadtxt(GAS, delimiter=",")
 
 
@@ -113,7 +113,10 @@ FIGURE1 = Problem(
 
 
 def ill_conditioned(seed, d=20):
-    """Section 4.1: singular values of W from 10 down to 0.1; x0 uniform, past standard normal."""
+    """Return a problem of section 4.1, its past and its minimiser.
+
+    The singular values of W go from 10 down to 0.1; x0 is uniform, the past standard normal.
+    """
     rng = np.random.default_rng(seed)
     X = extremes_set(rng.normal(scale=1 / np.sqrt(d), size=(d, d)))
     problem = least_squares(X, rng.normal(size=d), rng.uniform(-1, 1, d))
@@ -121,7 +124,7 @@ def ill_conditioned(seed, d=20):
 
 
 class Row(NamedTuple):
-    """A method as the solver has it, and what a plain loop needs to know of it."""
+    """A method of the package, and the settings that the plain loop takes for it."""
 
     make: Callable[[Any], Any]  # of the step
     gamma: Callable[[int], Any] = lambda k: 0.0
@@ -147,7 +150,7 @@ ALPHAS = np.array([0.2, 0.5, 0.9])
 
 
 def lagged(lag, gamma, past=None, **numbers):
-    """The adaptive terminal; `numbers` say gamma in another way, such as alpha and beta."""
+    """Return a row of the adaptive terminal; `numbers` give gamma as alpha and beta, say."""
     numbers = numbers or {"gamma": gamma}
     return Row(
         lambda step: cfgd.AdaptiveTerminal(lag=lag, past=past, step=step, **numbers),
@@ -198,7 +201,7 @@ STEPS = {"exact": (cfgd.ExactStep(), None), "fixed": (cfgd.FixedStep(ETA), ETA)}
 
 
 def terminal_of(row, points, k):
-    """c_k, `points` being the x_k by their number."""
+    """Return c_k from the list `points` of the x_k."""
     if row.terminal is not None:
         return row.terminal
     if k >= row.lag:
@@ -207,11 +210,11 @@ def terminal_of(row, points, k):
 
 
 def walk(problem, row, eta, iterations, diagonal=None):
-    """x_0, ..., x_iterations of a row on a quadratic; eta None is the exact step.
+    """Return the iterates x_0, ..., x_iterations of a row on a quadratic.
 
-    eta may also be a function of (x, d, <g, d>, the last eta), which asks for <g, d> > 0: without
-    that c = x.
-    With a fixed terminal the exact step is that of f + gamma/2 |x - c|^2_D, whose gradient d is.
+    `eta` is a number, None for the exact step, or a function of (x, d, <g, d>, the last eta); the
+    latter needs <g, d> > 0, so that c = x where that does not hold. With a fixed terminal the exact
+    step is that of f + gamma/2 |x - c|^2_D, whose gradient is d.
     """
     A, b, points, length = problem.A, problem.b, [problem.x0], None
     D = np.diag(A) if diagonal is None else diagonal
@@ -232,7 +235,7 @@ def walk(problem, row, eta, iterations, diagonal=None):
     return np.array(points)
 
 
-# A function of two variables that is no quadratic, its partial derivatives written out
+# A function of two variables that is not quadratic, with its partial derivatives by hand.
 def wave(x):
     return jnp.exp(0.4 * x[0] - 0.3 * x[1]) + x[0] ** 4 / 4 + x[0] * x[1] / 2 + x[1] ** 2
 
@@ -258,7 +261,7 @@ NODES = 6
 
 
 def wave_direction(x, c, alpha, gamma):
-    """d with the nodes of SciPy, moving one coordinate at a time."""
+    """Return d by SciPy's nodes, moving one coordinate at a time."""
     u, w = scipy.special.roots_jacobi(NODES, -alpha, 0.0)
     beta = gamma + (1 - alpha) / (2 - alpha)
     d = np.zeros(2)
@@ -300,9 +303,9 @@ class Step(NamedTuple):
 
 
 def smooth_walk(row, choose, x0, iterations):
-    """The steps of a row on `wave`; `choose(x, d, slope, last_eta)` gives eta.
+    """Return iterates and steps of a row on `wave`; `choose(x, d, slope, last_eta)` returns eta.
 
-    <g, d> <= 0 with a terminal that moves: c = x for that iteration.
+    Where <g, d> <= 0 and the terminal moves, c = x for that iteration.
     """
     points, steps = [x0], []
     for k in range(iterations):
@@ -330,6 +333,6 @@ def fixed_gd(eta):
 
 
 def stages_of(gamma):
-    """As many stages and iterations as in METHODS: one compilation for both."""
+    """Return stages like those in METHODS, so that both share one compilation."""
     stages = [cfgd.Stage(5, gamma=gamma), cfgd.Stage(6, gamma=gamma / 2), cfgd.Stage(20, gamma=0.0)]
     return cfgd.AdaptiveOrder(stages, C)

@@ -1,4 +1,4 @@
-"""Every script under examples/ runs, and ends with what it promises."""
+"""Every script under examples/ runs and prints what its entry here says."""
 
 import ast
 import os
@@ -21,7 +21,7 @@ SAYS = {
     "scipy_minimize.py": "Converged: `x` meets the tolerance.",
 }
 NEEDS = {"pytorch.py": {"torch": "cfgd[torch]"}}
-# of the gallery: what is printed, as far as it does not hang on the machine
+# of the gallery: lines that are printed on every machine
 PROMISES = {
     "between_orders.py": ["order 0.5: -0.0466 at x = 8, where f is 1e-11"],
     "boundary_layer.py": ["start 0: ", "off by Auto", "start 2: "],
@@ -63,7 +63,7 @@ def test_an_example(name, capsys):
 
 
 def slurm(index, port):
-    """What srun tells a process of two on this machine; JAX takes the port from the job."""
+    """Return the variables that srun sets for one of two processes; the port is in the job id."""
     first = 2**16 - 2**12
     of = {"JOB_ID": port - first, "STEP_NODELIST": "localhost", "NTASKS": 2, "STEP_NUM_NODES": 1}
     return {
@@ -117,7 +117,7 @@ def test_a_gallery_script_draws_what_it_promises(name, tmp_path):
 
 
 def assert_is_a_figure(path):
-    """Of 700 pixels and more, light, and drawn upon; a GIF moves."""
+    """Check that a picture is 700 pixels wide, light and not empty, and that a GIF moves."""
     from PIL import Image
 
     with Image.open(path) as image:

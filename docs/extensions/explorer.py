@@ -14,5 +14,5 @@ def write(app: Any, error: Exception | None) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    app.connect("build-finished", write, priority=100)  # before its links are looked at
+    app.connect("build-finished", write, priority=100)  # before the links are checked
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
 """The gallery: a page for each script under examples/gallery/, with what it draws and prints.
 
 A script begins with a docstring whose first line is its title, prints a few lines, and saves its
-figure to the path that it is given. Each is run once for its text and that of the library; what
-it made is kept in build/gallery. The pages are written to docs/gallery/, which git ignores.
+figure to the path that it is given. It is run again only if its text or the library has changed;
+its output is cached in build/gallery. The pages are written to docs/gallery/, which git ignores.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 
 from sphinx.errors import ExtensionError
 
-from extensions.kept import BUILD, LIBRARY, key
+from extensions.build_cache import BUILD, LIBRARY, cache_key
 
 ROOT = Path(__file__).parents[2]
 PICTURES = (".png", ".gif", ".svg")
-LONGEST = 1800  # seconds of a script, on a machine that has much else to do
+LONGEST = 1800  # seconds that a script may take, on a machine that is busy
 INTRODUCTION = """\
 Short programs, each with one figure: copy one and change it. The figures, and what is printed
 below them, were made by the build of these pages.
@@ -33,6 +33,8 @@ below them, were made by the build of these pages.
 
 @dataclasses.dataclass(frozen=True)
 class Example:
+    """A script of the gallery with its title, text, figures and printed lines."""
+
     script: Path
     title: str
     about: str
@@ -51,13 +53,13 @@ class Example:
 PRINTED = "printed.txt"
 
 
-def run(script: Path, kept: Path) -> Example:
-    """What a script made, now or when it was run with the same text before."""
+def run(script: Path, cache: Path) -> Example:
+    """Return the output of a script, which is run unless it is cached."""
     text = script.read_text(encoding="utf-8")
     title, _, about = (ast.get_docstring(ast.parse(text)) or "").partition("\n")
     if not title:
         raise ExtensionError(f"{script} must begin with a docstring: its first line is the title.")
-    folder = kept / f"{script.stem}-{key(text)}"
+    folder = cache / f"{script.stem}-{cache_key(text)}"
     if not (folder / PRINTED).exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -73,7 +75,7 @@ def run(script: Path, kept: Path) -> Example:
 
 def _printed(script: Path, picture: Path) -> str:
     path = os.pathsep.join([str(LIBRARY.parent), os.environ.get("PYTHONPATH", "")])
-    # as a user runs it: without what the build asks of XLA
+    # run it as a user does: without the XLA flags of the build
     env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     done = subprocess.run(
         [sys.executable, str(script), str(picture)],
@@ -88,7 +90,7 @@ def _printed(script: Path, picture: Path) -> str:
 
 
 def page(example: Example, folder: Path) -> Iterator[str]:
-    """Its page, Markdown in `folder`."""
+    """Yield the Markdown of the page of an example, to be written into `folder`."""
     yield f"# {example.title}\n\n{example.about}\n"
     for made in example.made:
         alt = example.title.replace("]", "")
@@ -102,7 +104,7 @@ def page(example: Example, folder: Path) -> Iterator[str]:
 
 
 def index(examples: Sequence[Example]) -> Iterator[str]:
-    """The page with a picture of each."""
+    """Yield the Markdown of the page with a figure of each example."""
     yield f"# Gallery\n\n{INTRODUCTION}\n::::{{container}} thumbnails\n"
     for example in examples:
         picture, name = example.pictures[0].name, example.script.stem
@@ -111,11 +113,11 @@ def index(examples: Sequence[Example]) -> Iterator[str]:
     yield "::::\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
 
-def write(scripts: Sequence[Path], folder: Path, kept: Path) -> None:
-    """All pages anew into `folder`."""
+def write(scripts: Sequence[Path], folder: Path, cache: Path) -> None:
+    """Write all pages into `folder`, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     with ThreadPoolExecutor(2) as pool:
-        examples = list(pool.map(lambda script: run(script, kept), scripts))
+        examples = list(pool.map(lambda script: run(script, cache), scripts))
     folder.mkdir(parents=True)
     for example in examples:
         for made in example.made:

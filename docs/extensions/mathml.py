@@ -1,4 +1,4 @@
-"""Formulas as MathML, made in the build: browsers draw it without a script and without a font."""
+"""Formulas as MathML, made in the build: browsers show it without a script or a font."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
     Status
     ```
 
-has the entries `cfgd.Solution` with two of its members, and `cfgd.Status`. The examples of a
-docstring are shown as they are, and run in the tests.
+makes entries for `cfgd.Solution` with two of its members, and for `cfgd.Status`. The examples of a
+docstring are shown unchanged; the tests run them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Public(SphinxDirective):
 
 
 def entries(module: str, entry: str) -> Iterator[str]:
-    """The Markdown of `name` or `name: member member`."""
+    """Yield the Markdown of `name` or `name: member member`."""
     name, _, members = entry.partition(":")
     if module.endswith(".torch") and find_spec("torch") is None:
         yield f"`{name}`: these pages were built where there is no PyTorch.\n"
@@ -48,7 +48,7 @@ def entries(module: str, entry: str) -> Iterator[str]:
 
 
 def module_of(name: str) -> Any:
-    """A module by its public name, which need not be that of its file."""
+    """Return a module by its public name, which need not be that of its file."""
     inside = name.removeprefix("cfgd.")
     if inside in cfgd.__all__:
         return getattr(cfgd, inside)
@@ -56,7 +56,7 @@ def module_of(name: str) -> Any:
 
 
 def described(name: str, found: Any, depth: int, members: list[str]) -> Iterator[str]:
-    """A directive of Sphinx's for Python, with the docstring and the members in it."""
+    """Yield a Python directive of Sphinx with the docstring and the members of an object."""
     fence = ":" * depth
     yield f"{fence}{{py:{kind(found, member=depth < 4)}}} {name}{signature(found)}"
     yield from markdown(inspect.getdoc(found) or "")
@@ -77,7 +77,7 @@ def kind(found: Any, member: bool) -> str:
 
 
 def signature(found: Any) -> str:
-    """Names and defaults; what the annotations say is said in words below."""
+    """Return the names and defaults of the parameters, without annotations."""
     enumerated = inspect.isclass(found) and hasattr(found, "__members__")
     if isinstance(found, property) or enumerated:
         return ""

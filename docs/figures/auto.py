@@ -1,4 +1,4 @@
-"""The two steps of Auto: in the plane of its memory, and to a Tikhonov solution of the model."""
+"""Auto on a quadratic by conjugate gradients, and on residuals with and without a Jacobian."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,14 +17,17 @@ def residuals(p):
 
 def data():
     x0 = np.array([3.0, 0.1, 0.3])
-    seen = cfgd.minimize(cfgd.Residuals(residuals), x0)
-    plain = cfgd.minimize(lambda p: jnp.sum(residuals(p) ** 2) / 2, x0)
-    least = min(seen.value, plain.value)
+    residual_run = cfgd.minimize(cfgd.Residuals(residuals), x0)
+    function_run = cfgd.minimize(lambda p: jnp.sum(residuals(p) ** 2) / 2, x0)
+    least = min(residual_run.value, function_run.value)
     record = {"x": lambda x: x[0], "y": lambda x: x[1]}
-    conjugate = cfgd.minimize(cfgd.Quadratic(A, B), np.array([1.5, -1.5]), record=record).history
-    values = {"Tikhonov steps": seen.history["value"], "steps in a span": plain.history["value"]}
+    path = cfgd.minimize(cfgd.Quadratic(A, B), np.array([1.5, -1.5]), record=record).history
+    values = {
+        "Levenberg-Marquardt": residual_run.history["value"],
+        "L-BFGS": function_run.history["value"],
+    }
     above = {name: value - least for name, value in values.items()}
-    return {"above": above, "x": conjugate["x"], "y": conjugate["y"]}
+    return {"above": above, "x": path["x"], "y": path["y"]}
 
 
 def value(x, y):
@@ -38,7 +41,7 @@ def plane(axis, run):
     gradient = -(A @ last + B)
     memory = last - first
     for vector, colour, label, size in (
-        (memory, "green", "x - c, where the memory points", 0.7),
+        (memory, "green", "x - c, the last step", 0.7),
         (gradient / np.diag(A), "orange", "the scaled gradient, downhill", 1.0),
     ):
         to = last + size * vector / np.linalg.norm(vector)
@@ -59,7 +62,7 @@ def fits(axis, run):
 
 PANELS = [
     [
-        Panel("On a quadratic: the best of a plane", plane),
-        Panel("On residuals: with a model and without", fits),
+        Panel("On a quadratic: conjugate gradients", plane),
+        Panel("The same fit as Residuals and as a function", fits),
     ]
 ]

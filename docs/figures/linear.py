@@ -1,4 +1,4 @@
-"""Raw columns beside standardised ones: what a method with a step of its own makes of them."""
+"""Raw columns beside standardised ones: the iterations of two solvers of Auto."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -13,15 +13,15 @@ def data():
     runs = {}
     for name, columns in (("raw", X), ("standardised", Z)):
         f = cfgd.LinearModel(columns, y, "logistic", l2=1.0, intercept=True)
-        for method, model in (("Tikhonov", None), ("span", "span")):
-            run = cfgd.minimize(f, np.zeros(31), cfgd.Auto(model), max_iterations=400)
-            runs[f"{name}, {method}"] = run.history["value"] - run.value
+        for label, solver in (("Levenberg-Marquardt", None), ("L-BFGS", "lbfgs")):
+            run = cfgd.minimize(f, np.zeros(31), cfgd.Auto(solver), max_iterations=400)
+            runs[f"{name}, {label}"] = run.history["value"] - run.value
     return runs
 
 
 def values(axis, runs):
-    looks = (("blue", "-"), ("blue", "--"), ("green", "-"), ("green", "--"))
-    for (name, above), (colour, style) in zip(runs.items(), looks, strict=True):
+    styles = (("blue", "-"), ("blue", "--"), ("green", "-"), ("green", "--"))
+    for (name, above), (colour, style) in zip(runs.items(), styles, strict=True):
         k = np.arange(1, len(above) + 1)
         line(axis, k, np.maximum(above, 1e-12), colour, linestyle=style, label=name)
     axis.set_xscale("log")

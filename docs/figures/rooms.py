@@ -1,33 +1,82 @@
-"""The six rooms, from the ground up, and what each is for."""
+"""The rooms of the library, with an arrow for every import between them: read from the files."""
 
-from matplotlib.patches import Rectangle
+import ast
+import importlib
+from pathlib import Path
 
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+import cfgd
 from cfgd.apps.page.drawing import LIGHT, Panel
 
-ROOMS = (
-    ("around", "integrations, reproduce, bench, fit, cli", "purple"),
-    ("solve", "minimize, sweep, curve_fit: the host loop", "blue"),
-    ("method", "terminal x order x step", "green"),
-    ("objective", "value, line, slopes: what is minimised", "yellow"),
-    ("calculus", "functions of one variable", "orange"),
-    ("ground", "types, status, checks, precision", "ink"),
-)
+SOURCE = Path(cfgd.__file__).parent
+# From the top down: a room imports from rooms below it only. Each has its colour.
+ROOMS = {
+    "apps": "purple",
+    "integrations": "yellow",
+    "solve": "blue",
+    "methods/auto": "green",
+    "methods/paper": "green",
+    "objectives": "orange",
+    "calculus": "orange",
+    "_core": "ink",
+}
+LEFT, RIGHT, HEIGHT = 3.6, 6.4, 0.56
+
+
+def room_of(module):
+    """Return the room of a module, or None for the files that belong to no room."""
+    path = module.removeprefix("cfgd").lstrip(".").replace(".", "/")
+    return next((room for room in ROOMS if f"{path}/".startswith(f"{room}/")), None)
+
+
+def modules_used(tree):
+    """Yield the modules of cfgd that a file imports; a re-exported name counts where it is from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cfgd":
+            names = [(node.module, alias.name) for alias in node.names]
+        elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "cfgd":
+            names = [("cfgd", node.attr)]  # `import cfgd`, then `cfgd.minimize`
+        else:
+            continue
+        for module, name in names:
+            if room_of(module) is None:  # `cfgd` or `cfgd.methods`, which define nothing
+                found = getattr(importlib.import_module(module), name, None)
+                module = getattr(found, "__module__", None) or getattr(found, "__name__", module)
+            yield module
 
 
 def data():
-    return {}
+    """Return the arrows: (importing room, imported room)."""
+    arrows = set()
+    for path in SOURCE.rglob("*.py"):
+        here = room_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+        if here is not None:
+            found = modules_used(ast.parse(path.read_text(encoding="utf-8")))
+            arrows |= {(here, room_of(module)) for module in found}
+    return {"arrows": sorted((a, b) for a, b in arrows if b is not None and a != b)}
 
 
 def house(axis, run):
-    axis.set(xlim=(0, 10), ylim=(-0.3, len(ROOMS)))
+    """Draw the rooms as a column; arrows to `_core` pass on its left, the others on its right."""
+    level = {name: -i for i, name in enumerate(ROOMS)}
+    axis.set(xlim=(0, 10), ylim=(0.6 - len(ROOMS), 0.4))
     axis.axis("off")
-    for i, (name, about, colour) in enumerate(reversed(ROOMS)):
-        edge = {"edgecolor": LIGHT[colour], "linewidth": 1.8}
-        axis.add_patch(Rectangle((0.1, i + 0.08), 9.3, 0.8, fill=False, **edge))
-        axis.text(0.4, i + 0.48, name, va="center", weight="bold", color=LIGHT[colour])
-        axis.text(2.9, i + 0.48, about, va="center", fontsize=8.5)
-    arrow = {"arrowstyle": "->", "color": LIGHT["ink"]}
-    axis.annotate("", (9.75, 0.2), (9.75, len(ROOMS) - 0.2), arrowprops=arrow)
+    for name, colour in ROOMS.items():
+        corner = (LEFT, level[name] - HEIGHT / 2)
+        style = {"facecolor": "none", "edgecolor": LIGHT[colour], "linewidth": 1.6}
+        axis.add_patch(Rectangle(corner, RIGHT - LEFT, HEIGHT, **style))
+        at = ((LEFT + RIGHT) / 2, level[name])
+        axis.text(*at, name, ha="center", va="center", fontsize=9, color=LIGHT[ROOMS[name]])
+    for start, end in run["arrows"]:
+        x = LEFT if end == "_core" else RIGHT
+        # out of the lower half of a room, into the upper half of another one
+        begin, arrive = (x, level[start] - 0.12), (x, level[end] + 0.12)
+        bend = 0.42 if end == "_core" else -0.42
+        style = {"arrowstyle": "->", "mutation_scale": 8, "linewidth": 0.9}
+        curve = f"arc3,rad={bend}"
+        colour = LIGHT[ROOMS[start]]
+        axis.add_patch(FancyArrowPatch(begin, arrive, connectionstyle=curve, color=colour, **style))
 
 
-PANELS = [[Panel("A room imports from lower rooms only", house)]]
+PANELS = [[Panel("Imports between the rooms", house)]]

@@ -1,4 +1,4 @@
-"""The logistic regression of the page: Auto beside what the textbook has."""
+"""The logistic regression of the page: Auto, Auto without a Hessian, gradient descent."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def data():
     descent = cfgd.GradientDescent(cfgd.ArmijoStep(1e-6))
     runs = {
         "Auto": cfgd.minimize(f, np.zeros(20)),
-        "Auto, gradients only": cfgd.minimize(f, np.zeros(20), cfgd.Auto(model="span")),
+        "Auto, gradients only": cfgd.minimize(f, np.zeros(20), cfgd.Auto(solver="lbfgs")),
         "gradient descent": cfgd.minimize(f, np.zeros(20), descent, max_iterations=1000),
     }
     return {name: run.history for name, run in runs.items()}

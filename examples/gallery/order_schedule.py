@@ -1,4 +1,4 @@
-"""Order scheduling: a walk along the Tikhonov path
+"""Order scheduling: along the Tikhonov path in stages
 
 The adaptive order keeps its terminal and lets gamma fall in stages. Each stage heads for its own
 Tikhonov solution (dashed), starting where the one before it ended; at gamma = 0 what is left is

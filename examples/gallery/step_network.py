@@ -4,10 +4,10 @@ The third function of the paper's section 4.3: a step with a ripple, 100 points,
 The paper trains with the adaptive terminal, gamma = -150, its formula as printed, and a search
 over 32 step sizes; gradient descent has the same search. After 2000 iterations both still round
 off the step, the paper's method with half the error. (Its formula without the misprint,
-`reading="exact"`, is no better than gradient descent.) `Auto` takes Tikhonov steps on the model
-of Gauss and Newton and passes both before its tenth. The axis counts gradients, and a search for
-the seventeen that it costs; the 150 equations that a Tikhonov step solves come on top and are in
-the seconds that are printed.
+`reading="exact"`, is no better than gradient descent.) `Auto` takes Levenberg-Marquardt steps with
+variable projection and is below both before its tenth. The axis counts gradients, and a search as
+the seventeen that it costs; the linear systems of `Auto`, of up to 150 equations, are not counted
+and are part of the seconds that are printed.
 """
 
 import sys

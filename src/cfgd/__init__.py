@@ -1,13 +1,16 @@
-"""Caputo fractional gradient descent."""
+"""Caputo fractional gradient descent.
+
+Public names are imported when they are first used, so that `import cfgd` alone loads no JAX.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from cfgd._core.version import __version__ as __version__
 
-if (
-    TYPE_CHECKING
-):  # what type checkers and editors read; where a file has a function's name, from it
+# For type checkers and editors. Where a module and its function share a name (`caputo`), the import
+# names the module.
+if TYPE_CHECKING:
     from cfgd import distributed as distributed, theory as theory
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
@@ -97,13 +100,13 @@ __all__ = [
     "theory",
 ]
 
-# From the ground up: the first that has a public name is where it comes from.
+# Packages in the order in which a public name is looked up.
 _ROOMS = ("calculus", "objectives", "methods", "solve", "status")
 _MODULES = ("distributed", "integrations", "theory")
 
 
 def __getattr__(name: str) -> Any:
-    """Names are found when they are first asked for: `cfgd.integrations.torch` needs no JAX."""
+    """Import and return a public name: `cfgd.integrations.torch` works without JAX."""
     if name in _ROOMS or name in _MODULES:
         return importlib.import_module(f"cfgd.{name}")
     if name in __all__:
@@ -116,5 +119,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, and not the files of the library, which are modules too."""
+    """Return the public names, without the modules that define them."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""The pages as the tests read them: their blocks of code, and what is said to be printed."""
+"""The pages as the tests read them: blocks of code, and the output that is shown below them."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def blocks(page):
 
 
 def with_output(page):
-    """Each block of Python, and the block of text under it: what it prints, or None."""
+    """Yield each block of Python with the block of text below it, its output, or None."""
     found = blocks(page)
     for i, block in enumerate(found):
         if block.language == "python":
@@ -37,7 +37,7 @@ def with_output(page):
 
 
 def commands(page):
-    """The lines of the blocks for a shell that call cfgd, without their comments."""
+    """Yield the arguments of each line of a shell block that calls cfgd."""
     for block in blocks(page):
         if block.language in ("shell", "sh"):
             for line in block.text.splitlines():

@@ -23,7 +23,7 @@ INTEGRATIONS = [
 
 
 def listed():
-    """The names on the pages of the reference, with their modules."""
+    """Return the names on the pages of the reference, by module."""
     found = {}
     for page in (DOCS / "reference").glob("*.md"):
         for module, entries in PUBLIC.findall(page.read_text(encoding="utf-8")):
@@ -35,7 +35,7 @@ def listed():
 
 
 def own(module):
-    """The public names that a module defines itself."""
+    """Return the public names that a module defines itself."""
     return {
         name
         for name, each in vars(module).items()

@@ -1,4 +1,4 @@
-"""What builds the site, part by part; and, slowly, the whole of it in a browser."""
+"""The extensions that build the site, and (slow) the built site in a browser."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from browser import command
 pytest.importorskip("sphinx", reason="the site needs cfgd[docs]")
 sys.path.insert(0, str(DOCS))
 
-from extensions import gallery, links
+from extensions import gallery, link_check
 from extensions.mathml import mathml
 from sphinx.errors import ExtensionError
 
@@ -40,7 +40,7 @@ def script(folder, text=EXAMPLE, name="line.py"):
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_gallery_has_a_page_for_each_script(tmp_path, count):
     scripts = [script(tmp_path / "examples", name=f"line{i}.py") for i in range(count)]
-    gallery.write(scripts, tmp_path / "pages", tmp_path / "kept")
+    gallery.write(scripts, tmp_path / "pages", tmp_path / "cache")
     page = (tmp_path / "pages" / "line0.md").read_text()
     assert page.startswith("# A line\n\nWhat it shows.")
     assert "![A line](line0.png)" in page
@@ -53,11 +53,11 @@ def test_a_gallery_has_a_page_for_each_script(tmp_path, count):
 
 def test_a_script_is_run_once(tmp_path):
     one = script(tmp_path / "examples")
-    first = gallery.run(one, tmp_path / "kept")
+    first = gallery.run(one, tmp_path / "cache")
     (first.folder / gallery.PRINTED).write_text("from before")
-    assert gallery.run(one, tmp_path / "kept").printed == "from before"
+    assert gallery.run(one, tmp_path / "cache").printed == "from before"
     script(tmp_path / "examples", EXAMPLE.replace("1 + 1", "2 + 2"))
-    assert gallery.run(one, tmp_path / "kept").printed == "drawn 4\n"
+    assert gallery.run(one, tmp_path / "cache").printed == "drawn 4\n"
 
 
 BAD = {
@@ -70,7 +70,7 @@ BAD = {
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
 def test_a_script_that_cannot_be_shown_ends_the_build(tmp_path, text, message):
     with pytest.raises(ExtensionError, match=message):
-        gallery.run(script(tmp_path / "examples", text), tmp_path / "kept")
+        gallery.run(script(tmp_path / "examples", text), tmp_path / "cache")
 
 
 def test_formulas_are_mathml():
@@ -81,36 +81,36 @@ def test_formulas_are_mathml():
 
 
 FAULTS = {
-    '<a href="b.html">': "leads nowhere",
+    '<a href="b.html">': "does not exist",
     '<a href="a.html#nowhere">': "no such anchor",
-    '<img src="nowhere.png">': "leads nowhere",
-    '<script src="https://example.org/a.js">': "asked of the network",
-    '<link href="//example.org/a.css">': "asked of the network",
+    '<img src="nowhere.png">': "does not exist",
+    '<script src="https://example.org/a.js">': "loaded from the network",
+    '<link href="//example.org/a.css">': "loaded from the network",
 }
 
 
 @pytest.mark.parametrize(("html", "message"), FAULTS.items(), ids=FAULTS)
-def test_a_site_with_a_fault_is_found_out(tmp_path, html, message):
+def test_a_fault_of_the_site_is_reported(tmp_path, html, message):
     (tmp_path / "a.html").write_text(f'<p id="here">{html}<a href="https://arxiv.org">', "utf-8")
-    (found,) = [fault for fault in links.faults(tmp_path) if message in fault]
+    (found,) = [fault for fault in link_check.faults(tmp_path) if message in fault]
     assert found.startswith("a.html: ")
 
 
-def test_a_style_that_asks_the_network_is_found_out(tmp_path):
+def test_a_style_that_loads_from_the_network_is_reported(tmp_path):
     (tmp_path / "a.css").write_text("@import 'https://example.org/font.css';", "utf-8")
-    (found,) = links.faults(tmp_path)
-    assert "asked of the network" in found
+    (found,) = link_check.faults(tmp_path)
+    assert "loaded from the network" in found
 
 
 def test_a_site_without_fault(tmp_path):
     html = '<p id="here"><a href="a.html#here"><a href="#here"><a href="https://arxiv.org">'
     (tmp_path / "a.html").write_text(html, "utf-8")
-    assert not list(links.faults(tmp_path))
+    assert not list(link_check.faults(tmp_path))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """All of it, with a gallery, from a copy: as `make docs` does it."""
+    """Build the site as `make docs` does, from a copy of the project."""
     folder = tmp_path_factory.mktemp("site")
     copied = ("docs", "src", "examples", "README.md", "CHANGELOG.md", "CITATION.cff")
     for name in copied:
@@ -128,8 +128,8 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_site_is_whole(site):
-    assert not list(links.faults(site))
+def test_the_site_has_no_fault(site):
+    assert not list(link_check.faults(site))
     assert (site / "gallery" / "index.html").exists()
     assert "<math" in (site / "how" / "formula.html").read_text(encoding="utf-8")
     assert (site / "how" / "formula.html").read_text(encoding="utf-8").count("<svg") >= 2

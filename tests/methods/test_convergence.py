@@ -117,4 +117,4 @@ def test_a_stage_ends_by_its_length_and_not_by_its_direction():
 
 def test_the_table_of_stages_is_what_the_method_holds():
     method = METHODS["adaptive order"].make(cfgd.ExactStep())
-    assert method.last_iteration == sum(n for n, _, _ in STAGES)
+    assert method.traits.last_iteration == sum(n for n, _, _ in STAGES)

@@ -57,7 +57,7 @@ def test_pytree_with_a_scalar_terminal():
 def test_chunks_give_the_same_direction(monkeypatch):
     """64 pairs of a coordinate and a node, in chunks of 25, of which the last is shorter."""
     unchunked = of_wavy()
-    monkeypatch.setattr("cfgd.objectives.base.CHUNK_NUMBERS", 25 * 4)
+    monkeypatch.setattr("cfgd.objectives.base.BATCH_NUMBERS", 25 * 4)
     f = CASES["smooth"].objective
     chunked = cfgd.fractional_gradient(f, POINT, TERMINAL, 0.3, 0.2, NODES)
     np.testing.assert_allclose(chunked, unchunked, rtol=1e-12)

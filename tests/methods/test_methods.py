@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from walks import ITERATIONS, points_of
+from iterates import ITERATIONS, points_of
 
 import cfgd
 from problems import (

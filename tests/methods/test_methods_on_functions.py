@@ -5,7 +5,7 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from walks import points_of
+from iterates import points_of
 
 import cfgd
 from cfgd import Status

@@ -15,6 +15,8 @@ from mpmath import mp
 from scipy.special import roots_jacobi
 
 import cfgd
+from cfgd._core.pytrees import Structure
+from cfgd.methods.paper.settings import lay_out
 from objectives import CASES, in_float64
 from problems import A, B, identity, quick
 
@@ -284,9 +286,8 @@ def test_the_reading_does_not_change_the_cost():
         costs.append(cfgd.minimize(objective, x, method, max_iterations=5).evaluations)
         with jax.enable_x64(True):
             step = jax.jit(lambda state, method=method: method.step(objective, state)[0])
-            state = method.laid_out(cfgd._core.pytrees.Structure.of(x), x.size).start(
-                objective, jnp.asarray(x)
-            )
+            laid_out = lay_out(method, Structure.of(x), x.size)
+            state = laid_out.init(objective, jnp.asarray(x))
             operations.append(step.lower(state).compile().cost_analysis()["flops"])
     assert costs[0] == costs[1]
     assert operations[1] <= operations[0] + 2 * x.size

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd._core.pytrees import Structure
 from cfgd.methods.paper.order import Constant, Order, Stages, beta_of
-from cfgd.methods.paper.settings import number, point
+from cfgd.methods.paper.settings import lay_out, number, point
 from cfgd.methods.paper.terminal import Fixed, Here, Lagged, Terminal
 from problems import BOWL, PAST, X0, A, B, C, identity, look_on, wave
 
@@ -233,7 +234,7 @@ def test_presets_are_compositions_of_public_rules(preset, composed):
     ends = [cfgd.minimize(BOWL.objective, X0, method, **options) for method in (preset, composed)]
     np.testing.assert_array_equal(ends[0].history["x"], ends[1].history["x"])
     assert ends[0].status is ends[1].status
-    assert preset.seeks_minimiser == composed.seeks_minimiser
+    assert preset.traits.seeks_minimiser == composed.traits.seeks_minimiser
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_every_method_with_a_gamma_records_it(method, f, gamma):
 
 
 def test_gradient_descent_has_no_gamma_to_record():
-    with pytest.raises(ValueError, match=r"keeps \(k, eta\), got 'gamma'"):
+    with pytest.raises(ValueError, match=r"number of the method \(k, eta\), got 'gamma'"):
         cfgd.minimize(BOWL.objective, X0, cfgd.GradientDescent(), record={"g": "gamma"})
 
 
@@ -288,12 +289,12 @@ def test_a_direction_without_a_step():
     """Integrations need `propose` and the line, without a step."""
     with jax.enable_x64(True):
         method = cfgd.AdaptiveTerminal(0.3, gamma=-0.4, past=PAST[:1])
-        method = method.laid_out(cfgd._core.pytrees.Structure.of(X0), 3)
-        state = method.start(BOWL.objective, jnp.asarray(X0))
+        method = lay_out(method, Structure.of(X0), 3)
+        state = method.init(BOWL.objective, jnp.asarray(X0))
         proposal = method.propose(BOWL.objective, state)
-        line = BOWL.objective.line(state.point, proposal.d)
+        line = BOWL.objective.line(state.evaluation, proposal.d)
     g = A @ X0 + B
     d = g - 0.4 * np.diag(A) * (X0 - PAST[0])
     np.testing.assert_allclose(proposal.d, d, rtol=1e-13)
     np.testing.assert_allclose(line.slope, g @ d, rtol=1e-13)
-    np.testing.assert_array_equal(state.point.x, X0)
+    np.testing.assert_array_equal(state.evaluation.x, X0)

@@ -1,4 +1,4 @@
-"""Bad input to objectives is refused in one sentence: owner, field, what is wanted, what came."""
+"""Bad input to objectives is refused in a sentence with owner, field, what is wanted and given."""
 
 import re
 
@@ -9,7 +9,7 @@ import scipy.sparse
 
 import cfgd
 
-# what users pass who have no type checker
+# without the type checker, which would refuse some of the arguments first
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 X = np.array([[1.0, 0.5, 0.0], [0.0, -1.0, 2.0], [0.3, 0.0, 0.0], [0.0, 0.0, 1.5]])
@@ -113,7 +113,7 @@ LINEAR = {
 
 
 def both(name, make):
-    """The checks that `LinearModel` and `LeastSquares` share."""
+    """Return the cases that `LinearModel` and `LeastSquares` share."""
     sparse = scipy.sparse.csr_array
     return {
         f"{name}, weight": (
@@ -405,8 +405,7 @@ def test_message(make, message):
         make()
 
 
-def test_the_known_names_are_those_in_the_messages():
-    """Every name that a message lists is one that the objective takes."""
+def test_names_listed_in_messages_are_accepted():
     _, message = LINEAR["loss"]
     names = re.search(r"one of (.*), or a function", message)[1].split(", ")
     for name in names:
@@ -418,7 +417,7 @@ def test_the_known_names_are_those_in_the_messages():
         assert cfgd.ShallowNetwork(Z, T, 2, name).dimension == 6
 
 
-GOOD = {  # at the edge of what is refused
+VALID = {  # close to what is refused
     "one class": lambda: cfgd.LinearModel(X, np.ones(4)),
     "one class, 0": lambda: cfgd.LinearModel(X, np.zeros(4)),
     "bool": lambda: cfgd.LinearModel(X, Y == 1),
@@ -432,7 +431,7 @@ GOOD = {  # at the edge of what is refused
 }
 
 
-@pytest.mark.parametrize("make", GOOD.values(), ids=GOOD)
-def test_the_edge_is_not_refused(make):
+@pytest.mark.parametrize("make", VALID.values(), ids=VALID)
+def test_valid_edge_cases_are_accepted(make):
     f = make()
     assert np.isfinite(f.value(np.full(f.dimension, 0.5)))

@@ -1,4 +1,4 @@
-"""Intercepts, several classes, offsets and predictions, each against a second derivation."""
+"""Intercepts, several classes, offsets and predictions against independent implementations."""
 
 import equinox as eqx
 import jax
@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor
 
 import cfgd
+from cfgd.objectives.base import hessian_diagonal
 from cfgd.objectives.linear import one_pass
 from problems import few, quick
 
@@ -24,13 +25,14 @@ FORMATS = {"dense": np.asarray, "sparse": scipy.sparse.csr_array}
 W = RNG.normal(size=(4, 3))
 
 
-def of_classes(W, X=ONES, l2=0.0):
+def multinomial_value(W, X=ONES, l2=0.0):
     p = X @ W
     losses = logsumexp(p, 1) - p[np.arange(len(X)), LABELS]
     return WEIGHT @ losses + np.sum(l2 * W**2) / 2
 
 
-def numerically(fn, W, h=1e-6):
+def differences(fn, W, h=1e-6):
+    """Return slopes and curvatures of each coordinate by central differences."""
     slope, curvature = np.zeros_like(W), np.zeros_like(W)
     for i in np.ndindex(*W.shape):
         step = np.zeros_like(W)
@@ -46,12 +48,12 @@ def multinomial(kind, l2=0.0):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_several_classes_by_hand(kind):
+def test_several_classes_against_differences(kind):
     f, l2 = multinomial(kind, [0.1, 0.2, 0.3]), np.array([[0.1], [0.2], [0.3], [0.0]])
     assert f.shape == (4, 3)
     assert f.dimension == 12
-    assert f.value(W) == pytest.approx(of_classes(W, l2=l2), rel=1e-12)
-    slope, curvature = numerically(lambda V: of_classes(V, l2=l2), W)
+    assert f.value(W) == pytest.approx(multinomial_value(W, l2=l2), rel=1e-12)
+    slope, curvature = differences(lambda V: multinomial_value(V, l2=l2), W)
     np.testing.assert_allclose(f.gradient(W), slope, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(f.coordinate_curvature(W, W), curvature, rtol=1e-4, atol=1e-4)
 
@@ -75,9 +77,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_long_matrix_is_read_once_for_what_two_products_give(name, monkeypatch):
-    """Seven rows in a block, and a last one with fewer."""
-    f = MODELS[name](X).in_numpy()
+def test_one_pass_over_a_long_matrix_equals_two_products(name, monkeypatch):
+    """With seven rows in a block and fewer in the last one."""
+    f = MODELS[name](X).on_host()
     x = np.random.default_rng(3).normal(size=f.dimension) * 0.4
     monkeypatch.setattr(one_pass, "BLOCK_NUMBERS", 7 * f.X.shape[1])
     want = f.evaluate(x)
@@ -87,21 +89,20 @@ def test_a_long_matrix_is_read_once_for_what_two_products_give(name, monkeypatch
     for field in ("value", "gradient", "aux"):
         np.testing.assert_allclose(getattr(got, field), getattr(want, field), rtol=1e-13)
     assert not one_pass.is_long(f, f.X, jnp.asarray(x))
-    sparse = MODELS[name](FORMATS["sparse"](X)).in_numpy()
+    sparse = MODELS[name](FORMATS["sparse"](X)).on_host()
     np.testing.assert_allclose(sparse.evaluate(x).gradient, got.gradient, rtol=1e-12)
 
 
 @eqx.filter_jit
-def seen(f, x, d, t, own):
-    """What a method sees of f: its own formulas, or the general ones, which know `value` alone."""
-    of = f if own else cfgd.Smooth(f.value)
-    point = of.evaluate(x)
-    line = of.line(point, d)
+def answers(f, x, d, t):
+    """Return what methods ask of an objective."""
+    at = f.evaluate(x)
+    line = f.line(at, d)
     return [
-        point.gradient,
-        *of.coordinate_derivatives(point, t),
-        of.hessian_times(point, d),
-        of.diagonal_at(point),
+        at.gradient,
+        *f.coordinate_derivatives(at, t),
+        f.hessian_times(at, d),
+        hessian_diagonal(f, at),
         line.curvature(),
         line.values(jnp.array([0.1, 0.7])),
         line.to(jnp.asarray(0.3)).gradient,
@@ -117,24 +118,24 @@ def test_structure_agrees_with_the_general_formulas(name, kind):
         f = cfgd._core.arrays.cast(MODELS[name](FORMATS[kind](X)), np.dtype(float))
         x, d = (jnp.asarray(RNG.normal(size=f.dimension) * 0.4) for _ in range(2))
         t = x + RNG.normal(size=(2, f.dimension)) * 0.5
-        for a, b in zip(seen(f, x, d, t, True), seen(f, x, d, t, False), strict=True):
+        general = cfgd.Smooth(f.value)
+        for a, b in zip(answers(f, x, d, t), answers(general, x, d, t), strict=True):
             close(a, b)
-        if kind == "sparse" or f.is_quadratic:
+        if kind == "sparse":
             return
-        D, matrix, _, _ = eqx.filter_jit(lambda f, x: f.normal(f.evaluate(x), 0 * x))(f, x)
-        host, here = f.in_numpy(), np.asarray(x)
-        close(host.normal(host.evaluate(here), 0 * here).matrix, matrix)
-        root = np.sqrt(D)
+        matrix = eqx.filter_jit(lambda f, x: f.curvature(f.evaluate(x)).matrix())(f, x)
+        host = f.on_host()
+        at = host.evaluate(np.asarray(x))
+        close(host.curvature(at).matrix(), matrix)
+        v = np.asarray(d)
         if f.loss.has_classes and not np.all(f.l2):
-            v = np.asarray(d).reshape(f.shape)
-            d = (v - v.mean(1, keepdims=True)).reshape(-1)  # what is common changes nothing
-        close(
-            (matrix * root * root[:, None]) @ d,
-            host.hessian_times(host.evaluate(here), np.array(d)),
-        )
+            # adding a vector to all classes changes nothing: `matrix` is made regular for it
+            v = (v.reshape(f.shape) - v.reshape(f.shape).mean(1, keepdims=True)).reshape(-1)
+        close(matrix @ v, host.hessian_times(at, v))
+        close(host.curvature(at).times(v), host.hessian_times(at, v))
 
 
-ONE_MORE = [
+INTERCEPTS = [
     ("dense", "logistic"),
     ("sparse", "poisson"),
     ("dense", "gamma"),
@@ -143,7 +144,7 @@ ONE_MORE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "loss"), few(ONE_MORE, 3))
+@pytest.mark.parametrize(("kind", "loss"), few(INTERCEPTS, 3))
 def test_an_intercept_is_a_column_of_ones_without_a_penalty(kind, loss):
     y = {"logistic": LABELS > 1, "gamma": LABELS + 1}.get(loss, LABELS)
     with_one = cfgd.LinearModel(FORMATS[kind](X), y, loss, 0.7, WEIGHT, intercept=True)
@@ -153,15 +154,15 @@ def test_an_intercept_is_a_column_of_ones_without_a_penalty(kind, loss):
     assert ends[0].value == pytest.approx(ends[1].value, rel=1e-10)
 
 
-def test_the_design_is_not_copied():
+def test_the_design_matrix_is_not_copied():
     f = cfgd.LinearModel(X, LABELS > 1, intercept=True)
     assert f.X.inner.X is X
 
 
 METHODS = {
     "auto": cfgd.Auto(),
-    "tikhonov": cfgd.Auto("tikhonov"),
-    "span": cfgd.Auto("span"),
+    "Levenberg-Marquardt": cfgd.Auto("levenberg_marquardt"),
+    "L-BFGS": cfgd.Auto("lbfgs"),
     "paper": cfgd.AdaptiveTerminal(gamma=-0.1),
 }
 
@@ -181,7 +182,7 @@ def test_several_classes_reach_scikit_learns_coefficients(method):
 def test_without_a_penalty_several_classes_converge():
     ends = cfgd.minimize(multinomial("dense"), np.zeros((4, 3)))
     assert ends.success
-    best = scipy.optimize.minimize(lambda v: of_classes(v.reshape(4, 3)), np.zeros(12))
+    best = scipy.optimize.minimize(lambda v: multinomial_value(v.reshape(4, 3)), np.zeros(12))
     assert ends.value == pytest.approx(best.fun, rel=1e-8)
 
 
@@ -196,7 +197,7 @@ def test_positive_targets_and_counts_reach_scikit_learns_coefficients():
 
 
 def test_an_offset_is_the_logarithm_of_the_exposure():
-    """Rates a time: counts over twice the time with twice the mean."""
+    """The same coefficients as of rates, counts per exposure, with the exposure as weight."""
     time = WEIGHT
     f = cfgd.LinearModel(X, LABELS, "poisson", offset=np.log(time), intercept=True)
     ends = cfgd.minimize(f, np.zeros(4))
@@ -210,7 +211,7 @@ def test_an_offset_is_the_logarithm_of_the_exposure():
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_predictions_speak_as_the_labels_do(kind):
+def test_predicted_labels_are_those_of_the_data(kind):
     w = np.array([1.0, -0.5, 0.3])
     rows = FORMATS[kind](X)
     score = X @ w

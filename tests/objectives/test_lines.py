@@ -1,4 +1,4 @@
-"""The one door: each objective's line against the one that looks at every point anew."""
+"""Each objective's line against the general one, which evaluates every point."""
 
 import equinox as eqx
 import jax
@@ -15,21 +15,21 @@ from objectives import CASES, all_close, arguments, close, in_float64
 
 @eqx.filter_jit
 def along(objective, x, t, d, etas, each):
-    """All that a line is asked for."""
+    """Return what methods ask of a line."""
     line = objective.line(objective.evaluate(x), d)
     ends = [(end.x, end.value, end.gradient) for end in (line.to(etas[0]), line.to(each[0]))]
     return line.slope, line.curvature(), line.values(etas), line.values(each), ends
 
 
-def plain_lines(objective):
-    """The same objective without a line of its own."""
+def without_own_line(objective):
+    """Return the same objective with the general line and Hessian products."""
 
     class Plain(type(objective)):
-        def line(self, point, d, slope=None):
-            return cfgd.Objective.line(self, point, d, slope)
+        def line(self, evaluation, d, slope=None):
+            return cfgd.Objective.line(self, evaluation, d, slope)
 
-        def hessian_times(self, point, v):
-            return cfgd.Objective.hessian_times(self, point, v)
+        def hessian_times(self, evaluation, v):
+            return cfgd.Objective.hessian_times(self, evaluation, v)
 
     plain = object.__new__(Plain)
     for name, value in vars(objective).items():
@@ -37,21 +37,17 @@ def plain_lines(objective):
     return plain
 
 
-WITH_OWN = [
-    name
-    for name in ("quadratic", "network, tanh, p = 3", "custom, dense, weights, l2")
-    if name in CASES
-]
+WITH_OWN = ["quadratic", "network, tanh, p = 3", "custom, dense, weights, l2"]
 
 
 @pytest.mark.parametrize("name", WITH_OWN)
-def test_a_line_of_its_own_is_the_plain_line_for_less(name):
+def test_a_structured_line_equals_the_general_one(name):
     case = CASES[name]
-    plain = plain_lines(case.objective)
+    plain = without_own_line(case.objective)
     assert type(plain) is not type(case.objective)
-    ours = in_float64(along, case.objective, *arguments(case))
-    theirs = in_float64(along, plain, *arguments(case))
-    all_close(ours, theirs)
+    ours = in_float64(along, case.objective, *arguments(case.x))
+    general = in_float64(along, plain, *arguments(case.x))
+    all_close(ours, general)
 
 
 Z, Y = np.linspace(-1, 1, 9), np.sin(np.linspace(0, 3, 9))
@@ -59,7 +55,7 @@ NETWORK = cfgd.ShallowNetwork(Z, Y, 4)
 
 
 def test_each_coordinate_of_a_network_may_have_its_own_step():
-    """Reading the first and the last of the steps only gave 2.24 where 0.99 is right."""
+    """Regression: taking the first and the last step alone gave 2.24 instead of 0.99."""
     x = NETWORK.init(3)
     d, eta = np.cos(np.arange(12.0)), 0.3 * np.sin(np.arange(12.0) + 1)
 
@@ -84,14 +80,14 @@ def test_layers_of_a_network_have_one_step_each():
     close(got, np.array([NETWORK.value(x - step * d) for step in steps]), 1e-13)
 
 
-# along a line, steps of both signs that move the units' inputs by less and by more than 1/64
+# step sizes of both signs that change the inputs of the units by less and by more than 1/64
 STEPS = np.array([0.3, -1e-3, 0.1, 0.02, 5e-3, -0.06, 0.0, 1e-6, 1e-2, -2e-2, 1.0, 7e-3])
 
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 @pytest.mark.parametrize("batched", [False, True], ids=["one", "a batch"])
-def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, batched):
-    """Those of short steps come from a Taylor series, of which they are to show nothing."""
+def test_many_values_along_a_line_of_a_network_equal_values_at_points(activation, batched):
+    """Values of short steps come from a Taylor series, which must be exact to rounding."""
     network = cfgd.ShallowNetwork(Z, Y, 4, activation)
     x, d = np.stack([network.init(4), network.init(5)]), np.cos(np.arange(24.0)).reshape(2, 12)
     outside = np.sin(np.arange(12.0))
@@ -111,7 +107,7 @@ def test_many_values_on_a_line_of_a_network_are_those_of_the_points(activation, 
 
 
 def test_short_steps_along_a_long_direction_in_float32():
-    """The eighth power of the change is 1e47, that of the step 1e-65: their product is not."""
+    """The eighth powers of the change, 1e47, and of the step, 1e-65, leave the range of float32."""
     network = cfgd.ShallowNetwork(Z.astype(np.float32), Y.astype(np.float32), 4)
     x, d = network.init(4), np.cos(np.arange(12, dtype=np.float32))
     steps = jnp.asarray([1e-8, 5e-9, -1e-8, 2e-9, 0.0, 7e-9, -3e-9, 4e-9], jnp.float32)
@@ -121,7 +117,7 @@ def test_short_steps_along_a_long_direction_in_float32():
     np.testing.assert_allclose(got, [network.value(x - of) for of in moved], rtol=1e-5)
 
 
-def test_the_series_of_tanh_is_taylor_s():
+def test_series_of_tanh_has_the_taylor_coefficients():
     for u in (-2.5, -0.3, 0.0, 1e-3, 0.9, 4.0):
         phi, slope, _ = tanh(np.array([u]))
         got = np.ravel(series(tanh, phi, slope))
@@ -130,24 +126,24 @@ def test_the_series_of_tanh_is_taylor_s():
 
 
 @pytest.mark.parametrize("curvature", ["exact", "gauss_newton"])
-def test_a_local_model_goes_along_the_lines_of_what_it_models(curvature):
+def test_a_local_model_has_the_line_of_the_objective_unless_it_draws_probes(curvature):
     local = cfgd.Local(NETWORK, curvature)
     probed = cfgd.Local(NETWORK, "hutchinson", key=0)
 
-    def look(x):
-        point = local.evaluate(x)
-        assert type(local.line(point, point.gradient)) is type(NETWORK.line(point, point.gradient))
-        assert type(probed.line(probed.evaluate(point.x), point.gradient)) is Line
+    def compare(x):
+        at = local.evaluate(x)
+        assert type(local.line(at, at.gradient)) is type(NETWORK.line(at, at.gradient))
+        assert type(probed.line(probed.evaluate(at.x), at.gradient)) is Line
 
-    jax.eval_shape(look, NETWORK.init(0))  # traced: there is nothing to compute
+    jax.eval_shape(compare, NETWORK.init(0))  # types are known without computing
 
 
-def test_a_known_slope_is_taken():
+def test_a_known_slope_is_not_computed_again():
     f = cfgd.Quadratic([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0])
-    point = f.evaluate(jnp.array([1.0, 2.0]))
+    at = f.evaluate(jnp.array([1.0, 2.0]))
     d = jnp.array([1.0, -1.0])
-    assert float(f.line(point, d).slope) == pytest.approx(float(point.gradient @ d))
-    assert float(f.line(point, d, jnp.array(7.0)).slope) == 7.0
+    assert float(f.line(at, d).slope) == pytest.approx(float(at.gradient @ d))
+    assert float(f.line(at, d, jnp.array(7.0)).slope) == 7.0
 
 
 class OnlyValue(cfgd.Objective):
@@ -170,6 +166,6 @@ class Vector(cfgd.Objective):
         return x
 
 
-def test_an_own_value_that_is_no_number_is_refused_before_any_work():
+def test_a_value_that_is_no_scalar_is_refused_before_the_run():
     with pytest.raises(ValueError, match=r"`minimize\(objective=...\)` must return a scalar"):
         cfgd.minimize(Vector(), np.ones(3))

@@ -1,4 +1,4 @@
-"""Local quadratic models: exact, Gauss-Newton's, and by probes."""
+"""Local quadratic models with the exact, the Gauss-Newton and the Hutchinson diagonal."""
 
 import functools
 
@@ -42,7 +42,7 @@ WEIGHTED_A = X3.T @ (WEIGHTS[:, None] * X3) + L2 * np.eye(3)
 
 
 @pytest.mark.parametrize(("f", "H"), quick(QUADRATICS, ["function", "least squares, csr"]))
-def test_the_direction_of_a_local_model_of_a_quadratic_is_the_closed_form(f, H):
+def test_direction_on_a_quadratic_is_the_closed_form(f, H):
     H = WEIGHTED_A if H is None else H
     x = np.array([1.0, -2.0, 1.5])
     local = cfgd.Local(f)
@@ -53,7 +53,7 @@ def test_the_direction_of_a_local_model_of_a_quadratic_is_the_closed_form(f, H):
 
 
 @pytest.mark.parametrize("probes", [1, 3])
-def test_a_probe_is_exact_where_the_hessian_is_diagonal(probes):
+def test_probes_are_exact_where_the_hessian_is_diagonal(probes):
     f = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), B)
     local = cfgd.Local(f, "hutchinson", probes=probes, key=4)
     x = np.array([1.0, -2.0, 1.5])
@@ -70,11 +70,11 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", quick(MODELS, ["smooth", "network"]))
-def test_a_local_model_has_the_slopes_of_the_quadratic_model(name):
+def test_coordinate_slopes_are_those_of_the_quadratic_model(name):
     case = CASES[name]
-    x, t, *_ = arguments(case)
+    x, t, *_ = arguments(case.x)
     local = cfgd.Local(case.objective)
-    g, D = reference(name)["gradient"], reference(name)["diagonal_at"]
+    g, D = reference(name)["gradient"], reference(name)["Hessian diagonal"]
     close(local.coordinate_slope(x, t[FAR]), g + D * (t[FAR] - x))
     d = cfgd.fractional_gradient(local, x, t[FAR], ALPHA, BETA)
     close(d, g + GAMMA * D * (x - t[FAR]))
@@ -89,7 +89,7 @@ def residual_free(activation, p):
 
 @eqx.filter_jit
 def diagonals(f, x):
-    """The exact diagonal and that of Gauss-Newton, by way of the local models."""
+    """Return the exact and the Gauss-Newton diagonal, as the local models have them."""
     return [
         cfgd.Local(f, kind).coordinate_curvature(x, x + 1) for kind in ("exact", "gauss_newton")
     ]
@@ -100,14 +100,14 @@ def test_gauss_newton_is_exact_where_the_residual_vanishes(p):
     f, x = residual_free("tanh", p)
     exact, gauss_newton = in_float64(diagonals, f, x)
     close(gauss_newton, exact, 1e-13)
-    exact, gauss_newton = in_float64(diagonals, f, x + 0.5)  # and only there
+    exact, gauss_newton = in_float64(diagonals, f, x + 0.5)  # with residuals they differ
     assert np.max(np.abs(gauss_newton - exact)) > 1e-2
 
 
 @pytest.mark.parametrize("name", ["logistic 0/1, csr, weights, l2", "poisson, dense"])
 def test_gauss_newton_is_exact_for_linear_models(name):
     exact, gauss_newton = in_float64(diagonals, CASES[name].objective, CASES[name].x)
-    close(exact, reference(name)["diagonal_at"])
+    close(exact, reference(name)["Hessian diagonal"])
     close(gauss_newton, exact)
 
 
@@ -119,7 +119,7 @@ DRAWS = 4000
 
 @functools.cache
 def probed(probes, draws=DRAWS):
-    """The diagonal for many keys."""
+    """Return the estimated diagonal for many keys."""
     local = cfgd.Local(PROBED.objective, "hutchinson", probes=probes, key=0)
 
     @eqx.filter_jit
@@ -141,7 +141,7 @@ def hessian():
 
 @pytest.mark.parametrize("probes", few([5, 1]))
 def test_the_mean_of_hutchinsons_diagonal_is_the_exact_one(probes):
-    """Within four standard errors in every coordinate; with a fixed seed there is no luck."""
+    """Within four standard errors in every coordinate; the seeds are fixed."""
     draws = probed(probes)
     error = 4 * np.std(draws, 0) / np.sqrt(DRAWS)
     assert np.all(error > 0)
@@ -150,7 +150,7 @@ def test_the_mean_of_hutchinsons_diagonal_is_the_exact_one(probes):
 
 @pytest.mark.parametrize("probes", few([5, 1]))
 def test_the_variance_of_hutchinsons_diagonal_is_the_known_one(probes):
-    """sum_{k != j} H_jk^2 / probes."""
+    """The variance of entry j is sum_{k != j} H_jk^2 / probes."""
     H = hessian()
     want = (np.sum(H**2, 1) - np.diag(H) ** 2) / probes
     # a ratio of 1 within 15 %: more than four standard errors of 4000 draws
@@ -158,7 +158,7 @@ def test_the_variance_of_hutchinsons_diagonal_is_the_known_one(probes):
 
 
 def signs_at(x, key=0):
-    """Which signs were drawn, up to a common one: all can be read of (sum_j 2^j x_j)^2 / 2."""
+    """Return the drawn signs up to a common one, from the estimate for (sum_j 2^j x_j)^2 / 2."""
     powers = 2.0 ** np.arange(x.size)
     local = cfgd.Local(lambda x: jnp.sum(powers * x) ** 2 / 2, "hutchinson", key=key)
     signs = np.sign(local.coordinate_curvature(x, x))  # of v_j 2^j sum_k 2^k v_k
@@ -166,7 +166,7 @@ def signs_at(x, key=0):
 
 
 PROBE = np.arange(24.0) ** 2 / 16 - 3  # sums of these are exact
-ELSEWHERE = {
+OTHER_POINTS = {
     "a step away": PROBE + 0.125,
     "the same numbers in another order": PROBE[::-1].copy(),
     "two changes that cancel": PROBE + 0.25 * (np.arange(24) == 3) - 0.25 * (np.arange(24) == 7),
@@ -174,7 +174,7 @@ ELSEWHERE = {
 }
 
 
-def test_one_key_draws_once_at_a_point():
+def test_the_draw_at_a_point_is_reproducible():
     np.testing.assert_array_equal(signs_at(PROBE, 3), signs_at(PROBE, 3))
 
 
@@ -182,7 +182,7 @@ def test_another_key_draws_other_signs():
     assert not np.array_equal(signs_at(PROBE, 3), signs_at(PROBE, 4))
 
 
-@pytest.mark.parametrize("x", ELSEWHERE.values(), ids=ELSEWHERE)
+@pytest.mark.parametrize("x", OTHER_POINTS.values(), ids=OTHER_POINTS)
 def test_another_point_draws_other_signs(x):
     assert not np.array_equal(signs_at(PROBE), signs_at(x))
 
@@ -200,7 +200,7 @@ def test_a_key_is_a_jax_key_or_an_integer(key):
 
 
 def test_gauss_newton_of_a_probed_model_is_refused():
-    """Its points keep the probed diagonal, and not the predictions that Gauss-Newton needs."""
+    """Its evaluations store the estimated diagonal, not the predictions of the model."""
     probed = cfgd.Local(cfgd.LinearModel(X, Y, "huber"), "hutchinson", key=0)
     with pytest.raises(ValueError, match="sum of losses"):
         cfgd.Local(probed, "gauss_newton")

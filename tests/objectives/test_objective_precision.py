@@ -1,4 +1,4 @@
-"""Objectives have the precision of their data."""
+"""Objectives compute in the precision of their data."""
 
 import jax
 import numpy as np
@@ -6,14 +6,14 @@ import pytest
 import scipy.sparse
 
 import cfgd
-from objectives import COUNTS, FORMATS, L2, LABELS, TIMES, W0, WEIGHTS, X, Y, close, rounded, wave
+from objectives import COUNTS, FORMATS, L2, LABELS, REPEATS, W0, WEIGHTS, X, Y, close, rounded, wave
 from problems import quick
 
 Z9, Y9 = np.linspace(-1, 1, 9), np.cos(np.arange(9.0))
 
 
-def all_of(dtype):
-    """Every kind of objective with data of one precision."""
+def objectives_in(dtype):
+    """Return every kind of objective with data of one precision."""
     x, y, w = X.astype(dtype), Y.astype(dtype), WEIGHTS.astype(dtype)
     sparse = scipy.sparse.csr_array(x)
     net = cfgd.ShallowNetwork(Z9.astype(dtype), Y9.astype(dtype), 2)
@@ -37,31 +37,38 @@ def point_for(objective, dtype):
     return np.cos(1.0 + np.arange(objective.dimension or 2)).astype(dtype)
 
 
-PRECISE = all_of(np.float64)
+DOUBLE = objectives_in(np.float64)
 
 
-PRECISELY = ["least squares, csr", "logistic", "custom", "network", "local, hutchinson", "smooth"]
+QUICK_DOUBLE = [
+    "least squares, csr",
+    "logistic",
+    "custom",
+    "network",
+    "local, hutchinson",
+    "smooth",
+]
 
 
-@pytest.mark.parametrize("name", quick({name: name for name in PRECISE}, PRECISELY))
+@pytest.mark.parametrize("name", quick({name: name for name in DOUBLE}, QUICK_DOUBLE))
 def test_float64_numpy_in_float64_numpy_out(name):
     assert not jax.config.jax_enable_x64
-    f = PRECISE[name]
+    f = DOUBLE[name]
     x = point_for(f, np.float64)
     for result in (f.value(x), f.gradient(x)):
         assert isinstance(result, np.ndarray | np.generic)
         assert result.dtype == np.float64
-        assert np.any(result != result.astype(np.float32))  # nor rounded on the way
+        assert np.any(result != result.astype(np.float32))  # not rounded to float32 before
     assert not jax.config.jax_enable_x64
 
 
-RUN_IN = {
+RUNS = {
     "logistic": lambda X, y: cfgd.LinearModel(X, y),
     "local": lambda X, y: cfgd.Local(cfgd.LinearModel(X, y), "hutchinson", key=1),
 }
 
 
-@pytest.mark.parametrize("make", quick(RUN_IN, ["local"]))
+@pytest.mark.parametrize("make", quick(RUNS, ["local"]))
 def test_a_run_in_float32_stays_in_float32(make):
     """test_products.py has the runs in float64."""
     f = make(X.astype(np.float32), LABELS.astype(np.float32))
@@ -73,10 +80,10 @@ def test_a_run_in_float32_stays_in_float32(make):
 
 
 INTEGERS = LABELS.astype(int)
-SINGLE = all_of(np.float32) | {
+SINGLE = objectives_in(np.float32) | {
     "integer labels": cfgd.LinearModel(X.astype(np.float32), INTEGERS),
     "bool labels, csr": cfgd.LinearModel(FORMATS["csr"](X.astype(np.float32)), INTEGERS == 1),
-    "integer weights": cfgd.LeastSquares(X.astype(np.float32), Y.astype(np.float32), 0.5, TIMES),
+    "integer weights": cfgd.LeastSquares(X.astype(np.float32), Y.astype(np.float32), 0.5, REPEATS),
     "integer targets": cfgd.ShallowNetwork(Z9.astype(np.float32), np.arange(9), 2),
     "nothing stored": cfgd.LinearModel(
         scipy.sparse.csr_array((11, 4), dtype=np.float32), Y.astype(np.float32), "huber", 0.1
@@ -84,15 +91,21 @@ SINGLE = all_of(np.float32) | {
 }
 
 
-SINGLY = [*PRECISELY, "integer labels", "bool labels, csr", "integer weights", "nothing stored"]
+QUICK_SINGLE = [
+    *QUICK_DOUBLE,
+    "integer labels",
+    "bool labels, csr",
+    "integer weights",
+    "nothing stored",
+]
 
 
-@pytest.mark.parametrize("name", quick({name: name for name in SINGLE}, SINGLY))
+@pytest.mark.parametrize("name", quick({name: name for name in SINGLE}, QUICK_SINGLE))
 def test_float32_stays_float32(name):
     f = SINGLE[name]
     x = point_for(f, np.float32)
     gradient = f.gradient(x)
     assert isinstance(gradient, np.ndarray)
     assert gradient.dtype == np.float32
-    if name in PRECISE:
-        close(gradient, PRECISE[name].gradient(x.astype(np.float64)), 1e-4)
+    if name in DOUBLE:
+        close(gradient, DOUBLE[name].gradient(x.astype(np.float64)), 1e-4)

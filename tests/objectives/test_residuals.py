@@ -1,4 +1,4 @@
-"""f, its slopes and its matrix for residuals of a model, each against NumPy and SciPy."""
+"""Residuals of a model: value, gradient and Gauss-Newton matrix against NumPy and SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 import cfgd
 
 T = np.array([0.0, 0.4, 1.1, 1.9, 2.5, 3.6, 4.2])
-Y = np.array([3.1, 2.2, 1.5, 0.6, 1.9, 0.1, 0.3])  # the fifth is an outlier
+Y = np.array([3.1, 2.2, 1.5, 0.6, 1.9, 0.1, 0.3])  # the fifth one is an outlier
 WEIGHTS = np.array([1.0, 0.5, 2.0, 1.5, 0.3, 0.0, 1.1])
 X = np.array([2.3, 0.6, -0.4])
 
@@ -62,16 +62,12 @@ def test_the_minimiser_is_scipys(loss):
     assert ours.value == pytest.approx(theirs.cost, rel=1e-9)
 
 
-def jitted(f, x):
-    with jax.enable_x64(True):
-        point = f.evaluate(jnp.asarray(x))
-        return point, f.model(point)
-
-
 @pytest.mark.parametrize("loss", RHO)
-def test_the_matrix_is_that_of_gauss_and_newton(loss):
-    """J' diag(w (rho' + 2 rho'' r^2)) J, by differences of the gradient with J held fast."""
-    f = cfgd.Residuals(misfit, loss, scale=2.5, weights=WEIGHTS)  # every weight is positive
+def test_curvature_is_the_gauss_newton_matrix(loss):
+    """J' diag(w (rho' + 2 rho'' r^2)) J, by differences of the gradient in r with J constant."""
+    f = cfgd.Residuals(
+        misfit, loss, scale=2.5, weights=WEIGHTS
+    )  # rho'' leaves all weights positive
     J = differences(misfit_in_numpy, X).T
     r = misfit_in_numpy(X)
 
@@ -82,14 +78,16 @@ def test_the_matrix_is_that_of_gauss_and_newton(loss):
         return (rho(r + h) - rho(r - h)) / (2 * h)
 
     H = J.T @ np.diag((slope(r + 1e-4) - slope(r - 1e-4)) / 2e-4) @ J
-    point, model = jitted(f, X)
-    J, r = np.asarray(model.J), np.asarray(model.r)
-    np.testing.assert_allclose(J.T @ J, H, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(J.T @ r, f.gradient(X), rtol=1e-5, atol=1e-5)
     v = np.array([0.3, -1.1, 0.7])
     with jax.enable_x64(True):
-        np.testing.assert_allclose(f.model_times(point, v), H @ v, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(f.gauss_newton_diagonal(point), np.diag(H), rtol=1e-4, atol=1e-4)
+        curvature = f.curvature(f.evaluate(jnp.asarray(X)))
+        J, r = map(np.asarray, curvature.rows())
+        np.testing.assert_allclose(curvature.times(v), H @ v, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(curvature.diagonal(), np.diag(H), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(J.T @ J, H, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(J.T @ r, f.gradient(X), rtol=1e-5, atol=1e-5)
+    assert curvature.shape == J.shape == (7, 3)
+    assert not curvature.is_exact
 
 
 def test_pytrees_in_and_out():
@@ -105,7 +103,7 @@ def test_pytrees_in_and_out():
     assert set(ends.x) == {"size", "rate", "rest"}
 
 
-def test_other_data_is_passed_and_does_not_trace_again():
+def test_new_data_of_the_same_shape_compiles_nothing():
     traces = []
 
     def fn(p, t, y):
@@ -115,12 +113,12 @@ def test_other_data_is_passed_and_does_not_trace_again():
     first = cfgd.minimize(cfgd.Residuals(fn, args=(T, Y)), [1.0, 1.0])
     before = len(traces)
     second = cfgd.minimize(cfgd.Residuals(fn, args=(T, 2 * Y)), [1.0, 1.0])
-    assert len(traces) - before <= 2  # shapes are looked at, nothing is compiled
+    assert len(traces) - before <= 2  # shapes are checked, nothing is compiled
     np.testing.assert_allclose(second.x, first.x * [2, 1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", [cfgd.GradientDescent(), cfgd.AdaptiveTerminal(gamma=-0.2)])
-def test_the_papers_methods_walk_on_it(method):
+def test_the_papers_methods_lower_it(method):
     f = cfgd.Residuals(misfit)
     ends = cfgd.minimize(f, X, method, max_iterations=30)
     assert ends.value < f.value(X)

@@ -1,7 +1,6 @@
-"""Where streamed rows come from: files, functions and matrices, and what is wrong with them."""
+"""Sources of streamed rows: files, functions and matrices, reading ahead, and bad input."""
 
 import threading
-import time
 
 import numpy as np
 import pyarrow
@@ -76,7 +75,7 @@ SOURCES = [as_npy, as_npz, as_npz_by_columns, as_parquet, as_memmap, as_sparse, 
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_all_have_the_same_rows(source, tmp_path):
+def test_all_sources_give_the_same_rows(source, tmp_path):
     f = source(tmp_path)
     assert (f.rows, f.dimension, f.passes) == (500, 4, 1)
     assert len(list(f.stream.source())) >= 4
@@ -88,7 +87,7 @@ def test_all_have_the_same_rows(source, tmp_path):
     assert f.passes - before < 20
 
 
-def test_weights_without_offsets_and_the_other_way_round():
+def test_weights_and_offsets_may_be_given_alone():
     w = np.array([0.1, -0.2, 0.3, 0.05])
     for given in ({"sample_weight": WEIGHT}, {"offset": OFFSET}):
         core = cfgd.LinearModel(X, Y, **given)
@@ -98,8 +97,8 @@ def test_weights_without_offsets_and_the_other_way_round():
         assert ours.value(w) == pytest.approx(core.value(w), rel=1e-12)
 
 
-def test_a_file_is_read_by_the_thread_that_reads_ahead(tmp_path):
-    """And what was read of it is let go, but for a copy that may have been written into."""
+def test_blocks_of_a_memmap_are_copies_and_its_pages_are_released(tmp_path):
+    """Pages of a copy-on-write map are not released: they may have been written into."""
     np.save(tmp_path / "X.npy", X)
     for mode in ("r", "r+", "c"):
         mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
@@ -111,46 +110,49 @@ def test_a_file_is_read_by_the_thread_that_reads_ahead(tmp_path):
         assert (mapped[3, 1] == 7.0) == (mode == "c")
 
 
-def test_reading_and_computing_overlap():
-    def slow():
-        for k in range(5):
-            time.sleep(0.05)
-            yield k
-
-    began = time.perf_counter()
-    for _ in prefetch(slow()):
-        time.sleep(0.05)
-    assert time.perf_counter() - began < 0.45  # one after the other takes 0.5
-
-
-def test_no_more_than_one_block_is_read_ahead():
-    read = []
+def test_the_next_block_is_read_while_one_is_computed_with():
+    reading = [threading.Event() for _ in range(5)]
 
     def blocks():
-        for k in range(6):
-            read.append(k)
+        for k in range(5):
+            reading[k].set()
             yield k
 
     for k in prefetch(blocks()):
-        time.sleep(0.02)
-        assert read[-1] <= k + 1
+        # set by the reader while this loop still has block k
+        assert k == 4 or reading[k + 1].wait(timeout=60)
 
 
-def test_a_reader_that_is_left_ends():
+def test_no_more_than_one_block_is_read_ahead():
+    read = threading.Semaphore(0)
+
+    def blocks():
+        for k in range(6):
+            read.release()
+            yield k
+
+    for k in prefetch(blocks()):
+        assert k == 5 or read.acquire(timeout=60)  # block k, or k + 1 from the second turn on
+        if k == 0:
+            assert read.acquire(timeout=60)
+        assert not read.acquire(timeout=0.02)
+
+
+def test_the_reading_thread_ends_with_the_loop():
     before = threading.active_count()
 
     def forever():
         while True:
             yield 1
 
-    for k in prefetch(forever()):
-        if k:
-            break
-    time.sleep(0.3)
+    blocks = prefetch(forever())
+    next(blocks)
+    assert threading.active_count() == before + 1
+    blocks.close()
     assert threading.active_count() == before
 
 
-def test_an_error_of_the_reader_goes_up():
+def test_an_error_of_the_reader_is_raised_with_the_solution_so_far():
     state = {"calls": 0}
 
     def rows():
@@ -268,19 +270,19 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_mistake_is_a_sentence(case, tmp_path, unchecked):
-    made, says = BAD[case]
+def test_bad_input_is_refused(case, tmp_path, unchecked):
+    arguments, message = BAD[case]
     with pytest.raises(ValueError) as error:  # noqa: PT011
-        cfgd.Blocks(**made(tmp_path))
-    assert says in str(error.value)
+        cfgd.Blocks(**arguments(tmp_path))
+    assert message in str(error.value)
 
 
-def test_rows_of_a_block_follow_from_the_memory():
+def test_rows_per_block_follow_from_the_memory():
     assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
     assert block_source.rows_of_block(1.0, 10) == block_source.MIN_ROWS
 
 
-def test_rows_that_are_gone_at_the_second_pass_are_missed():
+def test_a_source_with_fewer_rows_at_the_second_pass_is_refused():
     once = iter([(X, Y)])
     f = cfgd.Blocks(lambda: once)
     with pytest.raises(ValueError, match="must give 500 rows at every pass, got 0"):

@@ -1,4 +1,4 @@
-"""Weights, sparse designs and columns of zeros: what samples may be."""
+"""Sample weights, sparse design matrices and columns of zeros."""
 
 import functools
 
@@ -14,18 +14,17 @@ from objectives import (
     L2,
     LABELS,
     LOSSES,
-    TIMES,
+    REPEATS,
     W0,
     WEIGHTS,
-    Case,
     X,
     Y,
     all_close,
     arguments,
-    chunked_of,
+    batched_answers_of,
     close,
+    compiled_answers,
     in_float64,
-    jitted_walk,
 )
 from problems import look_on, quick
 
@@ -44,13 +43,13 @@ REPEATED = ["squared, dense", "logistic 0/1, csr", "custom, dense", "least squar
 
 
 @pytest.mark.parametrize(("make", "X", "y", "kind"), quick(SAMPLES, REPEATED))
-def test_a_weight_says_how_often_a_sample_is_there(make, X, y, kind):
-    weighted = make(FORMATS[kind](X), y, l2=L2, sample_weight=TIMES)
-    repeated = make(FORMATS[kind](np.repeat(X, TIMES, 0)), np.repeat(y, TIMES), l2=L2)
-    given = arguments(Case(weighted, None, np.resize(W0, X.shape[1])))
-    want = in_float64(jitted_walk, repeated, *given)
-    got = in_float64(jitted_walk, weighted, *given)
-    for quantity in want.keys() - {"aux"}:  # that has one entry for each sample
+def test_an_integer_weight_repeats_a_sample(make, X, y, kind):
+    weighted = make(FORMATS[kind](X), y, l2=L2, sample_weight=REPEATS)
+    repeated = make(FORMATS[kind](np.repeat(X, REPEATS, 0)), np.repeat(y, REPEATS), l2=L2)
+    given = arguments(np.resize(W0, X.shape[1]))
+    want = in_float64(compiled_answers, repeated, *given)
+    got = in_float64(compiled_answers, weighted, *given)
+    for quantity in want.keys() - {"aux, updated and computed"}:  # one entry for each sample
         all_close(got[quantity], want[quantity], 1e-13)
 
 
@@ -62,7 +61,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize(("make", "y", "more"), quick(RUNS, ["logistic"]))
-def test_runs_on_dense_and_sparse_designs_are_equal(make, y, more):
+def test_runs_on_dense_and_sparse_matrices_are_equal(make, y, more):
     ends = {
         kind: cfgd.minimize(
             make(form(X), y, l2=L2, sample_weight=WEIGHTS, **more),
@@ -98,13 +97,13 @@ STORED = {
 
 
 @pytest.mark.parametrize("sparse", STORED.values(), ids=STORED)
-def test_however_a_sparse_design_is_stored(sparse):
+def test_every_sparse_format_gives_the_dense_answers(sparse):
     x, y, stored = np.array([0.4, -1.1]), np.array([1.0, 0.0, 1.0]), sparse.nnz
     given = x, np.stack([x + 0.5, x - 2]), np.array([1.0, 0.3]), np.array([0.1]), None
-    chunked = eqx.filter_jit(chunked_of)
-    looked = in_float64(chunked, cfgd.LinearModel(sparse, y), *given)
-    all_close(looked, in_float64(chunked, cfgd.LinearModel(sparse.toarray(), y), *given), 1e-14)
-    assert sparse.nnz == stored  # what the user gave is left as it was
+    compiled = eqx.filter_jit(batched_answers_of)
+    got = in_float64(compiled, cfgd.LinearModel(sparse, y), *given)
+    all_close(got, in_float64(compiled, cfgd.LinearModel(sparse.toarray(), y), *given), 1e-14)
+    assert sparse.nnz == stored  # the user's matrix is not changed
 
 
 ZERO = X.copy()
@@ -124,15 +123,15 @@ ZEROS = ["poisson, dense", "logistic 0/1, csr", "least squares, dense", "least s
 @pytest.mark.parametrize("objective", quick(ZERO_ROWS, ZEROS))
 def test_an_all_zero_column_has_no_slope_and_no_curvature(objective):
     """So its coordinate keeps the gradient step; test_products.py has the runs."""
-    seen = in_float64(jitted_walk, objective, *arguments(Case(objective, None, W0)))
-    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(seen))
-    for quantity in ("slopes", "curvatures", "diagonal_at"):
-        np.testing.assert_array_equal(seen[quantity][..., 1], 0)
+    found = in_float64(compiled_answers, objective, *arguments(W0))
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(found))
+    for quantity in ("slopes", "curvatures", "Hessian diagonal"):
+        np.testing.assert_array_equal(found[quantity][..., 1], 0)
 
 
 def test_an_all_zero_column_with_a_penalty_has_the_curvature_of_the_penalty():
     f = cfgd.LinearModel(ZERO, LABELS, l2=L2)
-    given = arguments(Case(f, None, W0))
-    seen = in_float64(jitted_walk, f, *given)
-    np.testing.assert_allclose(seen["slopes"][:, 1], L2 * given[1][:, 1], rtol=1e-14)
-    np.testing.assert_allclose(seen["curvatures"][:, 1], L2, rtol=1e-14)
+    given = arguments(W0)
+    found = in_float64(compiled_answers, f, *given)
+    np.testing.assert_allclose(found["slopes"][:, 1], L2 * given[1][:, 1], rtol=1e-14)
+    np.testing.assert_allclose(found["curvatures"][:, 1], L2, rtol=1e-14)

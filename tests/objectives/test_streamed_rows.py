@@ -1,4 +1,4 @@
-"""Rows that are streamed: the same answer as in memory, in few passes and in bounded memory."""
+"""Streamed rows: the answers of data in memory, in few passes and bounded memory."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ SMALL = 8 * 8 * 4 * 140  # bytes: blocks of 140 rows
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", TARGETS)
-def test_it_is_the_linear_model_of_the_same_rows(loss, intercept):
+def test_value_and_minimiser_are_those_of_the_linear_model(loss, intercept):
     y, l2 = TARGETS[loss], 0.7
     offset = OFFSET if loss != "multinomial" else np.outer(OFFSET, [1.0, 0.0, -2.0])
     given = {"sample_weight": WEIGHT, "offset": offset, "intercept": intercept}
@@ -40,16 +40,16 @@ def test_it_is_the_linear_model_of_the_same_rows(loss, intercept):
     assert ours.shape == core.shape
     w = random.normal(size=core.shape) / 3
     assert ours.value(w) == pytest.approx(core.value(w), rel=1e-12)
-    streamed, held = (cfgd.minimize(f, np.zeros(core.shape)) for f in (ours, core))
+    streamed, in_memory = (cfgd.minimize(f, np.zeros(core.shape)) for f in (ours, core))
     assert streamed.success
-    assert held.success
-    np.testing.assert_allclose(streamed.x, held.x, rtol=1e-5, atol=1e-7)
-    assert streamed.value == pytest.approx(held.value, rel=1e-10)
+    assert in_memory.success
+    np.testing.assert_allclose(streamed.x, in_memory.x, rtol=1e-5, atol=1e-7)
+    assert streamed.value == pytest.approx(in_memory.value, rel=1e-10)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("loss", ["logistic", "multinomial"])
-def test_a_hessian_is_that_of_jax(loss, kind):
+def test_hessian_and_gradient_are_those_of_jax(loss, kind):
     y = TARGETS[loss].astype(int)
 
     def f(w):
@@ -80,15 +80,17 @@ def test_evaluations_are_passes(loss):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_the_covariance_is_that_of_the_linear_model(loss):
+    """Rows of weight zero are no samples, and do not reduce the variance of the residuals."""
+    given = {"sample_weight": WEIGHT, "intercept": True}
     models = (
-        cfgd.Blocks(X, TARGETS[loss], loss, intercept=True, memory=SMALL),
-        cfgd.LinearModel(X, TARGETS[loss], loss, intercept=True),
+        cfgd.Blocks(X, TARGETS[loss], loss, memory=SMALL, **given),
+        cfgd.LinearModel(X, TARGETS[loss], loss, **given),
     )
     ours, theirs = (cfgd.minimize(f, np.zeros(5), tolerance=1e-12).covariance() for f in models)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
-def test_without_penalty_the_classes_are_held_in_place():
+def test_several_classes_without_a_penalty_converge():
     f = cfgd.Blocks(X, TARGETS["multinomial"], "multinomial", intercept=True, memory=SMALL)
     core = cfgd.LinearModel(X, TARGETS["multinomial"], "multinomial", intercept=True)
     ours, theirs = (cfgd.minimize(f, np.zeros((5, 3))) for f in (f, core))
@@ -96,15 +98,27 @@ def test_without_penalty_the_classes_are_held_in_place():
     np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "poisson", "multinomial"])
-@pytest.mark.parametrize("model", ["tikhonov", None])
-def test_without_a_matrix_it_is_a_pass_for_each_product_and_gradient(monkeypatch, loss, model):
+uncounted = pytest.mark.xfail(
+    strict=True, reason="`search_along` counts all values along a line of passes as one"
+)
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [
+        *((None, loss) for loss in ("logistic", "poisson", "multinomial")),
+        ("levenberg_marquardt", "logistic"),
+        pytest.param("levenberg_marquardt", "poisson", marks=uncounted),
+        pytest.param("levenberg_marquardt", "multinomial", marks=uncounted),
+    ],
+)
+def test_without_a_matrix_products_and_gradients_take_a_pass_each(monkeypatch, loss, solver):
     monkeypatch.setattr(stream, "MAX_COEFFICIENTS", 3)
     f = cfgd.Blocks(X, TARGETS[loss], loss, 0.7, WEIGHT, memory=SMALL)
     before = f.passes
-    solution = cfgd.minimize(f, np.zeros(f.shape), cfgd.Auto(model))
+    solution = cfgd.minimize(f, np.zeros(f.shape), cfgd.Auto(solver))
     assert solution.success
-    assert ("span" in repr(solution)) == (model is None)
+    assert ("L-BFGS" in repr(solution)) == (solver is None)
     assert f.passes - before == solution.evaluations
     assert f.passes - before < 100
     core = cfgd.LinearModel(X, TARGETS[loss], loss, 0.7, WEIGHT)
@@ -122,14 +136,14 @@ def test_products_are_those_of_the_matrix(monkeypatch):
     np.testing.assert_allclose(f.stream.diagonal(w), H.diagonal(), rtol=1e-10)
 
 
-def test_a_matrix_that_the_memory_does_not_hold_is_not_made():
+def test_a_hessian_that_exceeds_the_memory_is_not_formed():
     wide, y = random.normal(size=(300, 100)), TARGETS["logistic"][:300]
     assert cfgd.Blocks(wide, y, memory=1.5e6).stream.has_matrix
     assert not cfgd.Blocks(wide, y, memory=1.2e6).stream.has_matrix
 
 
-def test_many_columns_take_few_passes_too():
-    """Of a spectrum that falls as 1/k, on which gradients alone take hundreds."""
+def test_many_columns_take_few_passes():
+    """Singular values fall as 1/k, for which L-BFGS takes hundreds of passes."""
     d = 400
     mixed = np.linalg.qr(random.normal(size=(d, d)))[0]
     wide = (random.normal(size=(600, d)) / np.arange(1, d + 1)) @ mixed
@@ -140,10 +154,10 @@ def test_many_columns_take_few_passes_too():
     assert solution.success
     assert f.passes - before <= 20
     few = random.normal(size=(64, 1400))
-    assert cfgd.Blocks(few, y[:64]).stream.has_matrix  # with the memory that is there by default
+    assert cfgd.Blocks(few, y[:64]).stream.has_matrix  # with the default memory
 
 
-def test_the_paper_s_methods_walk_on_it_too():
+def test_the_papers_methods_converge_on_streamed_rows():
     f = cfgd.Blocks(X, TARGETS["squared"], "squared", memory=SMALL)
     local, before = cfgd.Local(f, "exact"), f.passes
     solution = cfgd.minimize(local, np.zeros(4), cfgd.AdaptiveTerminal(gamma=-0.2), tolerance=1e-5)
@@ -155,8 +169,8 @@ def test_the_paper_s_methods_walk_on_it_too():
 
 
 @pytest.mark.parametrize("most", [3, 100])
-def test_a_checkpoint_goes_on_bit_for_bit(tmp_path, monkeypatch, most):
-    """By the span and by the matrix."""
+def test_a_resumed_run_is_bitwise_the_same(tmp_path, monkeypatch, most):
+    """With L-BFGS, where the Hessian has too many columns, and with Levenberg-Marquardt."""
     monkeypatch.setattr(stream, "MAX_COEFFICIENTS", most)
     options = {"tolerance": 1e-12}
 
@@ -176,8 +190,8 @@ def test_a_checkpoint_goes_on_bit_for_bit(tmp_path, monkeypatch, most):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_memory_is_bounded_whatever_the_rows(tmp_path, dtype):
-    """20 MB of rows, of which no more than the stated 3 MB are there at a time."""
+def test_memory_is_bounded_for_dense_rows(tmp_path, dtype):
+    """Of 20 MB of rows no more than the stated 3 MB are in memory at a time."""
     m, d = 50_000, 50
     big = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", dtype, (m, d))
     for start in range(0, m, 10_000):
@@ -194,8 +208,8 @@ def test_memory_is_bounded_whatever_the_rows(tmp_path, dtype):
     assert value == pytest.approx(whole.value(np.full(d, 0.1)), rel=1e-12)
 
 
-def test_so_it_is_for_sparse_rows():
-    """9.6 MB of entries and places, in blocks of so many entries and not of so many columns."""
+def test_memory_is_bounded_for_sparse_rows():
+    """9.6 MB of entries and indices, in blocks bounded by entries and not by columns."""
     big = scipy.sparse.random_array((20_000, 4000), density=0.01, rng=random, format="csr")
     y = (random.random(20_000) < 0.3).astype(float)
     tracemalloc.start()
@@ -231,12 +245,12 @@ def made():
     for k in range(50):  # 2 GB
         yield some(k)
 
-cfgd.minimize(cfgd.Blocks(*some(0, 500)), np.zeros(d))  # what is imported once
+cfgd.minimize(cfgd.Blocks(*some(0, 500)), np.zeros(d))  # imports and compiles what later runs share
 if kind == "made":
     given = made, None
 else:
     given = (np.load(Path(sys.argv[2]) / f"{name}.npy", mmap_mode="r") for name in "Xy")
-Path("/proc/self/clear_refs").write_text("5")  # what was most is forgotten
+Path("/proc/self/clear_refs").write_text("5")  # reset the peak
 before = resident()
 f = cfgd.Blocks(*given, memory=budget)
 solution = cfgd.minimize(f, np.zeros(d))
@@ -245,10 +259,10 @@ print(solution.success, f.rows, f.passes, resident() - before, abs(solution.x - 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc says how much memory was taken")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("kind", ["made", "file"])
-def test_two_gigabytes_in_two_hundred_megabytes(tmp_path, kind):
-    """Resident memory, libraries and pages of the file and all, beyond that after a small fit."""
+def test_two_gigabytes_are_fitted_in_two_hundred_megabytes(tmp_path, kind):
+    """The peak of resident memory, pages of the file included, minus that after a small fit."""
     if kind == "file":
         scope: dict = {}
         exec(FITTED[: FITTED.index("cfgd.minimize(")].replace("sys.argv[1]", "''"), scope)

@@ -1,4 +1,4 @@
-"""Objectives under jit, vmap and grad."""
+"""Objectives inside jax.jit, jax.vmap and jax.grad."""
 
 import equinox as eqx
 import jax
@@ -45,7 +45,7 @@ def x64():
 
 
 PLAIN = {name: (CASES[name].objective, jax.jit) for name in KINDS.values()} | {
-    # those that hold a function of the user have a leaf that only filter_jit takes
+    # objectives that hold a function of the user have a leaf that only filter_jit accepts
     "smooth": (CASES["smooth"].objective, eqx.filter_jit),
     KINDS["custom"]: (CASES[KINDS["custom"]].objective, eqx.filter_jit),
 }
@@ -96,7 +96,7 @@ MAPPED = ["least squares, csr", "poisson", "logistic -1/1", "logistic 0/1", "net
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("make", "y", "other"), quick(TARGET_ROWS, MAPPED))
 def test_vmap_over_targets(make, y, other):
-    """Objectives made inside vmap, where targets are traced, are those made outside."""
+    """Objectives constructed inside vmap, with traced targets, equal those made outside."""
     ys = np.stack([y, y[::-1] - 0.5 if other is None else other])
     x = np.cos(1.0 + np.arange(make(y).dimension))
 

@@ -39,6 +39,6 @@ Flags: TypeAlias = Bool[AnyArray, "*runs"]
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device
-Column: TypeAlias = Float[Array | np.ndarray, " n"]
+Column: TypeAlias = Float[AnyArray, " n"]
 Samples: TypeAlias = Float[Array | np.ndarray, " m"]  # one number for each sample
 DType: TypeAlias = np.dtype[Any]

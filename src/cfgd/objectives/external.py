@@ -18,12 +18,16 @@ from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
-from cfgd.objectives.evaluation import Evaluation, Line, slope_along
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExternalLine(Line):
     """A line whose values are computed together with gradients: the function is called once."""
+
+    @property
+    def costs(self) -> LineCosts:
+        return LineCosts(value=self.objective.traits.value_cost)
 
     def values(self, etas: Numbers) -> Any:
         evaluate: Any = self.objective.evaluate

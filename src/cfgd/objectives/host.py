@@ -10,15 +10,18 @@ import numpy as np
 
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
+from cfgd._core.pytrees import Structure
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows
-from cfgd.objectives.evaluation import Evaluation, Line
+from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
+from cfgd.objectives.network.model import ShallowNetwork
 from cfgd.objectives.rescaled import Rescaled
+from cfgd.objectives.residuals import Residuals
 
 
 def host_objective(objective: Objective) -> Objective:
@@ -54,6 +57,12 @@ def _matrix(objective: Objective, evaluation: Evaluation) -> Matrix:
         return curvature.matrix()
     J = _rows(objective, evaluation).jacobian
     return J.T @ J
+
+
+def _residuals_at(objective: Objective, evaluation: Evaluation, x: Vector) -> Column:
+    curvature = _curvature(objective, evaluation)
+    assert curvature.residuals_at is not None
+    return curvature.residuals_at(x)
 
 
 def _times(objective: Objective, evaluation: Evaluation, v: Vector) -> Vector:
@@ -96,9 +105,25 @@ def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
     return found
 
 
+# Costs of lines by the structure of their objective, which decides them.
+_line_costs: dict[Any, LineCosts] = {}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class HostLine(Line):
     """A line whose answers are compiled functions."""
+
+    @property
+    def costs(self) -> LineCosts:
+        wrapped = self.objective.objective
+        structure = jax.tree.structure(wrapped)
+
+        def trace(evaluation: Evaluation, d: Vector) -> None:
+            _line_costs[structure] = wrapped.line(evaluation, d).costs
+
+        if structure not in _line_costs:
+            jax.eval_shape(trace, self.evaluation, self.d)  # nothing is computed
+        return _line_costs[structure]
 
     def curvature(self) -> Scalar:
         return self.objective.call(_line_curvature, self.evaluation, self.d)
@@ -167,10 +192,9 @@ class HostObjective(Objective):
             "rows": rows,
             "matrix": matrix,
         }
+        changes["residuals_at"] = None
         if outline.residuals_at is not None and rows is not None:
-            changes["residuals_at"] = lambda x: _residuals_of(self.evaluate(x))
-        else:
-            changes["residuals_at"] = None
+            changes["residuals_at"] = lambda x: self._residuals_at(evaluation, x)
         if outline.extra_damping is not None:
             changes["extra_damping"] = lambda: self.call(_extra_damping, evaluation)
         if outline.is_stationary is not None:
@@ -179,14 +203,19 @@ class HostObjective(Objective):
             )
         return dataclasses.replace(outline, **changes)
 
+    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+        """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
+        if type(self.objective) is Residuals:
+            return self.evaluate(x).aux
+        if type(self.objective) is ShallowNetwork:
+            return self.evaluate(x).aux.misfit
+        return self.call(_residuals_at, evaluation, x)
+
     def on_host(self) -> HostObjective:
         return self
 
+    def raveled(self, structure: Structure) -> HostObjective:
+        return HostObjective(self.objective.raveled(structure))
+
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
-
-
-def _residuals_of(evaluation: Evaluation) -> Column:
-    """Return the residuals in `aux`: a vector, or for a network its misfit."""
-    aux = evaluation.aux
-    return aux if isinstance(aux, np.ndarray | jax.Array) else aux.misfit

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Int
 
 from cfgd._core.compiled import bind
 from cfgd._core.linalg import inner
@@ -27,7 +27,7 @@ from cfgd._core.sharding import (
     shard_rows_like,
     to_host,
 )
-from cfgd._core.types import Count, Flag, Flags, Points, Reals, Scalar, Vector
+from cfgd._core.types import Count, Counts, Flag, Flags, Points, Reals, Scalar, Vector
 from cfgd.methods.base import Method, State
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -49,7 +49,9 @@ from cfgd.solve.run_stats import (
 )
 
 # Iterations of a block on a quadratic, where an iteration costs less than an update of the stats.
-BLOCK = 8
+# They are unrolled: a loop inside the loop would take XLA longer than the iteration itself; more
+# than four take longer to compile and run no faster.
+BLOCK = 4
 # A run without progress has stalled only if its gradient is at most this many times its least one:
 # rounding explains a small growth, a larger one means that the run diverges.
 MAX_GROWTH = 4.0
@@ -246,30 +248,30 @@ def chunk(
     def goes_on(carry: Carry) -> Flag:
         return jnp.any(carry.stats.is_open & (carry.stats.iterations < last))
 
-    def some(carry: Carry, row: Recorder | None = None) -> tuple[Carry, Rows | None]:
-        return _block(settings, objective, method, carry, last, goal, row)
+    def block(carry: Carry, rows: Rows | None, written: Any) -> tuple[Carry, Rows | None]:
+        return _block(settings, objective, method, carry, last, goal, row, rows, written)
 
-    def stride(carry: Carry) -> tuple[Carry, Rows]:
+    def stride(carry: Carry) -> Carry:
         """Go on to the next multiple of `every`, from wherever the last chunk ended."""
         carry, _ = jax.lax.while_loop(
             lambda at: (
                 goes_on(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
             ),
-            lambda at: (some(at[0])[0], False),
+            lambda at: (block(at[0], None, 0)[0], False),
             (carry, True),
         )
-        return carry, jax.tree.map(lambda leaf: leaf[None], row(carry.state))
+        return carry
 
     def body(at: Progress) -> Progress:
         carry, rows, labels, written, made = at
-        before = jnp.max(carry.stats.iterations)
-        carry, new = some(carry, row) if settings.every == 1 else stride(carry)
-        rows = jax.tree.map(
-            lambda all, few: jax.lax.dynamic_update_slice_in_dim(all, few, written, 0), rows, new
-        )
-        now = jnp.max(carry.stats.iterations)
         if settings.every == 1:
-            return carry, rows, labels, now - base, made + settings.block
+            carry, rows = block(carry, rows, written)  # type: ignore[assignment]
+            written = jnp.max(carry.stats.iterations) - base
+            return carry, rows, labels, written, made + settings.block
+        before = jnp.max(carry.stats.iterations)
+        carry = stride(carry)
+        now = jnp.max(carry.stats.iterations)
+        rows = _write(rows, row(carry.state), written)
         # a stride that only found out that the run is over has no row of its own
         labels = labels.at[written].set(now)
         return carry, rows, labels, written + (now > before), made + settings.every
@@ -288,15 +290,25 @@ def chunk(
     return carry, rows, labels, written
 
 
-class Trace(NamedTuple):
-    """What the stats need of the iterations of a block: each entry has their axis first."""
+def _write(rows: Rows, row: Rows, place: Any) -> Rows:
+    """Return rows with one of them replaced."""
+    return jax.tree.map(
+        lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, place, 0), rows, row
+    )
 
-    value: Float[Array, " block *runs"]
-    norm2: Float[Array, " block *runs"]
-    cost: Float[Array, " block *runs"]
-    reset: Bool[Array, " block *runs"]
-    status: Int[Array, " block *runs"]
-    moved: Bool[Array, " block *runs"]
+
+class BlockStats(NamedTuple):
+    """What the iterations of a block add to the stats, for each run."""
+
+    moved: Counts  # iterations made
+    cost: Reals
+    resets: Counts
+    status: Counts  # code of `running`, or of what ended the run
+    met: Flags  # the gradient met the tolerance
+    met_at_once: Flags  # in the first iteration
+    is_finite: Flags
+    least_norm2: Reals
+    norm2: Reals  # of the last iteration
 
 
 def _block(
@@ -306,92 +318,101 @@ def _block(
     carry: Carry,
     last: Count | np.int32,
     goal: Tolerances,
-    row: Recorder | None,
+    row: Recorder,
+    rows: Rows | None,
+    written: Any,
 ) -> tuple[Carry, Rows | None]:
-    """Make a few iterations and update the stats; with `row`, return one row for each iteration."""
+    """Make a few iterations and update the stats; write one row for each, where there are rows."""
     stats, tolerance = carry.stats, jnp.asarray(goal.relative)
     is_updated = objective.traits.accumulates_rounding
-    state, recomputed = carry.state, jnp.zeros((), bool)
+    state, recomputed = carry.state, jnp.ones((), bool)
     if is_updated:
-        batch = partial(over_runs, settings)
-        needs = stats.needs_recheck
-        state, recomputed = recompute(settings.block, batch, objective, method, state, needs)
-
-    offsets = jnp.arange(settings.block).reshape((-1,) + (1,) * stats.code.ndim)
-    active = stats.is_open & (stats.iterations + offsets < last)
-    floors = jnp.where(active, jnp.maximum(stats.floor, 0), jnp.inf)
+        runs = partial(over_runs, settings)
+        state, recomputed = recompute(
+            settings.block, runs, objective, method, state, stats.needs_recheck
+        )
     step = over_runs(
         settings, lambda method, state, floor: method.step(objective, state, floor, tolerance)
     )
     or_better = over_runs(settings, Best.or_better)
 
     def once(
-        at: tuple[State, Best, Flags], floor: Reals
-    ) -> tuple[tuple[State, Best, Flags], tuple[Trace, Rows | None]]:
-        state, best, over = at
+        i: Any, at: tuple[State, Best, BlockStats, Rows | None]
+    ) -> tuple[State, Best, BlockStats, Rows | None]:
+        state, best, block, rows = at
+        # an ended run waits: its steps get length zero
+        goes = stats.is_open & (block.status == RUNNING) & (stats.iterations + i < last)
+        floor = jnp.where(goes, stats.floor, jnp.inf)
         state, info = step(method, state, floor)
-        cost = jnp.broadcast_to(jnp.asarray(info.cost, info.norm2.dtype), info.norm2.shape)
-        value = state.evaluation.value
-        trace = Trace(value, info.norm2, cost, info.reset, info.status, info.moved)
-        # what is computed after the end of a run is ignored: to stop it would cost more
-        after = state, or_better(best, state.evaluation, over), over | (info.status != RUNNING)
-        return after, (trace, row(state) if row else None)
+        value, norm2 = state.evaluation.value, info.norm2
+        met = goes & (norm2 <= floor)
+        # of updated gradients, only that of a recomputed point is sure
+        sure = goes & recomputed & (i == 0) if is_updated else goes
+        block = BlockStats(
+            moved=block.moved + (goes & info.moved),
+            cost=block.cost + jnp.where(goes, info.cost, 0),
+            resets=block.resets + (goes & info.reset),
+            status=jnp.where(goes, info.status, block.status).astype(jnp.int32),
+            met=block.met | met,
+            met_at_once=block.met_at_once | (met & (i == 0)),
+            is_finite=block.is_finite & (~goes | (jnp.isfinite(value) & jnp.isfinite(norm2))),
+            least_norm2=jnp.minimum(block.least_norm2, jnp.where(sure, norm2, jnp.inf)),
+            norm2=norm2,
+        )
+        best = or_better(best, state.evaluation, ~goes)
+        return state, best, block, None if rows is None else _write(rows, row(state), written + i)
 
-    start = state, carry.best, jnp.zeros(stats.code.shape, bool)
-    # unrolled, eight iterations take twice as long to compile; only a batch is faster for it
-    unroll = BLOCK if settings.is_batched else 1
-    (state, best, _), (trace, rows) = jax.lax.scan(once, start, floors, unroll=unroll)
+    zero, no = jnp.zeros_like(stats.iterations), jnp.zeros_like(stats.needs_recheck)
+    real = jnp.zeros_like(stats.norm2)
+    none = BlockStats(zero, real, zero, zero + RUNNING, no, no, ~no, stats.least_norm2, stats.norm2)
+    state, best, block, rows = jax.lax.fori_loop(
+        0, settings.block, once, (state, carry.best, none, rows), unroll=True
+    )
     falls = best.value < carry.best.value
-    stats = _updated(method, stats, trace, active, floors, recomputed, is_updated, falls)
+    stats = _updated(method, stats, block, recomputed, is_updated, falls)
     return Carry(state, stats, best), rows
 
 
 def _updated(
     method: Method,
     stats: RunStats,
-    trace: Trace,
-    active: Bool[Array, " block *runs"],
-    floors: Float[Array, " block *runs"],
+    block: BlockStats,
     recomputed: Flag,
     is_updated: bool,
     falls: Flags,
 ) -> RunStats:
-    """Return the stats after the iterations of a block, of which the last may have waited."""
-    running, over = stats.is_open, trace.status != RUNNING
-    active = active & (jnp.cumsum(over, 0) - over == 0)  # what follows the end is no step
-    moved = active & trace.moved
-    reached = active & (trace.norm2 <= floors)
-    met = jnp.any(reached, 0)
-    # of values updated by recurrence, only the first step from a recomputed point is sure
-    converged = reached[0] & recomputed if is_updated else met
-    bad = jnp.any(active & ~(jnp.isfinite(trace.value) & jnp.isfinite(trace.norm2)), 0)
-    status = jnp.max(jnp.where(active, trace.status, RUNNING), 0)  # of `running` and one other
+    """Return the stats after a block."""
+    running, traits = stats.is_open, method.traits
+    converged = block.met_at_once & recomputed if is_updated else block.met
     least, idle = stats.least_norm2, stats.idle
-    out_of_patience = jnp.zeros_like(met)
-    traits = method.traits
+    out_of_patience = jnp.zeros_like(converged)
     if traits.patience is not None:
-        # of updated values, again, only what was recomputed: they may fall where the truth does not
-        sure = active & recomputed & (jnp.cumsum(active, 0) == 1) if is_updated else active
-        least = jnp.minimum(least, jnp.min(jnp.where(sure, trace.norm2, jnp.inf), 0))
+        least = block.least_norm2
         better = (least < stats.least_norm2) | (falls & traits.seeks_minimiser)
-        idle = jnp.where(better, 0, idle + jnp.sum(moved, 0, dtype=jnp.int32))
+        idle = jnp.where(better, 0, idle + block.moved)
         # on badly conditioned data gradients rise and fall in waves, the longer the later
         wait = jnp.maximum(traits.patience, stats.iterations // 2)
-        out_of_patience = (idle > wait) & (trace.norm2[-1] <= MAX_GROWTH**2 * least)
+        # where the gradient grows, the run diverges
+        out_of_patience = (idle > wait) & (block.norm2 <= MAX_GROWTH**2 * least)
     code = jnp.select(
-        [~running, (status == RUNNING) & bad, converged, out_of_patience, met],
+        [
+            ~running,
+            (block.status == RUNNING) & ~block.is_finite,
+            converged,
+            out_of_patience,
+            block.met,
+        ],
         [stats.code, NONFINITE, CONVERGED, STALLED, RUNNING],
-        status,
+        block.status,
     ).astype(jnp.int32)
-    cost = jnp.sum(jnp.where(active, trace.cost, 0), 0)
     return RunStats(
-        iterations=stats.iterations + jnp.sum(moved, 0, dtype=jnp.int32),
-        evaluations=stats.evaluations + cost + (recomputed & running),
-        resets=stats.resets + jnp.sum(trace.reset & active, 0, dtype=jnp.int32),
-        norm2=jnp.where(running, trace.norm2[-1], stats.norm2),
+        iterations=stats.iterations + block.moved,
+        evaluations=stats.evaluations + block.cost + (recomputed & running & is_updated),
+        resets=stats.resets + block.resets,
+        norm2=jnp.where(running, block.norm2, stats.norm2),
         floor=stats.floor,
         least_norm2=least,
         idle=idle,
         code=code,
-        needs_recheck=met & (code == RUNNING),
+        needs_recheck=block.met & (code == RUNNING),
     )

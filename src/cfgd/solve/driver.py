@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import jax.numpy as jnp
@@ -145,7 +146,8 @@ class Run:
         if self.traits.runs_on_host:
             objective = host_objective(self.objective)
             solver = problem.method.solver_for(objective)
-            stop = self._should_stop if self.group.is_single else None
+            run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
+            stop = (lambda: run._should_stop()) if self.group.is_single else None
             self.loop = HostLoop(problem.loop, objective, solver, stop, max(self.factor, 1.0))
         else:
             self.loop = CompiledLoop(problem.loop, self.objective, problem.method)

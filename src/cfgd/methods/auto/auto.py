@@ -7,27 +7,27 @@ from typing import Any
 import equinox as eqx
 
 from cfgd._core import checks
-from cfgd._core.types import Vector
+from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.conjugate_gradients import ConjugateGradients
 from cfgd.methods.auto.lbfgs import LBFGS
 from cfgd.methods.auto.lbfgs_then_lm import LBFGSThenLM
 from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.select import Choice, choose
-from cfgd.methods.auto.state import Goal, SolverState
+from cfgd.methods.auto.state import Goal, Solver, SolverState
 from cfgd.methods.auto.variable_projection import VariableProjection
 from cfgd.methods.base import Method, MethodTraits
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
 
-SOLVERS: dict[str, Any] = {
+SOLVERS: dict[str, Solver[Any]] = {
     "conjugate_gradients": ConjugateGradients(),
     "lbfgs": LBFGS(),
     "levenberg_marquardt": LevenbergMarquardt(),
     "lbfgs_then_lm": LBFGSThenLM(),
     "variable_projection": VariableProjection(),
 }
-# Solvers that a user may insist on.
+# Solvers that a user may ask for by name; the others are combinations of them.
 NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs")
 
 
@@ -59,13 +59,13 @@ class Auto(Method):
     the sum of. With a Gauss-Newton matrix or a Hessian the same is asked of the undamped step and,
     by products with the Hessian, of Newton's.
 
-    It is for deterministic objectives: with a minibatch another function is evaluated at every
-    step, and neither the model nor the search means anything.
+    It is for deterministic objectives: with minibatches every evaluation is of another function, so
+    that neither differences of gradients nor a line search mean anything.
 
     Parameters
     ----------
     solver
-        "conjugate_gradients", "levenberg_marquardt" or "lbfgs" to insist on one of them.
+        "conjugate_gradients", "levenberg_marquardt" or "lbfgs", where the choice is the user's.
 
     >>> import cfgd
     >>> f = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
@@ -96,7 +96,7 @@ class Auto(Method):
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
         return Choice(name, "the user asked for it")
 
-    def explain(self, objective: Any, x0: Any = None) -> None:
+    def explain(self, objective: Any) -> None:
         """Print which solver is taken for an objective or a function, and why.
 
         >>> import cfgd
@@ -110,16 +110,18 @@ class Auto(Method):
     def describe(self, objective: Objective) -> str:
         return f"Auto: {SOLVERS[self.choice(objective).solver].describe(objective)}"
 
-    def solver_for(self, objective: Objective) -> Any:
+    def solver_for(self, objective: Objective) -> Solver[Any]:
         """Return the solver that minimises this objective."""
         return SOLVERS[self.choice(objective).solver]
 
-    def init(self, objective: Any, x0: Vector) -> SolverState:
-        oracle = objective if isinstance(objective, Oracle) else Oracle(objective, x0)
-        return self.solver_for(oracle.objective).init(oracle, x0)
+    def init(self, objective: Oracle, x0: Vector) -> SolverState:
+        """Return the state at the start; Auto's solvers take an oracle for an objective."""
+        return self.solver_for(objective.objective).init(objective, x0)
 
-    def step(self, objective: Any, state: Any, floor: Any = 0.0, tolerance: Any = 0.0) -> Any:
+    def step(
+        self, objective: Oracle, state: Any, floor: Number = 0.0, tolerance: Number = 0.0
+    ) -> SolverState:
         return self.solver_for(objective.objective).step(objective, state, Goal(tolerance, floor))
 
-    def measure(self, objective: Any, state: Any) -> Any:
+    def measure(self, objective: Oracle, state: SolverState) -> Scalar:
         return state.norm2

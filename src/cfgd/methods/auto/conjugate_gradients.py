@@ -9,54 +9,56 @@ the norm of D. Reference: Nocedal and Wright, algorithm 5.3.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner
-from cfgd._core.types import Vector
+from cfgd._core.types import Number, Vector
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Goal, SolverState, Start
+from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
 from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
-# Iterations between two evaluations of a point that is otherwise updated by recurrence: rounding
-# adds up in between.
+# Iterations after which the evaluation, which recurrences update, is computed again, because their
+# rounding errors add up; 256 make its cost negligible.
 REFRESH = 256
-# A run whose gradient meets the tolerance at a point that is no solution goes on to this part.
-FURTHER = 1e-2
-# Iterations without a smaller value or gradient after which rounding has the last word. Many: on
-# badly conditioned data gradients rise and fall in waves, the longer the later.
+# Where the gradient is small but x is no solution, the run goes on until the gradient has fallen to
+# this share: the start was so far away that its gradient says little.
+TIGHTENING = 1e-2
+# Iterations without a smaller value or gradient after which a run ends as stalled. Many: on badly
+# conditioned data gradients rise and fall over hundreds of iterations, the longer the later.
 PATIENCE = 1000
-# Times its least that the gradient of a run may be which rounding keeps from improving.
-GROWN = 4.0
-# Curvatures and slopes below this many rounding units are zero.
+# Such a run ends only where the gradient is at most this many times the smallest one: the last
+# point is then about as good as any.
+NEAR_SMALLEST = 4.0
+# Curvatures and slopes below this many rounding units count as zero: sums of d terms lose some
+# bits.
 ROUNDING_UNITS = 64
 
-NEAREST = "; the system is singular and x the solution nearest to x0 in the norm of diag(A)"
+SINGULAR = "; the system is singular and x the solution nearest to x0 in the norm of diag(A)"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class CGState(SolverState):
     """State between two iterations."""
 
-    direction: Vector = None  # the last one
-    product: Any = np.inf  # <g, D^-1 g> where it was made; infinite to start over
-    scaling: Vector = None  # D of the start
-    floor: Any = np.inf  # |g|^2 to go on to, after a point that was no solution
-    least_norm2: Any = np.inf  # of computed gradients
+    direction: Vector  # the last one
+    product: Number = np.inf  # <g, D^-1 g> of the last iteration; infinite for a restart
+    scaling: Vector  # D
+    floor: Number = np.inf  # |g|^2 to reach, after a point with a small gradient was no solution
+    least_norm2: Number = np.inf  # of computed gradients
     idle: int = 0  # iterations since value or gradient fell
-    best: Evaluation = None  # type: ignore[assignment] # with the least value, without `aux`
+    best: Evaluation  # with the least value, without `aux`
 
 
-class ConjugateGradients:
+class ConjugateGradients(Solver[CGState]):
     """Conjugate gradients, with the gradient recomputed from time to time."""
 
     def describe(self, objective: Objective) -> str:
         is_singular = objective.traits.is_singular
         words = "conjugate gradients (scaled by diag(A))"
-        return words + (NEAREST if is_singular is not None and is_singular() else "")
+        return words + (SINGULAR if is_singular is not None and is_singular() else "")
 
     def init(self, oracle: Oracle, x0: Vector) -> CGState:
         at = oracle.evaluate(x0)
@@ -64,17 +66,16 @@ class ConjugateGradients:
         D = np.asarray(hessian_diagonal(oracle.objective, at))
         typical = abs(D).mean()
         return CGState(
-            at,
-            at.value,
-            inner(at.gradient, at.gradient),
-            Start.of(at),
+            evaluation=at,
+            computed_value=at.value,
+            norm2=inner(at.gradient, at.gradient),
+            start=Start.of(at),
             direction=0 * x0,
             scaling=np.where(D > 0, D, typical if typical > 0 else 1),
             best=at._replace(aux=None),
         )
 
     def step(self, oracle: Oracle, state: CGState, goal: Goal) -> CGState:
-        """Make one iteration, or find that there is none to make."""
         seems_solved = state.norm2 <= max(min(state.floor, goal.floor), goal.absolute2)
         if seems_solved or (state.iteration % REFRESH == 0 and not state.is_computed):
             state = self._recompute(oracle, state)
@@ -84,18 +85,17 @@ class ConjugateGradients:
             if small or state.norm2 <= goal.absolute2:
                 return dataclasses.replace(state, status=Status.converged)
             floor = state.floor
-            if not is_solution:  # small beside its start and yet no solution: it was far off
-                floor = min(FURTHER**2 * state.norm2, floor)
+            if not is_solution:
+                floor = min(TIGHTENING**2 * state.norm2, floor)
             state = dataclasses.replace(state, floor=floor, product=np.inf)
         return self._iterate(oracle, state)
 
     def _recompute(self, oracle: Oracle, state: CGState) -> CGState:
-        """Replace what was updated by recurrence by an evaluation."""
+        """Replace an evaluation that was updated by recurrence by a computed one."""
         if state.is_computed:
             return state
         at = oracle.evaluate(state.evaluation.x)
         norm2 = inner(at.gradient, at.gradient)
-        falls = norm2 < state.least_norm2
         return dataclasses.replace(
             state,
             evaluation=at,
@@ -103,17 +103,18 @@ class ConjugateGradients:
             norm2=norm2,
             is_computed=True,
             least_norm2=min(norm2, state.least_norm2),
-            idle=0 if falls else state.idle,
+            idle=0 if norm2 < state.least_norm2 else state.idle,
         )
 
     def _is_solution(self, oracle: Oracle, state: CGState, goal: Goal) -> bool:
+        """Return whether the gradient is small beside the terms it is the sum of."""
         curvature = oracle.objective.curvature(state.evaluation)
         if curvature is None or curvature.is_stationary is None:
             return True
         return bool(curvature.is_stationary(goal.tolerance))
 
     def _iterate(self, oracle: Oracle, state: CGState) -> CGState:
-        """Go to the minimum along a direction that is conjugate to the last one."""
+        """Minimise along a direction that is conjugate to the last one."""
         at, D = state.evaluation, state.scaling
         g = at.gradient
         z = g / D
@@ -121,7 +122,7 @@ class ConjugateGradients:
         beta = product / state.product
         p = z + beta * state.direction
         slope = inner(g, p)
-        if not slope > 0:  # rounding has spoilt conjugacy: start over from the scaled gradient
+        if not slope > 0:  # rounding destroyed the conjugacy: restart from the scaled gradient
             p, slope = z, product
         line = oracle.line(at, p, slope)
         curvature = line.curvature()
@@ -129,7 +130,7 @@ class ConjugateGradients:
         rounding = ROUNDING_UNITS * eps_of(g)
         is_flat = curvature <= rounding * inner(p * D, p)
         if is_flat and state.norm2 > (rounding * state.start.norm) ** 2:
-            # no curvature, and a slope that is more than rounding: f falls along p for ever
+            # f falls along p without bound: no curvature, and a slope beyond rounding
             return dataclasses.replace(state, status=Status.unbounded)
         if not curvature > 0:
             return dataclasses.replace(state, status=Status.stalled)
@@ -140,8 +141,8 @@ class ConjugateGradients:
             return dataclasses.replace(state, status=Status.nonfinite)
         best = new._replace(aux=None) if new.value <= state.best.value else state.best
         idle = 0 if new.value < state.best.value else state.idle + 1
-        waited = idle > max(PATIENCE, state.iteration // 2)
-        is_over = waited and norm2 <= GROWN**2 * state.least_norm2
+        is_idle = idle > max(PATIENCE, state.iteration // 2)
+        is_over = is_idle and norm2 <= NEAR_SMALLEST**2 * state.least_norm2
         return dataclasses.replace(
             state,
             evaluation=new,
@@ -149,7 +150,7 @@ class ConjugateGradients:
             norm2=norm2,
             iteration=state.iteration + 1,
             eta=eta,
-            # x - c is -eta p of the step before
+            # in the paper's terms: p = D^-1 g + gamma (x - c), and x - c is -eta p of the last step
             gamma=-beta / state.eta if state.iteration > 0 else 0.0,
             direction=p,
             product=product,

@@ -1,37 +1,53 @@
-"""The look at the curvature around a point before a run is called converged.
+"""The check of the curvature around a point before a run counts as converged.
 
-A small gradient is no minimum: the point may be a saddle, or lie in a valley along which f still
-falls. The curvature is measured along a few directions, by differences of gradients or by products
-with the Hessian: along every coordinate in up to 16 dimensions, beyond along 16 Krylov directions.
-Its eigenvalues give Newton's step, what that step is predicted to gain, and, where one of them is
-negative, the direction along which a saddle is left. Reference: Nocedal and Wright, section 3.4
-(modified Newton methods) and 7.1 (Lanczos vectors).
+A small gradient does not make a minimum: the point may be a saddle, or lie in a valley along which
+f still falls. The curvature is measured along a few directions, by differences of gradients or by
+products with the Hessian: along every coordinate in up to 16 dimensions, along 16 Krylov directions
+beyond. Its eigenvalues give the Newton step, the decrease that is predicted for it, and, where one
+of them is negative, the direction along which a saddle is left. References: Nocedal and Wright,
+section 3.4 (modified Newton methods) and 7.1 (Lanczos vectors).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start, change_is_negligible, size_of_x
 from cfgd.objectives.evaluation import Evaluation
 
-# Directions along which the curvature is measured: enough for Newton's step in few dimensions, and
-# as many as L-BFGS has pairs, whose memory they become.
+# Directions along which the curvature is measured: all of them in few dimensions, and as many as
+# L-BFGS has pairs, because they become its memory.
 MOST_DIRECTIONS = 16
-# Coordinates from which on the memory of a run counts, with two vectors for each direction.
-LONG, FEWER = 10_000, 11
-# A valley along which x has grown by this factor is taken to lead to infinity.
+# From this dimension on there are fewer directions: with two vectors for each, a run then takes
+# about forty vectors of memory.
+LONG, FEWER_DIRECTIONS = 10_000, 11
+# Where coordinates have grown by this factor along a direction without curvature, the minimiser is
+# taken to lie at infinity.
 FAR = 1e2
-# How far to look along a flat valley, relative to the size of x: a minimum at x may be a saddle
-# further on, as where two terms of a sum have become one and the same.
-ALONG_VALLEY = 2.0
-# Times its size that a coordinate may move in one step.
+# Distance along a flat valley at which the curvature is checked, too, relative to the size of x: a
+# valley through x may lead to a saddle, as where two terms of a sum have become one and the same.
+VALLEY_DISTANCE = 2.0
+# How many times its size a coordinate moves at most in one step.
 LONGEST_STEP = 10.0
+# Size of a coordinate below which a probe moves it no less, relative to the typical one.
+SMALLEST_PROBE = 1e-3
+# What is left of a unit vector after its projection off the others, squared, below which it lies in
+# their span to rounding.
+IN_SPAN = 1e-12
+# Share of the squared length of a unit vector in far coordinates from which on it leads to
+# infinity.
+SHARE_FAR = 0.1
+# Squared length that tells unit vectors from rows of zeros, which stand for no direction.
+NOT_ZERO = 0.5
+# Rounding units by which a slope, a sum of products, and an asymmetry of two differences count as
+# zero.
+FEW_UNITS = 4
 
 
 def is_small(d: int) -> bool:
@@ -39,58 +55,62 @@ def is_small(d: int) -> bool:
     return d <= MOST_DIRECTIONS
 
 
-def number_of_directions(d: int) -> int:
-    """Return along how many directions the curvature is measured."""
-    return d if is_small(d) else MOST_DIRECTIONS if d < LONG else FEWER
+def most_directions(d: int) -> int:
+    """Return along how many directions the curvature is measured at most."""
+    return MOST_DIRECTIONS if d < LONG else FEWER_DIRECTIONS
 
 
 class Probes(NamedTuple):
-    """Steps from a point and the changes of the gradient along them, in rows."""
+    """Steps from a point and the changes of the gradient along them, as rows."""
 
     steps: Vectors
     changes: Vectors
 
-    def scale(self, scaling: Vector) -> np.ndarray:
-        """Return what makes the length of each step one in the norm of `scaling`."""
+    def inverse_lengths(self, scaling: Vector) -> Column:
+        """Return 1 / |step| in the norm of `scaling`; 0 for steps that are zero."""
         norms = np.array([weighted_norm(step, scaling) for step in self.steps])
         return (norms > 0) / np.where(norms > 0, norms, 1)
 
 
 class Spectrum(NamedTuple):
-    """What the measured curvatures say of a point."""
+    """Predictions from the measured curvatures, with the Hessian replaced by its absolute value."""
 
-    newton: Vector  # Newton's step, curvatures counting by their absolute value
-    decrease: Scalar  # that f may have left at most
-    length: Scalar  # of the longest step that is predicted, in the norm of the scaling
-    least: Scalar  # curvature relative to the largest one; negative at a saddle
-    downwards: Vector  # direction of the least curvature, of length one
-    flat: Vector  # direction without measurable curvature, or zero
+    newton: Vector  # the Newton step
+    decrease: Scalar  # the largest decrease that is compatible with the measurement
+    length: Scalar  # of the longest step that is, in the norm of the scaling
+    least: Scalar  # the least curvature relative to the largest; negative at a saddle
+    downwards: Vector  # the direction of the least curvature, of length one
+    flat: Vector  # a direction without measurable curvature, or zero
     is_convex: bool  # all curvatures are measurable and positive
 
 
 class Assessment(NamedTuple):
     """Whether a point is a minimum, and the step to take if it is not."""
 
-    step: Vector  # x - t step is to be tried
+    step: Vector  # the next trial is x - t step
     slope: Scalar  # <g, step>
-    t: Scalar
+    t: Number
     leaves_saddle: bool
-    is_negligible: bool  # Newton's step changes nothing beyond the tolerance
-    is_unbounded: bool  # it leads to infinity
-    valley: Vector  # an offset along a flat direction to look at, or zero
+    is_negligible: bool  # the Newton step changes nothing beyond the tolerance
+    is_unbounded: bool  # no longest step can be predicted
+    valley: Vector  # an offset along a flat direction at which to check the curvature, or zero
     is_convex: bool
 
 
 # ------------------------------------------------------------------ measuring
 
 
-def difference_noise(g: Vector) -> Any:
-    """Return the error of curvatures by differences, relative to the largest curvature."""
+def difference_noise(g: Vector) -> Scalar:
+    """Return the error of curvatures by differences, relative to the largest curvature.
+
+    It is eps^(2/3) for central differences, which are taken in few dimensions, and eps^(1/2) for
+    one-sided ones, with their best steps; the factor 8 is a margin.
+    """
     return 8 * eps_of(g) ** (2 / 3 if is_small(g.size) else 1 / 2)
 
 
-def one_sided_noise(g: Vector) -> Any:
-    """Return that error for differences to one side, which see a changing curvature."""
+def one_sided_noise(g: Vector) -> Scalar:
+    """Return that error for one-sided differences with the steps of central ones."""
     return 8 * eps_of(g) ** (1 / 3)
 
 
@@ -102,7 +122,7 @@ def probe_along_coordinates(
     sign: float,
     offset: Any = 0.0,
 ) -> Probes:
-    """Difference the gradient to one side of every coordinate, perhaps at an offset from x."""
+    """Difference the gradient along every coordinate, to one side of x or of x + offset."""
     x, x0 = evaluation.x, start.x
     d, eps = x.size, eps_of(x)
     size = size_of_x(x, start, scaling)
@@ -111,7 +131,7 @@ def probe_along_coordinates(
     others = np.sqrt(max(inner(x, x), inner(x0, x0)) / d)
     steps, changes = np.zeros((d, d), x.dtype), np.zeros((d, d), x.dtype)
     for j in range(d):
-        least = min(1e-3 * typical / np.sqrt(scaling[j]), others if others > 0 else 1.0)
+        least = min(SMALLEST_PROBE * typical / np.sqrt(scaling[j]), others if others > 0 else 1.0)
         h = sign * eps ** (1 / 3) * max(abs(x[j]), least)
         probe = x.copy()
         probe[j] = x[j] + h
@@ -121,8 +141,13 @@ def probe_along_coordinates(
     return Probes(steps, changes)
 
 
-def probe_krylov(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
-    """Difference the gradient along Krylov directions of the Hessian from the gradient."""
+def probe_krylov(
+    oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector, out: Probes
+) -> Probes:
+    """Difference the gradient along the directions g, Hg, ..., orthonormalised.
+
+    The probes are written into the arrays of `out`, as many as these have rows.
+    """
     x = evaluation.x
     size = size_of_x(x, start, scaling)
     h = eps_of(x) ** 0.5 * (size if size > 0 else 1.0)
@@ -131,28 +156,35 @@ def probe_krylov(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: 
         at = oracle.evaluate(x + h * v)
         return at.x - x, at.gradient - evaluation.gradient
 
-    return _krylov(evaluation, scaling, change_along)
+    return _krylov(evaluation, scaling, change_along, out)
 
 
 def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Probes:
-    """Measure the curvature by products with the Hessian."""
+    """Multiply with the Hessian along every coordinate, or along Krylov directions."""
     d = evaluation.x.size
     if is_small(d):
         steps = np.diag(1 / np.sqrt(scaling))
         changes = np.array([oracle.hessian_times(evaluation, step) for step in steps])
         return Probes(steps, changes)
-    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)))
+    n = most_directions(d)
+    out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
+    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)), out)
 
 
-def _krylov(evaluation: Evaluation, scaling: Vector, change_along: Any) -> Probes:
-    """Build directions orthonormal in the norm of `scaling`, each from the last change."""
-    x = evaluation.x
-    n, d = number_of_directions(x.size), x.size
-    steps, changes = np.zeros((n, d), x.dtype), np.zeros((n, d), x.dtype)
-    inverse2 = np.zeros(n, x.dtype)  # of the squared lengths of the steps
+def _krylov(
+    evaluation: Evaluation,
+    scaling: Vector,
+    change_along: Callable[[Vector], tuple[Vector, Vector]],
+    out: Probes,
+) -> Probes:
+    """Build directions that are orthonormal in the norm of `scaling`, each from the last change."""
+    x, (steps, changes) = evaluation.x, out
+    n, d = steps.shape
+    steps[:] = 0
+    inverse2 = np.zeros(n, x.dtype)  # 1 / |step|^2
 
     def orthogonal(w: Vector) -> Vector:
-        for _ in range(2):  # once leaves what rounding put there
+        for _ in range(2):  # twice is enough against rounding (Parlett)
             w -= (inverse2 * (steps @ (scaling * w))) @ steps
         return w
 
@@ -164,66 +196,71 @@ def _krylov(evaluation: Evaluation, scaling: Vector, change_along: Any) -> Probe
     for k in range(n):
         w = (evaluation.gradient if k == 0 else changes[k - 1]) / scaling
         w = orthogonal(unit(w))
-        if not inner(scaling * w, w) > 1e-12:
-            # nothing new, as at a saddle: numbers without a pattern may find what there is
+        if not inner(scaling * w, w) > IN_SPAN:
+            # the gradient is in an invariant subspace, as at a saddle: go on with another vector
             pattern = np.arange(1, d + 1, dtype=x.dtype)
             pattern *= pattern
             w = orthogonal(np.sin((k + 1) * pattern) / np.sqrt(scaling))
         steps[k], changes[k] = change_along(unit(w))
         length2 = inner(scaling * steps[k], steps[k])
         inverse2[k] = 1 / length2 if length2 > 0 else 0
-    return Probes(steps, changes)
+    return out
 
 
-# ------------------------------------------------------------------ judging
+# ------------------------------------------------------------------ assessing
 
 
 def spectrum(
-    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: Number, far: Any
+    probes: Probes, g: Vector, scaling: Vector, size: Scalar, noise: Number, far: np.ndarray
 ) -> Spectrum:
     """Diagonalise the measured curvatures, whose directions are orthogonal in the scaled norm.
 
-    Curvatures below `noise`, relative to the largest one, are not measurable: Newton's step takes
-    them for that large, the prediction for zero to rounding, unless the gradient along them is
-    zero to rounding. Where such a direction moves coordinates that are `far` from the start, the
-    prediction is infinite.
+    Curvatures below `noise` times the largest one are not measurable. The Newton step takes them
+    for that large; the predicted decrease and length take them for the rounding unit, unless the
+    slope along them is zero to rounding.
+
+    Parameters
+    ----------
+    size
+        The size of x in the norm of `scaling`.
+    far
+        For each coordinate whether it has grown by `FAR` since the start. Where a direction without
+        measurable curvature moves such coordinates, the predictions are infinite.
     """
     eps = eps_of(g)
-    scale = probes.scale(scaling)
-    among = scale[:, None] * (probes.steps @ probes.changes.T) * scale
-    asymmetry = np.sqrt(((among - among.T) ** 2).sum())  # zero but for rounding
-    curvatures, axes = symmetric_eigen((among + among.T) / 2)
+    scale = probes.inverse_lengths(scaling)
+    products = scale[:, None] * (probes.steps @ probes.changes.T) * scale  # u_i'H u_j
+    asymmetry = np.sqrt(((products - products.T) ** 2).sum())  # an estimate of the error
+    curvatures, axes = symmetric_eigen((products + products.T) / 2)
     sizes = abs(curvatures)
     largest = sizes.max()
-    weights = axes.T * scale  # of each curvature, those of the steps that make a unit vector
+    weights = axes.T * scale  # row k times the steps is the unit vector of curvature k
     slopes = weights @ (probes.steps @ g)
-    noise = np.maximum(noise, 4 * asymmetry / largest)
+    noise = np.maximum(noise, FEW_UNITS * asymmetry / largest)
     known = sizes > noise * largest
-    negligible = ~known & (abs(slopes) <= 4 * eps * largest * size)
-    best = slopes / np.where(known, sizes, noise * largest)
-    most = np.where(negligible, 0, slopes / np.where(known, sizes, eps * largest))
+    negligible = ~known & (abs(slopes) <= FEW_UNITS * eps * largest * size)
+    newton = slopes / np.where(known, sizes, noise * largest)
+    longest = np.where(negligible, 0, slopes / np.where(known, sizes, eps * largest))
 
     downwards = weights[0] @ probes.steps
     if inner(downwards, g) < 0:
         downwards = -downwards
     least = curvatures[0] / largest if known[0] else 0 * largest
 
-    whole, gone = np.zeros(len(weights)), np.zeros(len(weights))
-    for k, row in enumerate(weights):  # one vector at a time: there may not be room for all
+    length2, far_length2 = np.zeros(len(weights)), np.zeros(len(weights))
+    for k, row in enumerate(weights):  # one vector at a time, to save memory
         squares = row @ probes.steps
         squares *= squares
         squares *= scaling
-        whole[k], gone[k] = squares.sum(), squares[far].sum()
-    length, decrease = np.sqrt(inner(most, most)), inner(slopes, most) / 2
-    if (~known & (gone > 0.1)).any():
-        length = 0 * length + np.inf
-    if not length < np.inf:
-        decrease = 0 * length + np.inf
-    unknown = ~known & (whole > 0.5)  # and not a row of zeros
-    flat = weights[unknown.argmax()] @ probes.steps if unknown.any() else 0 * g
-    is_convex = bool(not unknown.any() and least >= 0)
+        length2[k], far_length2[k] = squares.sum(), squares[far].sum()
+    length, decrease = np.sqrt(inner(longest, longest)), inner(slopes, longest) / 2
+    if (~known & (far_length2 > SHARE_FAR)).any() or not length < np.inf:
+        length = decrease = length.dtype.type(np.inf)
+    is_flat = ~known & (length2 > NOT_ZERO)
+    flat = weights[is_flat.argmax()] @ probes.steps if is_flat.any() else 0 * g
+    is_convex = bool(not is_flat.any() and least >= 0)
     return Spectrum(
-        (best @ weights) @ probes.steps, decrease, length, least, downwards, flat, is_convex
+        (newton @ weights) @ probes.steps, decrease, length, least, downwards, flat, is_convex
     )
 
 
@@ -245,10 +282,10 @@ def assess(
     is_stationary
         Whether the gradient meets the tolerance, so that a saddle is left.
     is_stuck
-        Whether no step lowers f: then a saddle is left, too, if its curvature is clear beside the
-        largest one in the units of x.
+        Whether no step lowers f. Then a saddle is left, too, if its negative curvature is clear
+        without the scaling of coordinates.
     noise
-        Relative error of the curvatures, where it is more than that of central differences.
+        Relative error of the curvatures, where it is more than that of `difference_noise`.
     """
     x, _, g = evaluation[:3]
     size = size_of_x(x, start, scaling)
@@ -261,15 +298,15 @@ def assess(
     size = size if size > 0 else 0 * size + 1
     step = size * down if leaves else found.newton
     if not leaves and not inner(g, step) > 0:
-        step = g / scaling  # there is no curvature to speak of
+        step = g / scaling  # no curvature is measurable
     negligible = change_is_negligible(
         evaluation, start, scaling, step, found.decrease, found.length, tolerance
     )
     return Assessment(
         step,
         inner(g, step),
-        # at a saddle the size of x may say nothing
-        1.0 if leaves else longest_part(x, start.x, step),
+        # at a saddle x may be zero, so that its size sets no bound
+        1.0 if leaves else longest_fraction(x, start.x, step),
         leaves,
         negligible,
         not found.length < np.inf,
@@ -278,22 +315,22 @@ def assess(
     )
 
 
-def longest_part(x: Vector, x0: Vector, step: Vector) -> float:
-    """Return the part of a step that moves no coordinate by more than ten times its size."""
+def longest_fraction(x: Vector, x0: Vector, step: Vector) -> float:
+    """Return the fraction of a step that moves no coordinate by more than ten times its size."""
     typical2 = inner(x, x) / x.size
     if not (typical2 > 0 and inner(step, step) > LONGEST_STEP**2 * typical2):
         return 1.0
     sizes = abs(x - x0)
     sizes += abs(x)
     sizes += np.sqrt(typical2)
-    parts = abs(step)
-    parts /= sizes
-    most = parts.max()
+    moves = abs(step)
+    moves /= sizes
+    most = moves.max()
     return LONGEST_STEP / most if most > LONGEST_STEP else 1.0
 
 
 def _valley_offset(x: Vector, x0: Vector, flat: Vector) -> Vector:
-    """Return how far to look along a flat direction: as its scaled size says, and as x is large."""
+    """Return an offset along `flat` that moves no coordinate by more than twice its size."""
     sizes = abs(x) + np.sqrt(max(inner(x, x), inner(x0, x0)) / x.size)
     furthest = (abs(flat) / np.where(sizes > 0, sizes, 1)).max()
-    return ALONG_VALLEY * flat / max(furthest, 1) * (sizes > 0).all()
+    return VALLEY_DISTANCE * flat / max(furthest, 1) * (sizes > 0).all()

@@ -1,8 +1,8 @@
-"""L-BFGS first, then Levenberg-Marquardt: where a matrix costs many gradients.
+"""L-BFGS, then Levenberg-Marquardt: for linear models whose Hessian costs many gradients.
 
-Nobody knows beforehand how many gradients a linear model takes: a dozen on well scaled data,
-thousands on raw data. L-BFGS goes first, for as many iterations as a few matrices cost, so that
-both together cost at most about twice what the better one alone would.
+L-BFGS may take a dozen gradients on well scaled data and thousands on raw data, which cannot be
+known beforehand. It goes first, for as many iterations as a few Levenberg-Marquardt steps cost, so
+that both together cost at most about twice as much as the better one alone.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import dataclasses
 
 from cfgd._core.types import Vector
 from cfgd.methods.auto.lbfgs import LBFGS, LBFGSState
-from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt
+from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt, LMState
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.select import can_factor
-from cfgd.methods.auto.state import Goal, SolverState
+from cfgd.methods.auto.state import Goal, Solver, SolverState
 from cfgd.objectives.base import Objective
 from cfgd.status import Status
 
-# Levenberg-Marquardt iterations that well scaled data typically take.
+# Levenberg-Marquardt iterations that linear models typically take.
 LM_ITERATIONS = 6
-# Gradients that an iteration by products typically costs.
+# Gradients that an iteration costs beside its matrix: one at the trial, one for values along it.
+GRADIENTS_PER_ITERATION = 2
+# Gradients that an iteration by products with the Hessian typically costs: ten products.
 GRADIENTS_BY_PRODUCTS = 20.0
 
 
-class LBFGSThenLM:
+class LBFGSThenLM(Solver[SolverState]):
     """L-BFGS for as many iterations as six Levenberg-Marquardt iterations cost, then these."""
 
     lbfgs, lm = LBFGS(), LevenbergMarquardt()
@@ -36,16 +38,17 @@ class LBFGSThenLM:
         return self.lbfgs.init(oracle, x0)
 
     def step(self, oracle: Oracle, state: SolverState, goal: Goal) -> SolverState:
-        if not isinstance(state, LBFGSState):
-            return self.lm.step(oracle, state, goal)  # type: ignore[arg-type]
-        after: SolverState = self.lbfgs.step(oracle, state, goal)
+        if isinstance(state, LMState):
+            return self.lm.step(oracle, state, goal)
+        assert isinstance(state, LBFGSState)
+        after = self.lbfgs.step(oracle, state, goal)
         moved = after.iteration > state.iteration and after.status is Status.running
-        if moved and after.iteration >= lbfgs_iterations(oracle, after):
-            again = self.lm.init(oracle, after.evaluation.x)
-            after = dataclasses.replace(
-                again, iteration=after.iteration, eta=after.eta, gamma=after.gamma
-            )
-        return after
+        if not moved or after.iteration < lbfgs_iterations(oracle, after):
+            return after
+        restarted = self.lm.init(oracle, after.evaluation.x)
+        return dataclasses.replace(
+            restarted, iteration=after.iteration, eta=after.eta, gamma=after.gamma
+        )
 
 
 def lbfgs_iterations(oracle: Oracle, state: SolverState) -> float:
@@ -53,4 +56,4 @@ def lbfgs_iterations(oracle: Oracle, state: SolverState) -> float:
     curvature = oracle.curvature(state.evaluation)
     assert curvature is not None
     cost = curvature.cost if can_factor(curvature) else GRADIENTS_BY_PRODUCTS
-    return LM_ITERATIONS * (2 + cost)
+    return LM_ITERATIONS * (GRADIENTS_PER_ITERATION + cost)

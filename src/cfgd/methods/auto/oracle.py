@@ -17,16 +17,16 @@ from cfgd.objectives.finite_differences import hessian_product
 
 
 class StopRunError(Exception):
-    """Raised by the oracle where a run is to end: the state before the step is still whole."""
+    """Raised by an oracle inside a step when the run must end; the state before it stays valid."""
 
 
 class Oracle:
-    """An objective on the host that counts what is asked of it.
+    """An objective on the host that counts its evaluations and may end the run.
 
     Parameters
     ----------
     objective
-        With NumPy arrays: see `objectives.host`.
+        An objective that takes and returns NumPy arrays: see `objectives.host`.
     x0
         The start, whose size bounds the steps of finite differences.
     should_stop
@@ -37,8 +37,8 @@ class Oracle:
     Attributes
     ----------
     cost
-        Gradients so far, with what is worth one: a value without its gradient counts as
-        `Traits.value_cost`, curvatures and products as they say.
+        The work so far, in gradients. A value without its gradient counts as `Traits.value_cost`,
+        curvatures and products by the costs that `Curvature` and `Traits` give.
     """
 
     def __init__(
@@ -51,19 +51,21 @@ class Oracle:
         self.objective, self.traits, self.x0 = objective, objective.traits, x0
         self.should_stop, self.resolution = should_stop, resolution
         self.cost = 0.0
-        self.remembers = self.traits.curvature is not None  # a trial's value is asked for first
-        self._errors: Any = np.geterr()  # of the user, whose code runs in `evaluate`
+        # Levenberg-Marquardt asks for the value of a trial, and for the gradient at an equal x
+        # where the trial was accepted.
+        self._compares_x = self.traits.curvature is not None
+        self._user_errstate: Any = np.geterr()
         self._last: Evaluation | None = None
-        self._paid = False  # whether an evaluation at the last point was counted
+        self._last_was_counted = False
         self._curvature: tuple[Evaluation, Curvature | None] | None = None
 
     def evaluate(self, x: Vector) -> Evaluation:
         """Return value and gradient at x."""
         if self._last is None or not self._is_last(x):
-            self._last, self._paid = self._call(self.objective.evaluate, x), False
-        if not self._paid:
+            self._last, self._last_was_counted = self._call(self.objective.evaluate, x), False
+        if not self._last_was_counted:
             self.cost += 1.0
-            self._paid = True
+            self._last_was_counted = True
         return self._last
 
     def value(self, x: Vector) -> Scalar:
@@ -74,7 +76,7 @@ class Oracle:
         self.cost += cost
         if self.traits.separate_value:
             return self._call(self.objective.value, x)
-        self._last, self._paid = self._call(self.objective.evaluate, x), cost >= 1
+        self._last, self._last_was_counted = self._call(self.objective.evaluate, x), cost >= 1
         return self._last.value
 
     def residuals(self, curvature: Curvature, x: Vector) -> Any:
@@ -88,7 +90,7 @@ class Oracle:
         return self.objective.line(evaluation, d, slope)
 
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        """Return the curvature, which is formed at most once at a point."""
+        """Return the curvature; its matrix or Jacobian is formed at most once at a point."""
         if self._curvature is None or self._curvature[0] is not evaluation:
             found = self.objective.curvature(evaluation)
             if found is not None:
@@ -99,7 +101,7 @@ class Oracle:
         return self._curvature[1]
 
     def diagonal(self, evaluation: Evaluation) -> Vector | None:
-        """Return the diagonal of the curvature where it comes with an evaluation for little."""
+        """Return the diagonal of the curvature, or None where it costs more than a gradient."""
         if self.traits.diagonal is None:
             return None
         curvature = self.objective.curvature(evaluation)
@@ -119,7 +121,7 @@ class Oracle:
 
     def _is_last(self, x: Vector) -> bool:
         assert self._last is not None
-        return x is self._last.x or (self.remembers and bool((x == self._last.x).all()))
+        return x is self._last.x or (self._compares_x and bool((x == self._last.x).all()))
 
     def check_stop(self) -> None:
         """Raise StopRunError if the run is to end; for what takes as long as an evaluation."""
@@ -130,5 +132,5 @@ class Oracle:
         self.check_stop()
         if not self.traits.runs_user_code:
             return fn(x)
-        with np.errstate(**self._errors):  # warnings of the user's own code are the user's
+        with np.errstate(**self._user_errstate):  # floating-point warnings as the user set them
             return fn(x)

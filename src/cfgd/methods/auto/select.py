@@ -1,4 +1,4 @@
-"""Which solver Auto takes for an objective: one table, and what it costs to factorise.
+"""Which solver Auto takes for an objective, and which matrices it factorises.
 
 | objective | solver | why |
 |---|---|---|
@@ -20,11 +20,14 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.network.model import ShallowNetwork
 
-# Operations that forming and factorising a matrix may take: about a tenth of a second.
-FACTOR_OPERATIONS = 2e9
-# Columns of a data matrix up to which forming X'WX is cheap whatever the number of rows.
+# Multiplications that forming and factorising a matrix may take: about a tenth of a second on
+# one core.
+MOST_OPERATIONS = 2e9
+# Columns of a data matrix up to which X'WX is formed for any number of rows: a product of matrices
+# costs a gradient for every 30 columns, at most 17 gradients here.
 FEW_COLUMNS = 512
-# Columns from which on a matrix costs several gradients, so that L-BFGS is tried first.
+# Columns beyond which L-BFGS goes first on a linear model: there a matrix costs four gradients and
+# more, while L-BFGS takes few on well scaled data.
 MANY_COLUMNS = 120
 
 
@@ -40,6 +43,8 @@ def choose(objective: Objective) -> Choice:
     traits = objective.traits
     if traits.is_quadratic:
         return Choice("conjugate_gradients", "the objective is quadratic")
+    if traits.curvature is None:
+        return Choice("lbfgs", "value and gradient are all that is known")
     if traits.structure == "linear model":
         _, columns = traits.size or (0, 0)
         if traits.is_sparse:
@@ -50,15 +55,10 @@ def choose(objective: Objective) -> Choice:
         return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
     if isinstance(objective, ShallowNetwork) and objective.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
-    if traits.curvature is None:
-        return Choice("lbfgs", "value and gradient are all that is known")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")
-    if (
-        traits.structure == "general"
-        and traits.size is not None
-        and not _is_affordable(traits.size)
-    ):
+    is_general = traits.structure == "general"
+    if is_general and traits.size is not None and not _is_affordable(traits.size):
         return Choice("lbfgs", "the Hessian is too large to be factorised")
     return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
 
@@ -74,4 +74,4 @@ def can_factor(curvature: Curvature) -> bool:
 
 
 def _is_affordable(shape: tuple[int, ...]) -> bool:
-    return float(math.prod(shape)) * min(shape) <= FACTOR_OPERATIONS
+    return float(math.prod(shape)) * min(shape) <= MOST_OPERATIONS

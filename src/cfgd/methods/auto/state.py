@@ -1,26 +1,30 @@
-"""What all of Auto's solvers keep of a run, and when a predicted change is negligible."""
+"""The contract of Auto's solvers: their states, and when a predicted change is negligible."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
 from cfgd._core.types import Number, Scalar, Vector
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
-# x counts as no smaller than this part of the way from the start: the solution may be zero.
-AWAY = 1e-3
+# Share of the distance from the start that is added to the size of x, with which steps are
+# compared: at a solution near zero the size of x alone would be nothing.
+TRAVELLED = 1e-3
 
 
 class Goal(NamedTuple):
-    """What a run is to reach.
+    """The tolerances of a run.
 
-    The gradient is small where |g|^2 <= `floor`; a run has then converged if moreover no predicted
-    change is above `tolerance`. It has converged without that where |g|^2 <= `absolute2`.
+    The gradient is small where |g|^2 <= `floor`. A run has converged where the gradient is small
+    and no predicted change is above `tolerance`, or where |g|^2 <= `absolute2`.
     """
 
     tolerance: Number
@@ -29,7 +33,7 @@ class Goal(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The start of a run, with which later values are compared."""
+    """The start of a run, with which later points are compared."""
 
     x: Vector
     value: Scalar
@@ -46,19 +50,19 @@ class Start(NamedTuple):
         """Take the scale from a later point where value and gradient were zero at the start."""
         return self if self.scale > 0 else self._replace(scale=Start.of(evaluation).scale)
 
-    def is_far_above(self, value: Scalar) -> bool:
-        """Return whether f fell by 1/eps^2 times its scale at the start: it falls without end."""
+    def is_unbounded_at(self, value: Scalar) -> bool:
+        """Return whether f fell by 1/eps^2 times its scale, as only an unbounded function does."""
         if value == -np.inf:
             return True
         return bool(self.scale > 0 and value < self.value - self.scale / eps_of(self.x) ** 2)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SolverState:
     """The part of a state that the loop, the history and the solution read.
 
     `evaluation.value` never grows: where rounding makes a computed value larger than the last one,
-    the last one is kept, and `computed_value` is what was computed.
+    the last one is kept, and `computed_value` is the one that was computed.
     """
 
     evaluation: Evaluation
@@ -72,9 +76,32 @@ class SolverState:
     is_computed: bool = True  # the evaluation was computed, and not updated by recurrence
 
 
+State = TypeVar("State", bound=SolverState)
+
+
+class Solver(abc.ABC, Generic[State]):
+    """An algorithm: `init` returns its state at the start, `step` the state one iteration later.
+
+    A solver holds no numbers of a run. A step that ends the run sets `status`; the iteration count
+    stays where no step was made.
+    """
+
+    @abc.abstractmethod
+    def describe(self, objective: Objective) -> str:
+        """Return the name of the algorithm and how it scales this objective, in a few words."""
+
+    @abc.abstractmethod
+    def init(self, oracle: Oracle, x0: Vector) -> State:
+        """Evaluate the start and return the state there."""
+
+    @abc.abstractmethod
+    def step(self, oracle: Oracle, state: State, goal: Goal) -> State:
+        """Make one iteration, or end the run."""
+
+
 def size_of_x(x: Vector, start: Start, scaling: Vector) -> Scalar:
-    """Return the norm of x with weights `scaling`, with a part of the way from the start added."""
-    return weighted_norm(x, scaling) + AWAY * weighted_norm(x - start.x, scaling)
+    """Return |x| plus a share of |x - x0|, in the norm with weights `scaling`."""
+    return weighted_norm(x, scaling) + TRAVELLED * weighted_norm(x - start.x, scaling)
 
 
 def change_is_negligible(
@@ -88,25 +115,28 @@ def change_is_negligible(
 ) -> bool:
     """Return whether a predicted step changes neither f nor x by more than the tolerance.
 
+    It must lower f by at most tolerance/100 |f| and move no coordinate by more than sqrt(tolerance)
+    times its size, or be no longer than tolerance |x|.
+
     Parameters
     ----------
     step
         The predicted step, whose coordinates are compared with those of x.
     decrease
-        What it is predicted to lower f by.
+        The decrease of f that is predicted for it.
     length
         Its norm with weights `scaling`.
     """
     x = evaluation.x
     typical = np.sqrt((x * x).mean())
-    sizes = abs(x) + AWAY * (abs(x - start.x) + typical)
+    sizes = abs(x) + TRAVELLED * (abs(x - start.x) + typical)
     small = decrease <= tolerance / 100 * abs(evaluation.value) and bool(
         (abs(step) <= tolerance**0.5 * sizes).all()
     )
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
-def gradient_exploded(state: Any) -> bool:
+def gradient_exploded(state: SolverState) -> bool:
     """Return whether the gradient grew by 1/eps^0.6 while f fell, as at a pole."""
     start = state.start
     return bool(

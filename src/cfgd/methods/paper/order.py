@@ -196,7 +196,9 @@ class Stages(_BetaOrGamma):
         return self.alpha[stage], self.beta[stage]
 
     def prepare(self, nodes: int) -> Memory:
-        return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(self.alpha, self.beta)
+        return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(
+            jnp.asarray(self.alpha), jnp.asarray(self.beta)
+        )
 
     def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.linalg import is_numpy
 from cfgd._core.types import Matrix, Vector
 from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
@@ -109,6 +110,13 @@ class Blocks(External):
             value_cost=1.0,
         )
 
+    def evaluate(self, x: Vector) -> Evaluation:
+        """Return value and gradient, without a Hessian with its diagonal, which the pass gives."""
+        at = super().evaluate(x)
+        if self.stream.has_matrix or not is_numpy(x):
+            return at
+        return at._replace(aux=self.stream.diagonal(np.asarray(x)))
+
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         return call_from_jax(self.stream.hessian_times, v.shape, evaluation.x, v)
 
@@ -124,11 +132,17 @@ class Blocks(External):
         def dispersion() -> float | None:
             if np.any(stream.l2 > 0):
                 return None  # penalised estimates are biased: no covariance
-            return stream.loss.dispersion(float(evaluation.value), self.rows - stream.dimension)
+            freedom = stream.n_samples - stream.dimension
+            return stream.loss.dispersion(float(evaluation.value), freedom)
+
+        def diagonal() -> Vector:
+            if evaluation.aux is not None:
+                return evaluation.aux
+            return call_from_jax(stream.diagonal, x.shape, x)
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
-            diagonal=lambda: call_from_jax(stream.diagonal, x.shape, x),
+            diagonal=diagonal,
             shape=(self.rows, stream.dimension) if stream.has_matrix else None,
             matrix=matrix if stream.has_matrix else None,
             # with a matrix the check of the curvature costs no pass, a search along a line does

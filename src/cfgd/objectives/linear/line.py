@@ -26,10 +26,13 @@ class PredictionLine(Line):
         return LineCosts(0.0, 0.0)
 
     def curvature(self) -> Scalar:
+        return self._loss_curvature() + self.objective.penalty(self.d)
+
+    def _loss_curvature(self) -> Scalar:
+        """Return d'Hd of the losses without the penalty."""
         f = self.objective
         change = f.weighted(f.loss.along(self.evaluation.aux, f.y, self.product))
-        along = inner(change.reshape(-1), self.product.reshape(-1))
-        return along + f.penalty(self.d)
+        return inner(change.reshape(-1), self.product.reshape(-1))
 
     def values(self, etas: Etas) -> LineValues:
         if etas.ndim != 1:

@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.linalg import array_namespace, inner
 from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
-from cfgd._core.types import Data, Matrix, Samples, Scalar, Vector, Vectors
+from cfgd._core.types import Data, Matrix, Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives, slope_along
@@ -237,8 +237,7 @@ class LinearModel(Objective):
         def dispersion() -> float | None:
             if np.any(np.asarray(self.l2) > 0):
                 return None  # penalised estimates are biased: no covariance
-            degrees_of_freedom = m - d - count_zero_weight(self.sample_weight)
-            return self.loss.dispersion(float(evaluation.value), degrees_of_freedom)
+            return self.loss.dispersion(float(evaluation.value), self._n_samples() - d)
 
         def times(v: Vector) -> Vector:
             if self.loss.is_convex:
@@ -267,12 +266,16 @@ class LinearModel(Objective):
         return H + xp.diag(xp.broadcast_to(self.l2, (len(H),)))
 
     def _diagonal(self, evaluation: Evaluation) -> Vector:
-        _, curvature = self.loss.derivatives(evaluation.aux, self.y)
-        return self.X.squares(self.weighted(curvature)).reshape(-1) + self.l2
+        return self.X.squares(self._curvature_weight(evaluation)).reshape(-1) + self.l2
 
-    def _curvature_weight(self, evaluation: Evaluation) -> Samples:
+    def _curvature_weight(self, evaluation: Evaluation) -> Data:
+        """Return s l'', for every class its own; not negative where the loss is not convex."""
         _, curvature = self.loss.derivatives(evaluation.aux, self.y)
-        return self.sample_weight * array_namespace(curvature).maximum(curvature, 0)
+        return self.weighted(array_namespace(curvature).maximum(curvature, 0))
+
+    def _n_samples(self) -> int:
+        """Return the number of samples whose weight is not zero."""
+        return self.X.shape[0] - count_zero_weight(self.sample_weight)
 
     def on_host(self) -> LinearModel | None:
         if self.loss.needs_jax or any_sharded(self):

@@ -6,9 +6,11 @@ processes add up the sums: for an evaluation one all-reduce of d + 1 numbers.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -18,9 +20,12 @@ from cfgd._core.modules import FastModule
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.sharding import is_on_cpu, is_sharded
 from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vector
-from cfgd.objectives.evaluation import Evaluation
+from cfgd.objectives.base import Traits
+from cfgd.objectives.evaluation import Evaluation, Line, slope_along
+from cfgd.objectives.linear.line import PredictionLine
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.one_pass import is_long, one_pass
+from cfgd.objectives.linear.samples import count_zero_weight
 
 
 def sharded_on_host(objective: LinearModel) -> LinearModel | None:
@@ -32,7 +37,7 @@ def sharded_on_host(objective: LinearModel) -> LinearModel | None:
     local = jax.tree.map(_local_rows, objective)
     group = ProcessGroup.of(objective)
     total = (lambda part: part) if group.is_single else group.all_reduce_sum
-    return ShardedLinearModel(local, total)
+    return ShardedLinearModel(local, total, objective.X.shape[0])
 
 
 def _local_rows(leaf: Any) -> Any:
@@ -49,10 +54,11 @@ class SummedDesign(FastModule):
 
     local: Any  # Dense, perhaps WithIntercept
     total: Callable[[Any], Any]
+    rows: int = eqx.field(static=True)  # of all processes
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.local.shape
+        return self.rows, self.local.shape[1]
 
     @property
     def dtype(self) -> DType:
@@ -76,15 +82,40 @@ class SummedDesign(FastModule):
         return self.total(part) + l2 * np.eye(len(part), dtype=part.dtype)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class SummedLine(PredictionLine):
+    """A line of a sharded model: its curvature is summed over the processes."""
+
+    def _loss_curvature(self) -> Scalar:
+        return self.objective.total(np.asarray(super()._loss_curvature())[None])[0]
+
+
 class ShardedLinearModel(LinearModel):
-    """A linear model with `SummedDesign` for X: values and evaluations are summed as well."""
+    """A linear model with `SummedDesign` for X: values and evaluations are summed as well.
+
+    Parameters
+    ----------
+    local
+        The model of the rows of this process, with NumPy arrays.
+    total
+        Adds up an array over the processes.
+    rows
+        The number of rows of all processes; by default that of `local`.
+    """
 
     total: Callable[[Any], Any]
 
-    def __init__(self, local: LinearModel, total: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, local: LinearModel, total: Callable[[Any], Any], rows: int | None = None
+    ) -> None:
         for name, entry in vars(local).items():
             setattr(self, name, entry)
-        self.X, self.total = SummedDesign(local.X, total), total
+        rows = local.X.shape[0] if rows is None else rows
+        self.X, self.total = SummedDesign(local.X, total, rows), total
+
+    @property
+    def traits(self) -> Traits:
+        return dataclasses.replace(super().traits, label="a LinearModel")  # as the user made it
 
     def value_of(self, x: Vector, p: Data) -> Scalar:
         part = inner(self.sample_weight, self.loss.value(p, self.y))
@@ -104,6 +135,14 @@ class ShardedLinearModel(LinearModel):
         """Add up value and gradient over the processes in one sum."""
         sums = self.total(np.append(gradient, value))
         return Evaluation(x, sums[-1] + self.penalty(x) / 2, sums[:-1] + self.l2 * x, p)
+
+    def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
+        product = self.X.times(self.coefficients(d))
+        return SummedLine(self, evaluation, d, slope_along(evaluation, d, slope), product)
+
+    def _n_samples(self) -> int:
+        local = self.X.local.shape[0] - count_zero_weight(self.sample_weight)
+        return round(float(self.total(np.array([local], self.X.dtype))[0]))
 
     def on_host(self) -> LinearModel:
         return self

@@ -50,6 +50,7 @@ class Stream:
         self.source, self.intercept = source, intercept
         self.l2: Any = 0.0
         self.rows = self.columns = self.passes = 0
+        self.n_samples = 0  # rows whose weight is not zero
         self.last: StreamEvaluation | None = None
         self.loss = self._survey(loss)
         classes = getattr(self.loss, "classes", None)
@@ -64,11 +65,12 @@ class Stream:
     def _survey(self, loss: Loss | None) -> Loss:
         """Check all rows in a first pass, count them, and return the loss for their labels."""
         self.passes += 1
-        labels, has_weight = np.zeros(0), False
+        labels = np.zeros(0)
         for number, given in enumerate(prefetch(self.source())):
             block = self._checked(number, given)
             self.columns, self.rows = block.X.shape[1], self.rows + len(block.y)
-            has_weight = has_weight or block.weight is None or bool(np.any(block.weight))
+            weight = block.weight
+            self.n_samples += len(block.y) if weight is None else int(np.count_nonzero(weight))
             if loss is None:
                 labels = np.array([max(last_label(OWNER, block.y), labels.max(initial=0))])
             elif loss.probabilities(np.zeros(1)) is not None:
@@ -78,7 +80,7 @@ class Stream:
                 loss.targets(OWNER, block.y)
         if self.rows == 0:
             checks.fail(OWNER, "source", "have rows", "none")
-        if not has_weight:
+        if self.n_samples == 0:
             checks.fail(OWNER, "sample_weight", "have a positive entry", "only zeros")
         if loss is None:
             return Multinomial.with_last(OWNER, int(labels[0]))

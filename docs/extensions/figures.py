@@ -1,10 +1,11 @@
-"""Figures that the build draws, as pictures that follow the light and the dark theme.
+"""The directive `drawn`: figures that the build draws, for the light and the dark theme.
 
     ```{drawn} momentum
     ```
 
-stands for `figures/momentum.py`, which has `PANELS`, rows of `cfgd.apps.page.drawing.Panel`, and
-`data()`, what they draw. In the page its colours are variables, as in the project's reports.
+inserts the figure of `figures/momentum.py`, which defines `PANELS`, rows of
+`cfgd.apps.page.drawing.Panel`, and `data()`, whose result the panels draw. In the page its colours
+are CSS variables, as in the project's reports.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from cfgd.apps.page.document import figures
 from cfgd.apps.page.drawing import svgs
-from extensions.kept import BUILD, LIBRARY, key
+from extensions.build_cache import BUILD, LIBRARY, cache_key
 
 FIGURES = Path(__file__).parents[1] / "figures"
-DRAWING: list[subprocess.Popen[bytes]] = []  # what draws ahead
+PROCESSES: list[subprocess.Popen[bytes]] = []  # that draw figures in the background
 
 
 class Drawn(SphinxDirective):
@@ -36,29 +37,30 @@ class Drawn(SphinxDirective):
         if not script.exists():
             raise self.error(f"There is no figure {script}.")
         self.env.note_dependency(str(script))
-        for process in DRAWING:
+        for process in PROCESSES:
             process.wait()
-        return [nodes.raw("", keep(script).read_text(encoding="utf-8"), format="html")]
+        return [nodes.raw("", drawn_file(script).read_text(encoding="utf-8"), format="html")]
 
 
-def keep(script: Path) -> Path:
-    """The file with the figure, drawn now or before."""
-    path = kept(script)
+def drawn_file(script: Path) -> Path:
+    """Return the file with the figure, which is drawn unless it is cached."""
+    path = cached_path(script)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(drawn(script), encoding="utf-8")
     return path
 
 
-def kept(script: Path) -> Path:
+def cached_path(script: Path) -> Path:
+    """Return where the figure is cached."""
     text, page = script.read_text(encoding="utf-8"), FIGURES.parent / f"{script.stem}.md"
-    if page.exists():  # a figure may draw what the page of its name says
+    if page.exists():  # a figure may draw a table of the page of its name
         text += page.read_text(encoding="utf-8")
-    return BUILD / "figures" / f"{script.stem}-{key(text)}.html"
+    return BUILD / "figures" / f"{script.stem}-{cache_key(text)}.html"
 
 
 def drawn(script: Path) -> str:
-    """The figure of a script as HTML: its panels with their titles, side by side."""
+    """Return the figure of a script as HTML: its panels side by side, with their titles."""
     made = runpy.run_path(str(script))
     rows = svgs(script.stem, made["PANELS"], made["data"]())
     titled = [
@@ -68,20 +70,20 @@ def drawn(script: Path) -> str:
     return f'<div class="drawn">{figures(titled)}</div>'
 
 
-def ahead(app: Any) -> None:
-    """Draw in a process of its own, while the scripts of the gallery run."""
-    if not all(kept(script).exists() for script in FIGURES.glob("*.py")):
+def draw_in_background(app: Any) -> None:
+    """Draw in a separate process, while the scripts of the gallery run."""
+    if not all(cached_path(script).exists() for script in FIGURES.glob("*.py")):
         path = os.pathsep.join([str(FIGURES.parent), str(LIBRARY.parent)])
-        command = [sys.executable, "-m", "extensions.drawn"]
-        DRAWING.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}))
+        command = [sys.executable, "-m", "extensions.figures"]
+        PROCESSES.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}))
 
 
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("drawn", Drawn)
-    app.connect("builder-inited", ahead, priority=100)
+    app.connect("builder-inited", draw_in_background, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 if __name__ == "__main__":
     for each in sorted(FIGURES.glob("*.py")):
-        keep(each)
+        drawn_file(each)

@@ -1,13 +1,13 @@
-"""A run of the solver, iterate by iterate."""
+"""The iterates of a run."""
 
 import cfgd
 from problems import identity
 
-ITERATIONS = 20  # two blocks of eight and a half
+ITERATIONS = 20  # two and a half of the blocks of eight in which a run is compiled
 
 
 def points_of(problem, method, iterations=ITERATIONS, **options):
-    """x_0, ..., x_iterations as the solver makes them."""
+    """Return x_0, ..., x_iterations as `minimize` makes them."""
     solution = cfgd.minimize(
         problem.objective,
         problem.x0,

@@ -1,4 +1,4 @@
-"""A public name in the text, written as code, leads to its entry in the reference."""
+"""Link public names that pages write as code to their entries in the reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTEGRATIONS = ("scipy", "sklearn", "optax", "torch")
 
 
 def names() -> dict[str, str]:
-    """What may stand in the text, and the entry that is meant."""
+    """Return the names that are linked, each with the full name of its entry."""
     found: dict[str, str] = {}
     for name in cfgd.__all__:
         if not inspect.ismodule(getattr(cfgd, name)):
@@ -33,7 +33,7 @@ def names() -> dict[str, str]:
             full = f"{module.__name__}.{name}"
             found[full] = full
             if name.startswith(("Caputo", "CF", "cfadam", "scale_by", "Hutchinson")):
-                found.setdefault(name, full)  # others are words of their own elsewhere
+                found.setdefault(name, full)  # the others have another meaning elsewhere
     return found
 
 

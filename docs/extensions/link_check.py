@@ -1,4 +1,4 @@
-"""The built site is whole: every link and anchor leads somewhere, and no page asks the network."""
+"""Check the built site: every link and anchor exists, and no page loads from the network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import unquote, urldefrag
 
 from sphinx.errors import ExtensionError
 
-# a link in the text is followed by people; everything else is fetched when a page is opened
+# a reader may follow a link in the text; everything else is fetched when a page is opened
 FETCHED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
 IN_STYLES = re.compile(r"url\(\s*[\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
 
 
 class Page(HTMLParser):
-    """What a page has of anchors, of links to follow, and of resources to fetch."""
+    """The anchors, links and resources of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> Iterator[str]:
-    """One sentence for each link that leads nowhere, and for each resource of the network."""
+    """Yield a sentence for each broken link, and for each resource that is on the network."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         for link in [*page.links, *page.resources]:
@@ -45,23 +45,23 @@ def faults(site: Path) -> Iterator[str]:
                 continue
             found = (path.parent / unquote(target.partition("?")[0])).resolve() if target else path
             if not found.exists():
-                yield f"{path.relative_to(site)}: {link} leads nowhere."
+                yield f"{path.relative_to(site)}: {link} does not exist."
             elif anchor and found in pages and unquote(anchor) not in pages[found].anchors:
                 yield f"{path.relative_to(site)}: {link} has no such anchor."
         for resource in page.resources:
             if re.match(r"https?:|//", resource):
-                yield f"{path.relative_to(site)}: {resource} is asked of the network."
+                yield f"{path.relative_to(site)}: {resource} is loaded from the network."
     for path in sorted(site.rglob("*.css")):
         for found in IN_STYLES.finditer(path.read_text(encoding="utf-8")):
             if re.match(r"https?:|//", found[1] or found[2]):
-                yield f"{path.relative_to(site)}: {found[0]} is asked of the network."
+                yield f"{path.relative_to(site)}: {found[0]} is loaded from the network."
 
 
 def check(app: Any, error: Exception | None) -> None:
     if error is None:
         found = list(faults(Path(app.outdir)))
         if found:
-            raise ExtensionError("The site is not whole:\n" + "\n".join(found))
+            raise ExtensionError("The site has faults:\n" + "\n".join(found))
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -1,0 +1,181 @@
+"""The damped system (H + gamma D) p = g of a Levenberg-Marquardt step.
+
+H is the matrix of a curvature at a point and D its diagonal, kept from shrinking. The system is
+solved by a Cholesky factorisation of the smaller of J'J and JJ', or, where both are too large, by
+conjugate gradients. References: Moré (1978), "The Levenberg-Marquardt algorithm"; Nocedal and
+Wright, section 10.3, and 7.1 for inexact Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cfgd._core.linalg import add_to_diagonal, cholesky_solver, inner
+from cfgd._core.types import Column, Number, Scalar, Vector
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.select import can_factor
+from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.evaluation import Evaluation
+
+# Smallest damping: below it a factorisation in float64 may fail by rounding.
+LEAST_DAMPING = 1e-14
+# Entries of D fall by at most this factor from one point to the next: by enough to forget a bad
+# start in a few steps, and not so much that D jumps with x.
+MOST_SHRINKAGE = 1e6
+# Share of the gradient that conjugate gradients leave at most (a forcing term, Nocedal and Wright,
+# section 7.1), and the number of products that they take at most.
+FORCING, MOST_PRODUCTS = 0.1, 200
+
+
+class DampedStep(NamedTuple):
+    """The solution of a damped system for one damping."""
+
+    p: Vector
+    for_residuals: Callable[[Column], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
+
+
+class DampedSystem(NamedTuple):
+    """(H + gamma D) p = g, to be solved for any damping gamma."""
+
+    scaling: Vector  # D
+    diagonal: Callable[[], Vector]  # of H, with ones where it is zero
+    solve: Callable[[Number], DampedStep]
+    newton: Callable[[], Vector]  # p with the least damping, scaled by the diagonal of H
+    jacobian_times: Callable[[Vector], Column] | None  # v -> Jv; None without J
+
+
+def keep_from_shrinking(old: Vector, new: Vector) -> Vector:
+    """Return the larger of two diagonals, `old` counting for at most 10^6 times `new`.
+
+    Zeros of `new` leave the entries of `old`; entries are 1 where both are zero.
+    """
+    bounded = np.minimum(old, MOST_SHRINKAGE * new)
+    if new.min() > 0:
+        return np.maximum(new, bounded)
+    D = np.maximum(new, np.where(new > 0, bounded, old))
+    return np.where(D > 0, D, 1)
+
+
+def damped_system(
+    oracle: Oracle,
+    curvature: Curvature,
+    evaluation: Evaluation,
+    old_scaling: Vector,
+    reduction: Scalar,
+) -> DampedSystem:
+    """Set up the damped system at a point.
+
+    Parameters
+    ----------
+    oracle
+        Counts the cost of the matrix, or of the products.
+    old_scaling
+        D of the last point; zeros at the start.
+    reduction
+        |g| relative to its start: the smaller it is, the more accurate are conjugate gradients.
+    """
+    if not can_factor(curvature):
+        return _system_by_products(oracle, curvature, evaluation, old_scaling, reduction)
+    oracle.cost += curvature.cost
+    g, extra = evaluation.gradient, curvature.extra_damping
+    added = 0.0 if extra is None else extra()
+    J: Any = None
+    is_wide = False
+    if curvature.rows is not None:
+        J, r = curvature.rows()
+        is_wide = J.shape[0] < J.shape[1]
+    if is_wide:
+        D = keep_from_shrinking(old_scaling, np.einsum("ij,ij->j", J, J) + added)
+        root = np.sqrt(D)
+        rows = J / root
+        matrix = rows @ rows.T
+    else:
+        H = J.T @ J if J is not None else curvature.matrix()  # type: ignore[misc]
+        D = keep_from_shrinking(old_scaling, H.diagonal() + added)
+        root = np.sqrt(D)
+        rows = None if J is None or curvature.residuals_at is None else J / root
+        matrix = H / root / root[:, None]
+
+    def diagonal() -> Vector:
+        squares = np.einsum("ij,ij->j", rows, rows) if is_wide else matrix.diagonal()
+        return keep_from_shrinking(0 * D, D * squares)
+
+    def solve_wide(damping: Number) -> DampedStep:
+        solve = cholesky_solver(add_to_diagonal(matrix, damping))
+
+        def for_residuals(k: Column) -> Vector:
+            return (solve(np.asarray(k)) @ rows) / root
+
+        return DampedStep(for_residuals(r), for_residuals)
+
+    def solve_tall(damping: Number) -> DampedStep:
+        solve = cholesky_solver(add_to_diagonal(matrix, damping))
+        p = solve(g / root) / root
+        if rows is None:
+            return DampedStep(p, None)
+        return DampedStep(p, lambda k: solve(k @ rows) / root)
+
+    def newton() -> Vector:
+        if is_wide:
+            return solve_wide(LEAST_DAMPING).p
+        size = np.sqrt(diagonal())
+        ratio = root / size
+        solve = cholesky_solver(add_to_diagonal(matrix * ratio * ratio[:, None], LEAST_DAMPING))
+        return solve(g / size) / size
+
+    jacobian_times = None if rows is None else lambda p: rows @ (root * p)
+    return DampedSystem(D, diagonal, solve_wide if is_wide else solve_tall, newton, jacobian_times)
+
+
+def _system_by_products(
+    oracle: Oracle,
+    curvature: Curvature,
+    evaluation: Evaluation,
+    old_scaling: Vector,
+    reduction: Scalar,
+) -> DampedSystem:
+    """Set up a system that conjugate gradients solve by products with H."""
+    extra = curvature.extra_damping
+    P = keep_from_shrinking(0 * old_scaling, curvature.diagonal())
+    D = keep_from_shrinking(old_scaling, P if extra is None else P + extra())
+    forcing = min(FORCING, np.sqrt(reduction))
+
+    def solve(damping: Number, scaling: Vector) -> Vector:
+        return solve_by_products(oracle, curvature, evaluation.gradient, scaling, damping, forcing)
+
+    return DampedSystem(
+        D,
+        lambda: P,
+        lambda damping: DampedStep(solve(damping, D), None),
+        lambda: solve(LEAST_DAMPING, P),
+        None,
+    )
+
+
+def solve_by_products(
+    oracle: Oracle, curvature: Curvature, g: Vector, D: Vector, damping: Number, forcing: Number
+) -> Vector:
+    """Solve (H + damping D) p = g by conjugate gradients, preconditioned by D.
+
+    The residual falls to `forcing` times |g| in the norm of D^-1, unless that takes more than 200
+    products with H.
+    """
+    p, residual, q = 0 * g, g, g / D
+    size = inner(g, g / D)
+    enough = forcing**2 * size
+    products = 0
+    while size > enough and products < MOST_PRODUCTS:
+        oracle.check_stop()
+        image = curvature.times(q) + damping * D * q
+        along = inner(q, image)
+        alpha = size / (along if along > 0 else 1)
+        p = p + alpha * q
+        residual = residual - alpha * image
+        old, size = size, inner(residual, residual / D)
+        q = residual / D + size / old * q
+        products += 1
+    oracle.cost += curvature.product_cost * products
+    return p

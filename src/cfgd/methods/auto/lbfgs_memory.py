@@ -1,0 +1,205 @@
+"""The memory of L-BFGS: pairs of steps and gradient changes, and the diagonal preconditioner.
+
+References: Nocedal and Wright, section 7.2; the compact form of the inverse matrix is that of Byrd,
+Nocedal and Schnabel, Mathematical Programming 63 (1994).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from cfgd._core.linalg import inner, solve_upper, weighted_norm
+from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
+from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
+
+# Pairs in the memory; 3 to 20 are usual (Nocedal and Wright, section 7.2). The probes of a
+# curvature check become pairs, so that there is room for as many.
+PAIRS = MOST_DIRECTIONS
+# A pair is used if the cosine of the angle between step and change is above this number: below it
+# the sign of the curvature is that of rounding errors.
+LEAST_COSINE = 1e-12
+# How many times the last step the next one is at least, where the last one met no curvature.
+GROWTH = 4.0
+# Share of the curvature along the first step that all coordinates start with: the secant update
+# adds to the diagonal where the curvature is larger, and takes little away.
+FIRST_CURVATURE = 0.1
+# Size that a coordinate has at least in the first step, relative to the root mean square of x.
+SMALLEST = 1e-3
+
+
+@functools.cache
+def _oldest_first(n: int) -> np.ndarray:
+    """Return, for each newest row of a ring buffer of n, all rows from the oldest on."""
+    rows = np.arange(n)
+    return (rows[:, None] + 1 + rows) % n
+
+
+@functools.cache
+def _age_rank(n: int) -> np.ndarray:
+    """Return, for each newest row of a ring buffer of n, the place of each row in that order."""
+    rows = np.arange(n)
+    return (rows - 1 - rows[:, None]) % n
+
+
+class Pair(NamedTuple):
+    """A step and the change of the gradient along it."""
+
+    step: Vector
+    change: Vector
+    product: Scalar  # <step, change>
+    change2: Scalar  # <change, change>
+    is_positive: bool  # the curvature along the step is positive beyond rounding
+
+    @classmethod
+    def of(cls, step: Vector, change: Vector) -> Pair:
+        product, change2 = inner(step, change), inner(change, change)
+        lengths = np.sqrt(inner(step, step)) * np.sqrt(change2)
+        return cls(step, change, product, change2, bool(product > LEAST_COSINE * lengths))
+
+
+@dataclasses.dataclass
+class Memory:
+    """The last pairs, in a ring buffer that `add` overwrites in place.
+
+    A row is zero where there is no pair: before the buffer is full, and where the curvature along a
+    step was not positive.
+    """
+
+    steps: Vectors  # S
+    changes: Vectors  # Y
+    triangle: Matrix  # R: <s_i, y_j> for j not older than i, oldest first; 1 on empty diagonals
+    newest: int  # the row that was written last
+    last: int  # the row of the last pair
+    product: Scalar  # <s, y> of the last pair; 0 without any
+    is_flat: bool  # the curvature along the last step was not positive
+
+    @classmethod
+    def empty(cls, x: Vector) -> Memory:
+        n = most_directions(x.size)
+        steps, changes = np.zeros((n, x.size), x.dtype), np.zeros((n, x.size), x.dtype)
+        return cls(steps, changes, np.eye(n, dtype=x.dtype), 0, 0, x.dtype.type(0), False)
+
+    @classmethod
+    def of_probes(cls, x: Vector, probes: Probes) -> Memory:
+        """Return a memory whose pairs are probes around x, the last one the newest.
+
+        A full memory consists of the arrays of the probes themselves.
+        """
+        n, m = most_directions(x.size), len(probes.steps)
+        steps, changes = probes
+        if m < n:
+            memory = cls.empty(x)
+            memory.steps[:m], memory.changes[:m] = probes
+            steps, changes = memory.steps, memory.changes
+        newest = m - 1
+        order = _oldest_first(n)[newest]
+
+        def products_of(a: Vectors, b: Vectors) -> Column:  # row by row, to save memory
+            return np.array([(row * other).sum() for row, other in zip(a, b, strict=True)])
+
+        lengths = np.sqrt(products_of(steps, steps)) * np.sqrt(products_of(changes, changes))
+        products = products_of(steps, changes)
+        is_pair = products > LEAST_COSINE * lengths
+        steps[~is_pair] = 0
+        changes[~is_pair] = 0
+        triangle = np.triu((steps @ changes.T)[order][:, order])
+        triangle += np.diag((~is_pair[order]).astype(x.dtype))
+        last = int(order[n - 1 - is_pair[order][::-1].argmax()])
+        product = products[last] if is_pair[last] else x.dtype.type(0)
+        return cls(steps, changes, triangle, newest, last, product, False)
+
+    def add(self, pair: Pair) -> None:
+        """Overwrite the oldest pair."""
+        n = len(self.steps)
+        j = (self.newest + 1) % n
+        self.steps[j] = pair.step if pair.is_positive else 0
+        self.changes[j] = pair.change if pair.is_positive else 0
+        R, column = self.triangle, (self.steps @ self.changes[j])[_oldest_first(n)[j]]
+        R[:-1, :-1] = R[1:, 1:]
+        R[:, -1] = column
+        R[-1, -1] = pair.product if pair.is_positive else 1
+        self.newest = j
+        self.is_flat = not pair.is_positive
+        if pair.is_positive:
+            self.last, self.product = j, pair.product
+        elif self.last == j:  # the row of the last pair was overwritten
+            self.product = 0 * self.product
+
+
+class Direction(NamedTuple):
+    """A step x - p, p = eta (P^-1 g + gamma (x - c) + ...) with c the last terminal."""
+
+    p: Vector
+    slope: Scalar  # <g, p>
+    eta: Number
+    gamma: Number
+
+
+def direction(memory: Memory, g: Vector, P: Vector, last_step: Vector) -> Direction:
+    """Return the inverse L-BFGS matrix times g, by two triangular systems.
+
+    The rows of S and Y are steps and changes, and R has the products s_i'y_j of steps with changes
+    that are not older. With a = R^-1 S g and q = g - Y'a, p = eta P^-1 q + S'b where R'b = D a -
+    eta Y P^-1 q; D is the diagonal of R and eta = s'y / y'P^-1 y of the last pair. Where the
+    curvature along the last step was not positive, p is at least four times as long as that step.
+    Where rounding leaves no descent, p is P^-1 g.
+    """
+    S, Y, R = memory.steps, memory.changes, memory.triangle
+    order, rank = _oldest_first(len(S))[memory.newest], _age_rank(len(S))[memory.newest]
+    a = solve_upper(R, (S @ g)[order])
+    eta = 1.0
+    if memory.product > 0:
+        y = Y[memory.last]
+        eta = memory.product / inner(y, y / P)
+    p = g - a[rank] @ Y
+    p *= eta / P
+    b = solve_upper(R, R.diagonal() * a - (Y @ p)[order], transposed=True)
+    p += b[rank] @ S
+    if memory.is_flat:
+        length, longer = weighted_norm(p, P), GROWTH * weighted_norm(last_step, P)
+        if 0 < length < longer:
+            p *= longer / length
+    slope = inner(g, p)
+    if 0 < slope < np.inf:
+        return Direction(p, slope, eta, b[-1] / eta)
+    return Direction(g / P, inner(g, g / P), 1.0, 0.0)
+
+
+# ------------------------------------------------------------------ the diagonal
+
+
+def first_step(x: Vector, g: Vector) -> Vector:
+    """Return a multiple of g that moves no coordinate by more than a tenth of its size.
+
+    At x = 0 its length is one.
+    """
+    typical = np.sqrt((x * x).mean())
+    if typical == 0:
+        length = np.sqrt(inner(g, g))
+    else:
+        length = (10 * abs(g) / np.maximum(abs(x), SMALLEST * typical)).max()
+    return g / (length if length > 0 else 1)
+
+
+def first_diagonal(pair: Pair) -> Vector:
+    """Return a constant diagonal: a share of the curvature y'y / s'y along the first step."""
+    curvature = FIRST_CURVATURE * pair.change2 / pair.product if pair.product > 0 else 1.0
+    return np.full_like(pair.step, curvature if curvature < np.inf else 1.0)
+
+
+def secant_diagonal(D: Vector, pair: Pair) -> Vector:
+    """Return the diagonal of the BFGS update of diag(D), or D where the update is not positive."""
+    weighted = D * pair.step
+    size = inner(pair.step, weighted)
+    if not (pair.is_positive and pair.change2 / pair.product < np.inf and size > 0):
+        return D
+    removed, added = weighted / size, pair.change / pair.product
+    removed *= weighted
+    added *= pair.change
+    updated = D - removed
+    updated += added
+    return updated if updated.min() > 0 else D

@@ -1,0 +1,385 @@
+"""Levenberg-Marquardt: its damped systems, its steps, and its ends on fits and linear models."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from oracles import oracle_for, random_spd
+from scipy.optimize import least_squares
+
+import cfgd
+from cfgd import Status
+from cfgd.methods.auto import levenberg_marquardt, select
+from cfgd.methods.auto.damped_system import damped_system, keep_from_shrinking, solve_by_products
+from cfgd.methods.auto.levenberg_marquardt import MOST_DOUBLINGS, search_along
+from cfgd.objectives.curvature import Curvature, JacobianRows
+from cfgd.objectives.evaluation import Evaluation
+from cfgd.objectives.linear.design import Dense
+from nist import NIST, correct_digits, residuals
+from problems import few, identity, quick
+
+RECORD = {"x": identity, "gamma": "gamma"}
+RNG = np.random.default_rng(7)
+
+
+# ---------------------------------------------------------------- the damped system
+
+
+def curvature_of(J, form):
+    """Return the curvature J'J by its rows, its matrix or products alone."""
+    H = J.T @ J
+    r = np.cos(np.arange(len(J)))
+    at = Evaluation(np.ones(J.shape[1]), np.float64(r @ r / 2), J.T @ r)
+    curvature = Curvature(times=lambda v: H @ v, diagonal=lambda: np.diag(H).copy(), shape=J.shape)
+    if form == "rows":
+        changes = {"rows": lambda: JacobianRows(J, r), "residuals_at": lambda x: r}
+    elif form == "matrix":
+        changes = {"matrix": lambda: H}
+    else:
+        changes = {"shape": None}
+    return dataclasses.replace(curvature, **changes), at, r
+
+
+def oracle():
+    return oracle_for(cfgd.Quadratic(np.eye(2), np.ones(2)), np.zeros(2))
+
+
+FORMS = {
+    "tall": ((12, 5), "rows"),
+    "wide": ((4, 9), "rows"),
+    "matrix": ((12, 5), "matrix"),
+    "products": ((12, 5), "products"),
+}
+
+
+@pytest.mark.parametrize(("shape", "form"), FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("damping", [1e-6, 0.03, 50.0])
+@pytest.mark.parametrize("extra", [None, 0.7])
+def test_the_damped_system_is_solved(shape, form, damping, extra):
+    J = np.random.default_rng(1).normal(size=shape) * np.geomspace(0.1, 10, shape[1])
+    curvature, at, _ = curvature_of(J, form)
+    if extra is not None:
+        added = extra * np.arange(1, shape[1] + 1)
+        curvature = dataclasses.replace(curvature, extra_damping=lambda: added)
+    H = J.T @ J
+    old = 1.5 * np.diag(H) * (np.arange(shape[1]) == 2)
+    system = damped_system(oracle(), curvature, at, old, np.float64(1e-30))
+    D = np.maximum(np.diag(H) + (0 if extra is None else added), old)
+    np.testing.assert_allclose(system.scaling, D, rtol=1e-12)
+    np.testing.assert_allclose(system.diagonal(), np.diag(H), rtol=1e-12)
+    matrix = H + damping * np.diag(D)
+    p = system.solve(damping).p
+    np.testing.assert_allclose(matrix @ p, at.gradient, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(p, np.linalg.solve(matrix, at.gradient), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (4, 9)], ids=["tall", "wide"])
+def test_a_system_with_rows_is_solved_for_other_residuals(shape):
+    J = RNG.normal(size=shape)
+    curvature, at, _ = curvature_of(J, "rows")
+    system = damped_system(oracle(), curvature, at, 0 * at.x, np.float64(1))
+    k, v = RNG.normal(size=shape[0]), RNG.normal(size=shape[1])
+    found = system.solve(0.3).for_residuals(k)
+    matrix = J.T @ J + 0.3 * np.diag(np.diag(J.T @ J))
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, J.T @ k), rtol=1e-10)
+    np.testing.assert_allclose(system.jacobian_times(v), J @ v, rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["rows", "matrix", "products"])
+def test_the_undamped_step_is_that_of_gauss_and_newton(form):
+    J = RNG.normal(size=(12, 5)) * np.geomspace(0.1, 10, 5)
+    curvature, at, r = curvature_of(J, form)
+    system = damped_system(oracle(), curvature, at, 1e5 * np.ones(5), np.float64(1e-30))
+    expected = np.linalg.lstsq(J, r, rcond=None)[0]
+    np.testing.assert_allclose(system.newton(), expected, rtol=1e-8)
+
+
+def test_the_undamped_step_of_a_wide_jacobian_is_the_least_in_the_norm_of_d():
+    J = RNG.normal(size=(4, 9))
+    curvature, at, r = curvature_of(J, "rows")
+    root = np.sqrt(np.diag(J.T @ J))
+    system = damped_system(oracle(), curvature, at, 0 * at.x, np.float64(1))
+    np.testing.assert_allclose(system.newton(), np.linalg.pinv(J / root) @ r / root, rtol=1e-8)
+
+
+def test_conjugate_gradients_stop_at_the_forcing_term():
+    A, g = random_spd(np.random.default_rng(2), 40, 1e4), RNG.normal(size=40)
+    D = np.diag(A).copy()
+    curvature = Curvature(times=lambda v: A @ v, diagonal=lambda: D)
+    counted = oracle()
+    matrix = A + 0.01 * np.diag(D)
+    norms, costs = [], []
+    for forcing in (0.1, 1e-6):
+        p = solve_by_products(counted, curvature, g, D, 0.01, forcing)
+        residual = g - matrix @ p
+        norms.append(np.sqrt(residual @ (residual / D)) / np.sqrt(g @ (g / D)))
+        costs.append(counted.cost)
+    assert norms[0] <= 0.1
+    assert norms[0] > 1e-3  # it stops as soon as that is reached
+    assert norms[1] <= 1e-6
+    assert costs[1] > 2 * costs[0] > 0
+
+
+def test_the_scaling_is_kept_from_shrinking():
+    old, new = np.array([4.0, 1e9, 3.0, 0.0]), np.array([5.0, 1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(keep_from_shrinking(old, new), [5, 1e6, 3, 1])
+
+
+# ---------------------------------------------------------------- the search along a step
+
+
+def newton_multiple(t):
+    """Return least squares, a point, and t times the Newton step: the best fraction is 1/t."""
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(12, 3)), random.normal(size=12)
+    x = np.array([1.0, -2.0, 0.5])
+    oracle = oracle_for(cfgd.LinearModel(X, y, "squared"), x)
+    return oracle, oracle.evaluate(x), t * np.linalg.solve(X.T @ X, X.T @ (X @ x - y))
+
+
+@pytest.mark.parametrize("t", [0.125, 0.5, 2.0, 64.0])
+def test_the_search_finds_the_minimum_along_the_step(t):
+    oracle, at, p = newton_multiple(t)
+    value = oracle.value(at.x - p)
+    fraction, found = search_along(oracle, at, p, value, t < 1)
+    assert fraction == 1 / t
+    assert found == pytest.approx(oracle.value(at.x - p / t), rel=1e-12)
+
+
+def test_the_search_doubles_a_step_a_few_times_only():
+    oracle, at, p = newton_multiple(1e-3)
+    fraction, _ = search_along(oracle, at, p, oracle.value(at.x - p), True)
+    assert fraction == 2**MOST_DOUBLINGS
+
+
+def test_a_step_whose_prediction_is_right_is_not_searched_along(monkeypatch):
+    """Along the first Newton step on nearly linear data, and not along the other one."""
+    searched = []
+
+    def record(oracle, evaluation, p, value, is_too_short):
+        searched.append(is_too_short)
+        return search_along(oracle, evaluation, p, value, is_too_short)
+
+    monkeypatch.setattr(levenberg_marquardt, "search_along", record)
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    near = cfgd.LinearModel(X, np.exp(X @ [0.01, 0.02, 0.0]), "poisson")
+    assert cfgd.minimize(near, np.zeros(3)).success
+    assert not searched
+    far = cfgd.LinearModel(X, np.exp(4 + X @ [0.3, -0.2, 0.1]), "poisson")
+    cfgd.minimize(far, np.zeros(3))
+    assert searched[0] is False
+
+
+def test_counts_that_are_far_from_one_take_few_matrices():
+    """The first Newton step from zero leads to exp(150)."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=(80, 3)), np.ones(80)])
+    y = random.poisson(np.exp(5 + X[:, :3] @ [0.3, -0.2, 0.1])).astype(float)
+    ends = cfgd.minimize(cfgd.LinearModel(X, y, "poisson"), np.zeros(4))
+    assert ends.success
+    assert ends.iterations <= 8
+    rate = np.exp(X @ ends.x)
+    np.testing.assert_allclose(X.T @ rate, X.T @ y, rtol=1e-7)
+
+
+# ---------------------------------------------------------------- the step
+
+T = np.linspace(0, 3, 12)
+Y = 4 * np.exp(-0.9 * T) + 0.5 + 0.1 * RNG.normal(size=12)
+X0 = np.array([1.0, 0.2, 0.1])
+
+
+def misfit(p):
+    return p[0] * jnp.exp(-p[1] * T) + p[2] - Y
+
+
+def by_hand(p):
+    e = np.exp(-p[1] * T)
+    J = np.stack([e, -p[0] * T * e, np.ones(12)], 1)
+    return p[0] * e + p[2] - Y, J
+
+
+LABELS = (RNG.random(40) < 0.4).astype(float)
+WIDE = RNG.normal(size=(40, 5)) * [1, 30, 0.1, 1, 2]
+
+
+def test_iterates_are_those_of_an_explicit_implementation():
+    """With the gamma of the history, D kept from shrinking, and the geodesic acceleration."""
+    ends = cfgd.minimize(cfgd.Residuals(misfit), X0, record=RECORD)
+    assert ends.success
+    D = np.zeros(3)
+    for k in range(3):
+        x, gamma = ends.history["x"][k], ends.history["gamma"][k + 1]
+        r, J = by_hand(x)
+        D = np.maximum(D, np.diag(J.T @ J))
+        matrix = J.T @ J + gamma * np.diag(D)
+        p = np.linalg.solve(matrix, J.T @ r)
+        second = 2 / 0.1 * ((by_hand(x - 0.1 * p)[0] - r) / 0.1 + J @ p)
+        a = -np.linalg.solve(matrix, J.T @ second) / 2
+        bends_little = 2 * np.sqrt(a @ (D * a)) <= 0.75 * np.sqrt(p @ (D * p))
+        step = p - a if bends_little else p
+        np.testing.assert_allclose(ends.history["x"][k + 1], x - step, rtol=1e-8)
+
+
+def test_a_step_is_the_limit_of_the_non_adaptive_method_on_the_model():
+    """Theorem 3 with the terminal at x."""
+    f = cfgd.LinearModel(WIDE, LABELS, l2=0.3)
+    ends = cfgd.minimize(f, np.zeros(5), record=RECORD)
+    x, gamma = ends.history["x"][2], 0.2
+    p = 1 / (1 + np.exp(-WIDE @ x))
+    H = (WIDE.T * (p * (1 - p))) @ WIDE + 0.3 * np.eye(5)
+    g = WIDE.T @ (p - LABELS) + 0.3 * x
+    q = cfgd.Quadratic(H, g - H @ x)
+    limit = cfgd.minimize(
+        q, x + 1, cfgd.NonAdaptive(x, gamma=gamma), max_iterations=200_000, tolerance=1e-12
+    )
+    step = np.linalg.solve(H + gamma * np.diag(np.diag(H)), g)
+    np.testing.assert_allclose(limit.x, x - step, rtol=1e-6, atol=1e-8)
+
+
+def test_the_first_step_on_a_convex_loss_is_a_newton_step():
+    f = cfgd.LinearModel(WIDE, LABELS, l2=0.3)
+    ends = cfgd.minimize(f, np.zeros(5), record=RECORD)
+    assert ends.success
+    H = WIDE.T @ WIDE / 4 + 0.3 * np.eye(5)
+    g = WIDE.T @ (0.5 - LABELS)
+    np.testing.assert_allclose(ends.history["x"][1], -np.linalg.solve(H, g), rtol=1e-6)
+    assert ends.iterations < 12
+
+
+def test_the_last_newton_step_takes_no_matrix_of_its_own(monkeypatch):
+    """It uses the matrix of the convergence test, and doubles the correct digits."""
+    matrices, gram = [], Dense.gram
+    monkeypatch.setattr(Dense, "gram", lambda *of: matrices.append(1) or gram(*of))
+    f = cfgd.LinearModel(WIDE, LABELS, l2=0.1)
+    end = cfgd.minimize(f, np.zeros(5))
+    assert end.status is Status.converged
+    norms = end.history["gradient_norm"]
+    assert norms[-2] <= 1e-8 * norms[0]  # this alone would be enough
+    assert norms[-1] <= 1e-13 * norms[0]
+    assert len(matrices) == end.iterations
+
+
+# ---------------------------------------------------------------- runs
+
+
+@pytest.mark.parametrize("name", quick({name: name for name in NIST}, ["BoxBOD", "Thurber"]))
+def test_certified_regressions_to_six_digits(name):
+    f = cfgd.Residuals(residuals(name))
+    for start in ("start1", "start2"):
+        ends = cfgd.minimize(f, NIST[name][start])
+        assert ends.success
+        assert correct_digits(name, ends.x) >= 6
+        assert np.all(np.diff(ends.history["value"]) <= 0)
+
+
+def test_standard_errors_are_the_certified_ones():
+    for name in ("Misra1a", "Chwirut2"):
+        ends = cfgd.minimize(cfgd.Residuals(residuals(name)), NIST[name]["start2"])
+        errors = np.sqrt(np.diag(ends.covariance()))
+        np.testing.assert_allclose(errors, NIST[name]["standard_deviation"], rtol=1e-5)
+
+
+NETWORK = cfgd.ShallowNetwork(np.linspace(-1, 1, 20), np.sin(4 * np.linspace(-1, 1, 20)), 9)
+CASES = {
+    "residuals": (cfgd.Residuals(misfit), X0),
+    "robust": (cfgd.Residuals(misfit, "cauchy", scale=0.2), X0),
+    "network, fewer rows": (NETWORK, NETWORK.init(0)),
+    "logistic": (cfgd.LinearModel(WIDE, LABELS, l2=0.3), np.zeros(5)),
+}
+
+
+@pytest.mark.parametrize("name", few(["network, fewer rows", "logistic", "residuals", "robust"], 2))
+def test_steps_by_products_reach_the_same_point(name, monkeypatch):
+    f, x0 = CASES[name]
+    with_matrix = cfgd.minimize(f, x0, max_iterations=60)
+    monkeypatch.setattr(select, "MOST_OPERATIONS", 0)
+    monkeypatch.setattr(select, "FEW_COLUMNS", 0)
+    without = cfgd.minimize(f, x0, max_iterations=200)
+    assert np.all(np.diff(without.history["value"]) <= 0)
+    if name.startswith("network"):
+        assert without.value < 1e-3 * f.value(x0)
+    else:
+        assert without.success
+        np.testing.assert_allclose(without.x, with_matrix.x, rtol=1e-4, atol=1e-6)
+
+
+def test_a_loss_of_the_user():
+    loss = lambda p, y: jnp.cosh(p - y) - 1  # noqa: E731
+    ends = cfgd.minimize(cfgd.LinearModel(WIDE, LABELS, loss=loss, l2=0.3), np.zeros(5))
+    assert ends.success
+    gradient = WIDE.T @ np.sinh(WIDE @ ends.x - LABELS) + 0.3 * ends.x
+    assert np.linalg.norm(gradient) <= 1e-7 * np.linalg.norm(WIDE.T @ np.sinh(-LABELS))
+    assert "Levenberg-Marquardt" in ends.how
+
+
+def test_a_jacobian_without_full_rank():
+    f = cfgd.Residuals(lambda p: (p[0] + p[1]) * jnp.exp(-p[2] * T) - Y)
+    ends = cfgd.minimize(f, [0.5, 0.1, 0.5])
+    assert ends.success
+    other = cfgd.minimize(cfgd.Residuals(lambda p: p[0] * jnp.exp(-p[1] * T) - Y), [0.6, 0.5])
+    assert ends.value == pytest.approx(other.value, rel=1e-8)
+    with pytest.warns(UserWarning, match="do not determine the parameters"):
+        assert np.isinf(ends.covariance()).all()
+
+
+def test_a_parameter_that_nothing_depends_on():
+    f = cfgd.Residuals(lambda p: p[0] * jnp.exp(-p[1] * T) - Y + 0 * p[2])
+    ends = cfgd.minimize(f, [1.0, 0.5, 3.0])
+    assert ends.success
+    assert ends.x[2] == 3.0
+
+
+def test_a_trial_where_residuals_are_not_finite():
+    f = cfgd.Residuals(lambda p: jnp.log(p[0]) * T - 2 * T + p[1] - 0.01 * T**2)
+    ends = cfgd.minimize(f, [0.05, 5.0])  # the first step leads to a negative p[0]
+    assert ends.success
+    J = np.stack([T, np.ones(12)], 1)
+    a, b = np.linalg.lstsq(J, 2 * T + 0.01 * T**2, rcond=None)[0]
+    np.testing.assert_allclose(ends.x, [np.exp(a), b], rtol=1e-6, atol=1e-6)
+
+
+def test_a_saddle_of_the_misfit_is_left():
+    """r = (x^2 - 1, y): the gradient and the matrix along x vanish at 0."""
+    ends = cfgd.minimize(cfgd.Residuals(lambda p: jnp.stack([p[0] ** 2 - 1, p[1]])), [0.0, 0.5])
+    assert ends.success
+    np.testing.assert_allclose(np.abs(ends.x), [1, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("c", few([1e-250, 1e250, 1e-12, 1e9], 2))
+def test_scale(c):
+    weights = np.full(12, c)
+    plain = cfgd.minimize(cfgd.Residuals(misfit), X0)
+    scaled = cfgd.minimize(cfgd.Residuals(misfit, weights=weights), X0)
+    assert scaled.success
+    assert scaled.iterations == plain.iterations
+    np.testing.assert_allclose(scaled.x, plain.x, rtol=1e-8)
+
+
+def test_float32_stays_float32():
+    data = (T.astype(np.float32), Y.astype(np.float32))
+    f = cfgd.Residuals(lambda p, t, y: p[0] * jnp.exp(-p[1] * t) + p[2] - y, args=data)
+    ends = cfgd.minimize(f, X0.astype(np.float32), tolerance=1e-4)
+    assert ends.x.dtype == np.float32
+    assert ends.success
+    np.testing.assert_allclose(ends.x, cfgd.minimize(cfgd.Residuals(misfit), X0).x, rtol=1e-3)
+
+
+def test_convergence_does_not_depend_on_how_bad_the_start_was():
+    """exp(3 t) over [0, 10]: the gradient is 1e28 at the start, and falls by any factor."""
+    t = np.linspace(0, 10, 60)
+    y = 5 * np.exp(-0.7 * t) + 1 + 0.1 * RNG.normal(size=60)
+    f = cfgd.Residuals(lambda p: p[0] * jnp.exp(-p[1] * t) + p[2] - y)
+    best = least_squares(lambda p: p[0] * np.exp(-p[1] * t) + p[2] - y, [5.0, 0.7, 1.0])
+    for rate in (-3.0, -1.0, 0.1):
+        ends = cfgd.minimize(f, [1.0, rate, 0.0], max_iterations=300)
+        assert not ends.success or ends.value == pytest.approx(best.cost, rel=1e-8)
+    assert ends.success
+
+
+def test_a_run_ends_after_max_iterations():
+    ends = cfgd.minimize(NETWORK, NETWORK.init(0), max_iterations=3)
+    assert ends.status is Status.max_iterations
+    assert ends.iterations == 3
+    assert ends.value == pytest.approx(NETWORK.value(ends.x), rel=1e-12)
