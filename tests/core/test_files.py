@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -15,13 +16,18 @@ import pytest
 from cfgd._core.files import NotWrittenError, check_writable, write
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def small_files() -> Iterator[None]:
-    """Limit files to 1000 bytes, so that larger writes fail as on a full disk."""
+    """Limit files to 1000 bytes, so that larger writes fail as on a full disk.
+
+    This is no fixture: pytest writes its report, which may go to a file, while fixtures are active.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def files_in(folder: Path) -> list[str]:
@@ -66,15 +72,17 @@ def test_existing_files_are_accepted(tmp_path: Path) -> None:
     assert files_in(tmp_path) == ["parts", "x.png"]
 
 
-def test_a_full_disk_is_found_before_the_run(tmp_path: Path, small_files: None) -> None:
-    with pytest.raises(ValueError, match=r"cannot be written to: File too large\.$"):
+def test_a_full_disk_is_found_before_the_run(tmp_path: Path) -> None:
+    message = r"cannot be written to: File too large\.$"
+    with pytest.raises(ValueError, match=message), small_files():
         check_writable(tmp_path)
     assert files_in(tmp_path) == []
 
 
-def test_a_failed_write_leaves_the_previous_file(tmp_path: Path, small_files: None) -> None:
+def test_a_failed_write_leaves_the_previous_file(tmp_path: Path) -> None:
     write(tmp_path / "x", "before")
-    with pytest.raises(NotWrittenError, match=r"/x could not be written: File too large\.$"):
+    message = r"/x could not be written: File too large\.$"
+    with pytest.raises(NotWrittenError, match=message), small_files():
         write(tmp_path / "x", "after" * 1000)
     assert (tmp_path / "x").read_bytes() == b"before"
     assert files_in(tmp_path) == ["x"]

@@ -105,6 +105,7 @@ def test_pytrees_keep_structure_and_array_types():
     np.testing.assert_allclose(solution.x["b"], -6 / 7, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_pytree_as_past():
     past = {"a": np.array([1.0, 3.0]), "b": np.array(-1.0)}
 

@@ -22,6 +22,7 @@ COSTLY = {
 }
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_costly_direction_gives_a_warning(monkeypatch):
     monkeypatch.setattr(Run, "go", lambda run: None)
     with pytest.warns(UserWarning, match=COST) as warned:
