@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from cfgd._core import checks
 from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.methods import Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
 from cfgd.objectives.base import Objective
@@ -105,6 +106,9 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
             wanted = f"be one of {', '.join(LOSSES)}"
             checks.fail(type(self).__name__, "loss", wanted, repr(self.loss))
         method = self._make_method()
+        if self.method == "auto" and self.loss == "squared":
+            # a Newton step solves the normal equations at once, as LinearRegression and Ridge do
+            method = Auto("levenberg_marquardt")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, y_numeric=True)
         weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         y = y.astype(X.dtype, copy=False)
