@@ -128,6 +128,7 @@ def test_at_a_saddle_the_absolute_value_of_the_hessian_counts(random):
     # the direction is that of the negative curvature, and x - downwards does not rise
     np.testing.assert_allclose(abs(found.downwards), abs(axes[:, 0]), rtol=1e-9)
     assert g @ found.downwards >= 0
+    assert -g @ spectrum_of(A, -g).downwards >= 0
     assert not found.is_convex
 
 

@@ -98,18 +98,11 @@ def test_several_classes_without_a_penalty_converge():
     np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-5, atol=1e-7)
 
 
-uncounted = pytest.mark.xfail(
-    strict=True, reason="`search_along` counts all values along a line of passes as one"
-)
-
-
 @pytest.mark.parametrize(
     ("solver", "loss"),
     [
         *((None, loss) for loss in ("logistic", "poisson", "multinomial")),
-        ("levenberg_marquardt", "logistic"),
-        pytest.param("levenberg_marquardt", "poisson", marks=uncounted),
-        pytest.param("levenberg_marquardt", "multinomial", marks=uncounted),
+        *(("levenberg_marquardt", loss) for loss in ("logistic", "poisson", "multinomial")),
     ],
 )
 def test_without_a_matrix_products_and_gradients_take_a_pass_each(monkeypatch, loss, solver):

@@ -72,7 +72,7 @@ class LMState(SolverState):
 
     damping: Number = FIRST_DAMPING  # of the next step
     scaling: Vector  # D
-    is_main: bool = True  # no step was made yet
+    is_first: bool = True  # no step was made yet
 
 
 # ------------------------------------------------------------------ the step
@@ -117,9 +117,9 @@ def accepted_step(
             if is_exact and not is_hidden and not abs(ratio - 1) <= NEAR_PREDICTION:
                 fraction, value = search_along(oracle, evaluation, p, value, bool(ratio > 1))
                 step = fraction * step
-            if value <= f - ACCEPT * min(fraction, 1.0) * predicted or (
-                is_hidden and _gradient_falls(oracle, evaluation, D, step, value)
-            ):
+            # in float32 the right-hand side may round to f: a step that gains nothing is none
+            is_lower = value < f and value <= f - ACCEPT * min(fraction, 1.0) * predicted
+            if is_lower or (is_hidden and _gradient_falls(oracle, evaluation, D, step, value)):
                 if not damping < 1 / LEAST_DAMPING:
                     return None
                 return Trial(step, damping, _next_damping(damping, (f - value) / predicted))
@@ -187,12 +187,11 @@ def search_along(
     fraction, factor = 1.0, 2.0 if is_too_short else 0.5
     for _ in range(MOST_DOUBLINGS if is_too_short else MOST_HALVINGS):
         trial = line.values(np.array([factor * fraction], p.dtype))[0]
+        oracle.cost += line.costs.value
         # where f is higher than at x, or no number, the step is halved in any case
         if not (trial < value or (not is_too_short and not value < f)):
             break
         fraction, value = factor * fraction, trial
-    if fraction != 1:
-        oracle.cost += 1.0
     return fraction, value
 
 
@@ -284,7 +283,7 @@ class LevenbergMarquardt(Solver[LMState]):
             if is_final:
                 return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
         damping = state.damping
-        if curvature.is_exact and state.is_main:
+        if curvature.is_exact and state.is_first:
             damping = SLIGHT_DAMPING
         trial = accepted_step(oracle, evaluation, curvature, system, damping, state.start.x)
         if trial is not None:
@@ -356,5 +355,5 @@ def arrive(
         gamma=damping,
         status=status,
         damping=next_damping,
-        is_main=False,
+        is_first=False,
     )

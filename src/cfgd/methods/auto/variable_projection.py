@@ -289,7 +289,7 @@ def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
         reduced=after,
         penalty=penalty,
         slow_steps=slow_steps,
-        is_main=False,
+        is_first=False,
     )
     goes_on = slow_steps < PATIENCE and (is_lower or penalty > least)
     return new if goes_on else all_weights(new)

@@ -42,13 +42,13 @@ ADVICE = {
 }
 
 
-# Iterations without any progress after which rounding has the last word. Many: with momentum both
-# value and gradient may swing, for hundreds of iterations where a problem is ill-conditioned.
+# Iterations without progress after which a run ends as stalled. Many: with momentum both value and
+# gradient may oscillate, for hundreds of iterations on ill-conditioned problems.
 PATIENCE = 1000
 
 
 class FractionalState(State):
-    """Each rule has its own memory."""
+    """State between two iterations: that of every rule."""
 
     past: Any  # of the terminal
     prepared: Any  # of the order
@@ -56,7 +56,7 @@ class FractionalState(State):
 
 
 class Proposal(NamedTuple):
-    """A direction before its length is known."""
+    """A direction, and what the step along it depends on."""
 
     d: Vector
     slope: Scalar  # <g, d>
@@ -70,9 +70,9 @@ class Proposal(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TikhonovLine(Line):
-    """A line of f + gamma/2 |x - c|^2_D, whose gradient d is where the terminal stays.
+    """The line of f + gamma/2 |x - c|^2_D, whose gradient is d where the terminal is fixed.
 
-    Slope and curvature are of that function; what it is worth and where it leads, of f.
+    Slope and curvature are those of this function; values and evaluations are those of f.
     """
 
     f_line: Line
@@ -102,8 +102,8 @@ class Fractional(Method):
 
     The paper's methods are presets of it; any other combination is written out. `reading` is how
     the formula is read: "exact", or "printed" as in equation (2.6) of the paper, with |x - c| for
-    x - c. That is no Caputo derivative where x < c, but a one-sided push that grows with |x - c|,
-    the length of the last steps where the terminal follows (see `fractional_gradient`).
+    x - c. Where x < c that is no Caputo derivative: it adds a term of one sign that grows with
+    |x - c| (see `fractional_gradient`).
 
     >>> import cfgd
     >>> method = cfgd.Fractional(
@@ -222,7 +222,7 @@ class Fractional(Method):
         return self.order.at(prepared, k, self.nodes_on(objective), dtype)
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
-        """Terminal, order and direction; the step is still to be chosen."""
+        """Return the direction of an iteration, whose step is still to be chosen."""
         point, g = state.evaluation, state.evaluation.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
         memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
@@ -247,13 +247,13 @@ class Fractional(Method):
     def direction_at(
         self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
     ) -> Vector:
-        """The direction with terminal c."""
+        """Return the direction with terminal c."""
         if self.terminal.is_gradient:
             return state.evaluation.gradient
         return direction(objective, state.evaluation, c, memory, self.reading)
 
     def line(self, objective: Objective, point: Evaluation, proposal: Proposal) -> Line:
-        """The line along which the step is chosen."""
+        """Return the line along which the step is chosen."""
         line = objective.line(point, proposal.d, proposal.slope)
         if not self.terminal.stays:
             return line
@@ -261,7 +261,7 @@ class Fractional(Method):
         return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
 
     def choose(self, line: Line, memory: Any) -> Chosen:
-        """The length of the step along the proposed line."""
+        """Return the step along the line; raise where a rule of the user returns something else."""
         chosen, rule = self.step_rule.choose(line, memory), type(self.step_rule).__name__
         if not isinstance(chosen, Chosen):
             checks.fail(rule, "choose", "return Chosen(eta, ...)", f"a {type(chosen).__name__}")

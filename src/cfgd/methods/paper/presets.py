@@ -82,9 +82,9 @@ class AdaptiveTerminal(Preset):
 
     `past` holds the points before x0, (x_{-1}, ..., x_{-lag}); without it they are x0 itself and
     the first step is a gradient step. `reading="printed"` takes |x - c| for x - c, as the paper
-    prints its formula. Where the last step went down in a coordinate that is no Caputo derivative:
-    where the curvature and gamma are positive, x_j is pushed down whichever way the last step went,
-    and the more the longer it was (see `fractional_gradient`).
+    prints its formula. Where the last step decreased a coordinate, that is no Caputo derivative:
+    for a positive curvature and gamma, x_j is decreased whatever the sign of the last step, and by
+    more the longer that step was (see `fractional_gradient`).
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
