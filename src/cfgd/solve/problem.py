@@ -20,7 +20,7 @@ from cfgd.methods.base import Method, State, Tuning
 from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.solve.compiled_loop import BLOCK
+from cfgd.solve.compiled_chunk import BLOCK
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
 from cfgd.solve.run_stats import LoopSettings
