@@ -263,9 +263,10 @@ def in_processes(tmp_path, code, count=2):
 
 
 def test_output_of_all_processes(tmp_path, capfd):
-    assert in_processes(tmp_path, "print('I am', me, flush=True)", 3) == 0
-    said = capfd.readouterr().out.splitlines()
-    assert sorted(said) == ["I am 0", "[1] I am 1", "[2] I am 2"]
+    # one write for each line: several writes of the processes would mix
+    assert in_processes(tmp_path, "os.write(1, f'I am {me}\\n'.encode())", 3) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert sorted(lines) == ["I am 0", "[1] I am 1", "[2] I am 2"]
 
 
 def test_a_process_that_fails_ends_the_others(tmp_path, capfd, monkeypatch):

@@ -1,4 +1,4 @@
-"""The compiled program of a method of JAX: a chunk of iterations.
+"""The programs of the compiled loop: a chunk of iterations of a method of JAX as one program.
 
 Its body is a block of a few iterations, so that the stats are updated once a block and not once an
 iteration. A run that has ended does not leave the loop while others of its sweep go on: its steps

@@ -1,4 +1,4 @@
-"""The loop over compiled chunks, for methods whose steps are JAX."""
+"""The compiled loop: a method of JAX makes its iterations in compiled programs."""
 
 from __future__ import annotations
 
