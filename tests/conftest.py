@@ -52,14 +52,29 @@ def _resident() -> float:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
+# Cases of a parametrised test that `make test` runs, evenly spaced; `make slow` runs the others.
+CASES = 4
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks
 def pytest_collection_modifyitems(items):
-    """Annotations do not depend on numbers: the first case of a test executes them."""
-    seen = set()
+    """Leave most cases of a parametrised test to `make slow`, unless it is marked `every_case`.
+
+    Annotations do not depend on numbers: only the first case of a test executes them.
+    """
+    tests = {}
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test in seen and "unchecked" not in item.fixturenames:
-            item.fixturenames.append("unchecked")
-        seen.add(test)
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        quick = [case for case in cases if case.get_closest_marker("slow") is None]
+        n = len(quick)
+        if n > CASES and quick[0].get_closest_marker("every_case") is None:
+            kept = {i * (n - 1) // (CASES - 1) for i in range(CASES)}
+            for i in set(range(n)) - kept:
+                quick[i].add_marker(pytest.mark.slow)
+        for case in cases[1:]:
+            if "unchecked" not in case.fixturenames:
+                case.fixturenames.append("unchecked")
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import pytest
 
 import cfgd
 
+pytestmark = pytest.mark.every_case
+
 SOURCE = Path(cfgd.__file__).parent
 MOST_LINES = 400
 

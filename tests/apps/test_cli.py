@@ -79,6 +79,7 @@ def test_invalid_arguments_are_reported_before_the_run(
     assert not (tmp_path / "out" / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_resume_uses_finished_results(report: Path) -> None:
     code, output = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
     assert code == 0
@@ -154,6 +155,7 @@ def test_an_invalid_gas_file_is_reported_by_every_command(tmp_path: Path, comman
     assert output.strip().count("\n") == 0
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written_is_reported() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -193,6 +195,7 @@ def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) ->
         assert f'<section id="{name}">' in dom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", few([390, 1100]))
 def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> None:
     picture = tmp_path / "page.png"

@@ -42,6 +42,7 @@ def test_fresnel():
         assert mp.almosteq(60 / mp.sqrt(mp.pi) * integral, of_sine(30, 3), rel_eps=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "rtol"), few([(900, 1e-9), (30, 1e-11), (200, 1e-11)], 2))
 def test_oscillations_are_resolved(rate, rtol):
     """900 and [0, 3]: 430 periods, for which 256 nodes are not enough and 1024 are."""
@@ -49,6 +50,7 @@ def test_oscillations_are_resolved(rate, rtol):
     np.testing.assert_allclose(got, in_digits(20, lambda: of_sine(rate, 3)), rtol=rtol)
 
 
+@pytest.mark.slow
 def test_smoothing_of_oscillations():
     """F of sin(rate t) at alpha = 1/2, beta = 0: its slope is the scaled derivative."""
     rate, x = 200, 3.0
@@ -99,6 +101,7 @@ def test_a_kink_warns():
 KINKED = cfgd.smoothing(root_of_cube, 0.5, 0.3, -1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fn", [KINKED, KINKED.slope], ids=["value", "slope"])
 def test_a_kink_of_the_smoothing_warns(fn):
     with pytest.warns(UserWarning, match=r"^`smoothing\(root_of_cube, ...\)`: " + KINK) as caught:
@@ -155,6 +158,7 @@ EACH = {
 QUICK = ["sine-float32", "sine-float64", "bell-float32", "large constant-float32", "step-float64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "dtype"), quick(EACH, QUICK))
 def test_no_false_warning(times, dtype):
     """Also next to the terminal, at zeros of f', next to an integer order, and in float32."""

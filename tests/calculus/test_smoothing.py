@@ -123,6 +123,7 @@ def test_smoothing_vanishes_at_order_one(curve):
     np.testing.assert_allclose(value_and_slope(F, X), expected, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "z", [pytest.param(-0.2, id="right"), pytest.param(0.8, id="left", marks=pytest.mark.slow)]
 )

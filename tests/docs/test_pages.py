@@ -66,6 +66,7 @@ def test_the_blocks_run(name, capsys):
         assert words in said
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", PAGES)
 def test_a_block_that_prints_shows_what(name):
     """Below the block, on pages for users."""
@@ -75,6 +76,7 @@ def test_a_block_that_prints_shows_what(name):
             assert prints == (printed is not None), block
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", PAGES)
 def test_blocks_are_of_python_and_of_the_shell(name):
     for block in blocks(PAGES[name]):
@@ -94,6 +96,7 @@ def test_commands_are_known(given):
     known[command].make_context(command, list(words))  # reads the options; runs nothing
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_without_an_example_or_a_picture(name):
     text = PAGES[name].read_text(encoding="utf-8")
@@ -101,6 +104,7 @@ def test_no_page_without_an_example_or_a_picture(name):
     assert shown & {"python", "shell", "sh", "{drawn}", "{public}"} or "![" in text
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", PAGES)
 def test_figures_of_pages_exist(name):
     text = PAGES[name].read_text(encoding="utf-8")
@@ -124,6 +128,7 @@ def anchors(page):
 LINKED = PAGES | {name: ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", LINKED)
 def test_links_exist(name):
     page = LINKED[name]

@@ -13,6 +13,8 @@ from blocks import DOCS
 import cfgd
 from cfgd import Status
 
+pytestmark = pytest.mark.every_case
+
 sys.path.insert(0, str(DOCS))
 
 PUBLIC = re.compile(r"^```\{public\} (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

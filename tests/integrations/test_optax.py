@@ -215,6 +215,7 @@ def off_diagonal(M):
     return np.sqrt((M**2).sum(1) - np.diag(M) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["hutchinson", "gauss_newton"])
 def test_probes_are_unbiased(which):
     value, predict, of_predictions, H, G = losses()

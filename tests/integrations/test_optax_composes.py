@@ -128,6 +128,7 @@ def test_masked_requires_all_params():
         trained(optax.masked(cfgd(0.02), {"w": True, "b": False}), 1)
 
 
+@pytest.mark.slow
 def test_multi_transform():
     labels = {"w": "fractional", "b": "plain"}
     groups = {"fractional": cfadam(0.02, curvature=CURVATURE), "plain": optax.adam(0.02)}
@@ -139,6 +140,7 @@ def test_multi_transform():
     assert np.abs(params["w"] - without["w"]).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_inject_hyperparams_does_not_retrace():
     injected = optax.inject_hyperparams(cfadam, static_args="lag")
     optimizer = injected(0.02, gamma=optax.linear_schedule(-0.5, 0.0, 6), lag=2)
@@ -212,6 +214,7 @@ def test_saved_state_resumes_bit_for_bit(through, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_donated_parameters_and_state():
     optimizer = cfadam(0.02, lag=2, curvature=CURVATURE)
 

@@ -163,6 +163,7 @@ def test_hess_saves_iterations():
     assert without.nhev == 0
 
 
+@pytest.mark.slow
 def test_adaptive_terminal_with_hess_hessp_and_differences_agrees():
     a = np.array([0.5, -1.0])
 

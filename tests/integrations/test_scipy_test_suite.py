@@ -149,6 +149,7 @@ SELECTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimize", quick(PAPER_METHODS, ["adaptive_terminal"]))
 @pytest.mark.parametrize("case", few([(case,) for case in SELECTED], 4), ids=map(case_id, SELECTED))
 def test_paper_methods(monkeypatch, optimize, case):

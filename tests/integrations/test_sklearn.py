@@ -167,6 +167,7 @@ def test_network_fits_and_returns_the_best_restart():
     assert np.array_equal(again.predict(Z), models[0].predict(Z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", few(["sigmoid", "tanh"]))
 def test_padding_does_not_change_the_fit_of_a_network(activation):
     z = np.linspace(-1, 1, 61)[:, None]

@@ -373,6 +373,7 @@ def test_deep_copy_is_independent(name):
     assert torch.equal(numbers(model), numbers(twin))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_torch_compile_does_not_change_a_step(name):
     ends = []

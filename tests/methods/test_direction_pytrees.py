@@ -83,6 +83,7 @@ print(grown, np.abs(got - slope - beta * h * curvature).max())
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_nodes_times_dimension_squared():
     """20,000 copies of 2000 numbers: 250 MiB in chunks, 1.6 GiB at once."""
     ran = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)

@@ -330,6 +330,7 @@ def test_small_problems_decrease_and_are_solved(name):
     assert ends.value <= theirs.fun + 1e-8 * max(1, abs(theirs.fun))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "seed"), few([("Beale", 1), ("Biggs", 4), ("Beale", 6)], 2))
 def test_an_indefinite_start_does_not_lead_to_infinity_along_a_valley(name, seed):
     case = smooth(name, seed)
@@ -377,6 +378,7 @@ def test_rosenbrock_in_100_dimensions(unchecked):
     assert "L-BFGS" in ends.summary
 
 
+@pytest.mark.slow
 def test_a_network():
     z = np.linspace(-1, 1, 40)
     network = cfgd.ShallowNetwork(z, np.sin(5 * z), 8)
@@ -433,6 +435,7 @@ def two_exponentials(b):
     return jnp.sum((b[0] * jnp.exp(-b[2] * T) + b[1] * jnp.exp(-b[3] * T) - TARGET) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.3, 0.5])
 def test_the_curvature_is_checked_along_a_flat_valley(part):
     """Where two terms are one there is a minimum, and a saddle further along its valley."""

@@ -90,6 +90,7 @@ def test_a_matrix_that_is_too_large_counts_as_products(monkeypatch):
     np.testing.assert_array_equal(started[0], ends.history["x"][LM_ITERATIONS * 22])
 
 
+@pytest.mark.slow
 def test_a_sweep_is_its_runs():
     f, starts = model(BAD), np.stack([np.zeros(D), np.ones(D) / 100])
     ends = cfgd.sweep(f, starts, cfgd.Auto())

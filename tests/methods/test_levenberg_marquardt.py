@@ -366,6 +366,7 @@ def test_float32_stays_float32():
     np.testing.assert_allclose(ends.x, cfgd.minimize(cfgd.Residuals(misfit), X0).x, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_convergence_does_not_depend_on_how_bad_the_start_was():
     """exp(3 t) over [0, 10]: the gradient is 1e28 at the start, and falls by any factor."""
     t = np.linspace(0, 10, 60)

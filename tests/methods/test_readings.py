@@ -246,6 +246,7 @@ def test_steps(step):
     assert np.abs(eta).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_sweep():
     """Every row equals a single run; gamma and the start vary."""
     objective, _, x = OBJECTIVES["network, tanh, p = 1"]
@@ -275,6 +276,7 @@ def test_sweep():
 # Costs and description.
 
 
+@pytest.mark.slow
 def test_the_reading_does_not_change_the_cost():
     """The number of gradients is the same, and XLA counts only the absolute values in addition."""
     objective, _, x = OBJECTIVES["network, tanh, p = 1"]

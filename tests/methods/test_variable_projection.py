@@ -121,6 +121,7 @@ def test_a_trial_that_does_not_lower_f_itself_has_an_infinite_value():
 # ---------------------------------------------------------------- runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, (5.0, 0.1)])
 def test_f_falls_in_every_step_and_much_further_than_by_steps_on_all_weights(scale):
     z = np.linspace(-1, 1, 60)
@@ -143,6 +144,7 @@ def test_f_falls_in_every_step_and_much_further_than_by_steps_on_all_weights(sca
     np.testing.assert_allclose(ends.gradient_norm, gradient, rtol=1e-3, atol=rounding)
 
 
+@pytest.mark.slow
 def test_the_end_is_a_minimiser_without_the_penalty(unchecked):
     z = np.linspace(-1, 1, 80)
     noise = 0.05 * np.random.default_rng(1).normal(size=80)

@@ -586,6 +586,15 @@ FORGOTTEN = [
 ]
 
 
+@pytest.fixture
+def fresh_programs():
+    """Forget programs that were traced with a broken member, which are cached by class."""
+    yield
+    jax.clear_caches()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.parametrize(("name", "cls", "member"), FORGOTTEN)
 def test_a_forgotten_member_is_noticed(monkeypatch, name, cls, member):
     """Without its own definition a wrapper has the default of the base class."""
@@ -599,6 +608,8 @@ def test_a_forgotten_member_is_noticed(monkeypatch, name, cls, member):
         compare()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.parametrize("member", sorted(TRAITS))
 @pytest.mark.parametrize("name", FORWARDING)
 def test_a_forgotten_trait_is_noticed(monkeypatch, name, member):
@@ -617,6 +628,8 @@ def test_a_forgotten_trait_is_noticed(monkeypatch, name, member):
         assert_forwards(wrapper, Inconsistent(), POINT)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.parametrize("member", sorted(CURVATURE - {"times", "diagonal"}))
 @pytest.mark.parametrize("name", ["Rescaled", "HostObjective"])
 def test_a_forgotten_field_of_the_curvature_is_noticed(monkeypatch, name, member):

@@ -167,6 +167,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", quick(METHODS, ["auto", "paper"]))
 def test_several_classes_reach_scikit_learns_coefficients(method):
     theirs = LogisticRegression(C=1 / 0.5, tol=1e-10, max_iter=10_000).fit(X, LABELS, WEIGHT)

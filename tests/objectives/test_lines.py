@@ -106,6 +106,7 @@ def test_many_values_along_a_line_of_a_network_equal_values_at_points(activation
         np.testing.assert_allclose(own, want, rtol=3e-15)
 
 
+@pytest.mark.slow
 def test_short_steps_along_a_long_direction_in_float32():
     """The eighth powers of the change, 1e47, and of the step, 1e-65, leave the range of float32."""
     network = cfgd.ShallowNetwork(Z.astype(np.float32), Y.astype(np.float32), 4)

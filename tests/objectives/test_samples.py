@@ -60,6 +60,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "y", "more"), quick(RUNS, ["logistic"]))
 def test_runs_on_dense_and_sparse_matrices_are_equal(make, y, more):
     ends = {

@@ -121,6 +121,7 @@ def test_four_processes_give_what_one_gives(tmp_path, alone):
         assert all(other[name] == ends[0][name] for name in few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status"),
     [("callback", "callback"), ("ctrl-c", "interrupted"), ("time limit", "time_limit")],

@@ -130,6 +130,7 @@ LOOSE = ["poisson, csr"]
 SWEPT = {name: name for name in OBJECTIVES if name not in ("least squares, csr", "local, exact")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(SWEPT, LOOSE))
 def test_a_sweep_is_its_runs_one_by_one(name):
     f, x0, _, _ = OBJECTIVES[name]

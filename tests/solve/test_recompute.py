@@ -46,6 +46,7 @@ def test_a_quadratic_without_recurrences_converges(f, method, every):
     np.testing.assert_allclose(end.x, MINIMISER, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_sweeps_of_a_quadratic_without_recurrences_converge():
     methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.2])
     with fake_clock(tick=0.01):

@@ -179,6 +179,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_refused(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}") as raised:

@@ -118,6 +118,7 @@ PYTREES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", quick(PYTREES, ["past"]))
 def test_a_sweep_of_a_pytree(method):
     point, options = {"a": np.array([1.0, 3.0]), "b": np.array(-1.0)}, {"max_iterations": 6}

@@ -35,6 +35,7 @@ def use_instances(monkeypatch, *instances):
     monkeypatch.setattr(console, "make_instances", lambda names, options: list(instances))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 def test_command_runs_solvers_and_writes_the_report(tmp_path, monkeypatch, left_out):
     problems = [

@@ -165,6 +165,7 @@ def test_projected_network_and_its_gradient():
         assert slope[j] == pytest.approx(difference, rel=1e-4, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("solver", ["SciPy lm", "variable projection LM"])
 def test_solver_reduces_the_loss_of_a_network_in_time(monkeypatch, solver):

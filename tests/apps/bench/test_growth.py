@@ -67,6 +67,7 @@ def test_every_job_covers_two_decades():
         assert job.sizes[-1] >= 100 * job.sizes[0]
 
 
+@pytest.mark.slow
 def test_rows_and_files_from_given_measurements(tmp_path, monkeypatch):
     def given(name, size, repeats):
         assert repeats == runner.REPEATS

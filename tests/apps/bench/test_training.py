@@ -118,6 +118,7 @@ def test_optimizers_that_differ_in_gamma_share_a_time(trainer):
     assert ours == again
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_gamma_zero_equals_the_base_optimizer(trainer):
     for kind, base in BASES.items():
@@ -148,6 +149,7 @@ def test_diverged_run_has_infinite_loss(trainer):
     assert np.all(curves.errors[:, :, -1] == np.inf)
 
 
+@pytest.mark.slow
 def test_seeds_differ_and_are_reproducible(trainer):
     one = trainer.curves(Optimizer("SGD"), [0.1])
     again = Trainer(moons.moons(120), 1).curves(Optimizer("SGD"), [0.1])

@@ -28,6 +28,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(optimizers, "RATES", (0.1, 0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_command_trains_and_writes_the_report(tmp_path):
     result = bench_training("--quick", out=tmp_path)

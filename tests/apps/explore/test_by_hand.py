@@ -41,6 +41,7 @@ def drag(page, handle, right, down):
 # ------------------------------------------------------------------ dragging
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("handle", "field", "follows"),
     [
@@ -119,6 +120,7 @@ def test_a_formula_can_be_typed(page):
     assert page.element("#formula-said").text == ""
 
 
+@pytest.mark.slow
 def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
     type_into(page, "#formula", "x^2 ")
     runs = page.runs
@@ -209,6 +211,7 @@ def test_methods_can_be_shown_and_hidden(page):
     assert page.runs == {}
 
 
+@pytest.mark.slow
 def test_predefined_functions_set_their_points(page):
     options = [
         one.get_attribute("value")
@@ -250,6 +253,7 @@ def test_arrow_keys_move_handles(page):
     assert "start at (" in handle.get_attribute("aria-label")
 
 
+@pytest.mark.slow
 def test_the_tab_key_reaches_all_controls(page):
     seen = set()
     page.js("document.activeElement.blur()")
@@ -326,6 +330,7 @@ def test_pinching_zooms(page):
 # ------------------------------------------------------------------ links
 
 
+@pytest.mark.slow
 def test_a_link_holds_the_complete_state(page):
     type_into(page, "#formula", "x^2 + 3y^2 + sin(x y)")
     for field, text in (
@@ -434,6 +439,7 @@ def test_the_theme_follows_the_system_and_the_button(page):
     assert background(page) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 390, 820, 1100, 1920])
 def test_nothing_is_wider_than_the_screen(page, width):
     mobile = width < 600

@@ -94,6 +94,7 @@ def test_formulas_agree_with_mpmath(page):
     check(page, WRITTEN, points)
 
 
+@pytest.mark.slow
 def test_random_formulas_agree_with_mpmath(page):
     random = np.random.default_rng(0)
     texts = [random_formula(random, 1 + i % 4) for i in range(120)]

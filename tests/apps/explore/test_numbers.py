@@ -163,6 +163,7 @@ def compare(page, wanted):
         assert run["evaluations"] == solution.evaluations, said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_the_methods_of_the_paper(page):
     wanted = list(settings(KINDS, 9, seed=5))

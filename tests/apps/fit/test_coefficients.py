@@ -166,6 +166,7 @@ def test_the_penalty_agrees_with_scikit_learn(fitted, loss):
     np.testing.assert_allclose(result.model.coefficients[:-1], want, rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_cross_validation_chooses_the_penalty_of_the_lowest_loss(fitted):
     """Most of the thirty columns are noise, to which a fit without penalty would overfit."""
     random = np.random.default_rng(4)

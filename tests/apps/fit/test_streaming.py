@@ -79,6 +79,7 @@ def test_the_hessian_comes_with_the_gradient(tmp_path, loss):
     assert result.solution.evaluations <= 10
 
 
+@pytest.mark.slow
 def test_streamed_fit_resumes_from_a_checkpoint(tmp_path):
     path = write_table(tmp_path, "logistic")
     options = {"memory": GRADIENTS_ONLY, "checkpoint": tmp_path / "run.npz"}

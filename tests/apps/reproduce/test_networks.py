@@ -171,7 +171,7 @@ def directions() -> dict[str, Any]:
     found = {"x": x, "c": c, "g": point.gradient}
     for name, kind in (("random", RandomSign), ("noise", Noise)):
         method: Any = kind(0.7, gamma=20.0, nodes=2, reading="printed")
-        state, memory = method.start(network, x), method.order.prepare(2)
+        state, memory = method.init(network, x), method.order.prepare(2)
         later = dataclasses.replace(state, k=state.k + 1)
         found[name] = method.direction_at(network, state, c, memory)
         found[f"{name} later"] = method.direction_at(network, later, c, memory)

@@ -124,6 +124,7 @@ def ids(folder: Path) -> list[str]:
     return [piece.split('"', 1)[0] for piece in page.split('<section id="')[1:]]
 
 
+@pytest.mark.slow
 def test_page_also_shows_the_experiments_of_earlier_runs(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub(name, calls) for name in ("networks", "uci", "other")], TINY, tmp_path)
@@ -188,6 +189,7 @@ def test_folder_in_place_of_a_file_of_an_earlier_run_is_refused(tmp_path: Path) 
 
 
 # an experiment writes four files, in this order
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "file"),
     few([(5, "parts/two.json"), (7, "results.json"), (6, "two.png"), (8, "index.html")], 2),
