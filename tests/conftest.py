@@ -53,7 +53,7 @@ def _resident() -> float:
 
 
 # Cases of a parametrised test that `make test` runs, evenly spaced; `make slow` runs the others.
-CASES = 4
+CASES = 3
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks

@@ -15,6 +15,8 @@ from mpmath import mp, workdps
 import cfgd
 from problems import few, quick
 
+pytestmark = pytest.mark.slow
+
 # The automatic number of nodes.
 
 

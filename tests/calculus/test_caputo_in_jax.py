@@ -177,6 +177,7 @@ def test_gradient_in_the_order(order, x):
     np.testing.assert_allclose(got, expected, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [-1.6, 2.9], ids=["right", "left"])
 @pytest.mark.parametrize("order", [1, 2])
 def test_gradient_at_an_integer_order(order, x):

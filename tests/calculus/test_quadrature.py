@@ -76,6 +76,7 @@ def test_scipy(nodes):
         np.testing.assert_allclose(w, w_scipy, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", few(reversed(NEAR_ONE)))
 @pytest.mark.parametrize("nodes", [2, 10, 57, 60, 64])
 def test_forty_digits_near_one(alpha, nodes):

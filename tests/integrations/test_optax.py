@@ -102,6 +102,7 @@ def test_iterates_on_a_pytree_are_those_of_the_local_model(lag):
     np.testing.assert_allclose(ours[-1]["b"], end.x["b"], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_quadrature_equals_the_core():
     start = {"a": np.array(-1.2), "b": np.array([1.0])}
     method = core.AdaptiveTerminal(0.3, gamma=-0.3, step=core.FixedStep(5e-4))
@@ -202,6 +203,7 @@ def losses():
     return value, lambda p: model(p, X), of_predictions, H, J.T @ L @ J
 
 
+@pytest.mark.slow
 def test_exact_diagonals():
     value, predict, of_predictions, H, G = losses()
     np.testing.assert_allclose(diagonal_after(Exact(), value_fn=value), np.diag(H), rtol=1e-10)

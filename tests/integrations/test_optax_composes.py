@@ -202,6 +202,7 @@ def saved_as_json(state, like, path):
     return treedef.unflatten([np.asarray(a, b.dtype) for a, b in zip(read, leaves, strict=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", few([saved_by_flax, saved_as_json, saved_by_equinox], 2))
 def test_saved_state_resumes_bit_for_bit(through, tmp_path):
     optimizer = cfadam(0.02, lag=3, curvature=CURVATURE)
@@ -232,6 +233,7 @@ def test_donated_parameters_and_state():
     both(params, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", few(["bfloat16", "float64", "float16", "float32"], 2))
 def test_dtypes_do_not_change(dtype):
     with jax.enable_x64(dtype == "float64"):

@@ -11,6 +11,8 @@ import pytest
 from optax._src import alias
 from optax_test_modules import OPTIMIZERS, with_optimizers
 
+pytestmark = pytest.mark.slow
+
 # with a given diagonal, because optax's tests do not pass a loss to `update`
 LIST = (
     {"opt_name": "cfgd", "opt_kwargs": {"learning_rate": 1e-3, "gamma": -0.9, "curvature": 1e3}},

@@ -41,6 +41,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "options"), METHODS.values(), ids=METHODS)
 def test_scipys_maximum_entropy_problem(method, options):
     result = scipy.optimize.minimize(

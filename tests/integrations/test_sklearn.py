@@ -123,6 +123,7 @@ def test_classifier_equals_logistic_regression(sparse, weight):
         assert np.array_equal(ours.predict(Z), theirs.predict(Z))
 
 
+@pytest.mark.slow
 def test_iterates_equal_those_of_cfgd_minimize():
     method = cfgd.AdaptiveTerminal(0.5, gamma=-0.1, lag=2)
     ours = CaputoRegressor(

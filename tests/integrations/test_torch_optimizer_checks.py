@@ -40,7 +40,7 @@ from torch.testing._internal.common_optimizers import (  # noqa: E402
 
 from cfgd.integrations.torch import CFGD, CFAdam, CFAdamW  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("unchecked")
+pytestmark = [pytest.mark.usefixtures("unchecked"), pytest.mark.slow]
 
 
 def inputs(**more):

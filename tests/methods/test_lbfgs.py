@@ -418,6 +418,7 @@ def test_pytrees():
     np.testing.assert_allclose(x, scipys_lbfgs(wave, np.array([1.6, -1.2])).x, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_start_at_a_saddle_is_left():
     fn, x0 = small("saddle")
     ends = cfgd.minimize(fn, 0 * x0)

@@ -53,6 +53,7 @@ BLOCKS = {"wide-lag 2": (PROBLEMS["wide"], METHODS["lag 2"])} | {
 IN_BLOCKS = ["wide-lag 2", "quadratic-adaptive order"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("problem", "row"), quick(BLOCKS, IN_BLOCKS))
 def test_iterates_are_those_of_a_plain_loop_in_blocks_too(problem, row):
     got = points_of(problem, row.make(cfgd.ExactStep()))

@@ -26,6 +26,8 @@ from problems import (
     wave_value,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def exact(x, d, slope, last):
     """The Newton length along d, halved until the value decreases enough."""

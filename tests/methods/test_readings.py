@@ -20,6 +20,8 @@ from cfgd.methods.paper.settings import lay_out
 from objectives import CASES, in_float64
 from problems import A, B, identity, quick
 
+pytestmark = pytest.mark.slow
+
 ALPHA, BETA, NODES = 0.3, 0.7, 4
 
 

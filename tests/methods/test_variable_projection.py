@@ -200,6 +200,7 @@ def test_an_activation_of_the_user_takes_steps_on_all_weights(monkeypatch):
     assert cfgd.minimize(NETWORK, X0, lm, max_iterations=20).iterations == 20
 
 
+@pytest.mark.slow
 def test_a_sweep_is_its_runs():
     starts = np.stack([X0, -X0])
     swept = cfgd.sweep(NETWORK, starts, cfgd.Auto(), max_iterations=20)
@@ -266,6 +267,7 @@ def test_a_small_network_ends_as_low_as_by_steps_on_all_weights(unchecked):
         assert both.value <= 10 * whole.value
 
 
+@pytest.mark.slow
 def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path):
     settings = {"tolerance": 0.0, "record": {"gamma": "gamma"}}
     whole = cfgd.minimize(NETWORK, X0, max_iterations=30, **settings)

@@ -84,6 +84,7 @@ def test_layers_of_a_network_have_one_step_each():
 STEPS = np.array([0.3, -1e-3, 0.1, 0.02, 5e-3, -0.06, 0.0, 1e-6, 1e-2, -2e-2, 1.0, 7e-3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 @pytest.mark.parametrize("batched", [False, True], ids=["one", "a batch"])
 def test_many_values_along_a_line_of_a_network_equal_values_at_points(activation, batched):

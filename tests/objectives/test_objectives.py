@@ -174,6 +174,7 @@ BATCH_ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "cache", "batch"),
     quick(BATCH_ROWS, [f"{name}-{rows[0]}" for name, rows in BATCHES.items()]),

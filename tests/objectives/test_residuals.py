@@ -117,6 +117,7 @@ def test_new_data_of_the_same_shape_compiles_nothing():
     np.testing.assert_allclose(second.x, first.x * [2, 1], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [cfgd.GradientDescent(), cfgd.AdaptiveTerminal(gamma=-0.2)])
 def test_the_papers_methods_lower_it(method):
     f = cfgd.Residuals(misfit)

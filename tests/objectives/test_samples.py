@@ -121,6 +121,7 @@ ZERO_ROWS = {
 ZEROS = ["poisson, dense", "logistic 0/1, csr", "least squares, dense", "least squares, csr"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", quick(ZERO_ROWS, ZEROS))
 def test_an_all_zero_column_has_no_slope_and_no_curvature(objective):
     """So its coordinate keeps the gradient step; test_products.py has the runs."""

@@ -77,6 +77,7 @@ STEPPED = {  # method, gamma of the direction; None is gradient descent
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few(STARTS))
 @pytest.mark.parametrize(("method", "gamma"), STEPPED.values(), ids=STEPPED)
 def test_a_network_step_has_the_numbers_of_both_layers(method, gamma, seed):

@@ -17,6 +17,8 @@ from cfgd.apps.bench.field.variable_projection import ProjectedNetwork
 from cfgd.apps.data.network_functions import STARTS
 from problems import few
 
+pytestmark = pytest.mark.slow
+
 
 def silent(solver):
     pass

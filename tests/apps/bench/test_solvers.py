@@ -47,6 +47,7 @@ def test_direct_solver_does_not_run_on_sparse_matrices():
     assert "direct" in solvers_for(LINEAR(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", solver_names(MODEL))
 def test_solver_reduces_the_gradient_of_a_linear_model(solver):
     case = MODEL(0)

@@ -21,6 +21,8 @@ from cfgd.apps.bench.training.optimizers import (
 from cfgd.apps.bench.training.trainer import CHECKPOINTS, Trainer
 from cfgd.integrations.optax.transform import GAMMA, ONE
 
+pytestmark = pytest.mark.slow
+
 
 def test_learning_rates_are_one_logarithmic_grid():
     assert RATES[0] == 1e-3

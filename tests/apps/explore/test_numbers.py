@@ -242,6 +242,7 @@ AROUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_auto_probes_as_the_library_does(page):
     settings = {text: USUAL | {"start": x0, "iterations": 200} for text, (_, x0) in AROUND.items()}
@@ -310,6 +311,7 @@ def beale(x):
 # ------------------------------------------------------------------ what a reader sees
 
 
+@pytest.mark.slow
 def test_a_link_shows_the_numbers_of_the_library(page):
     """The numbers agree as drawn and as printed, not only as computed."""
     numbers = NUMBERS[2]

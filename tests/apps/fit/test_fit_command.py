@@ -177,6 +177,7 @@ def test_integer_labels_are_written_as_integers(data, tmp_path):
     assert {line.split(",")[0] for line in first[1:]} == {"3", "7"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 def test_predictions_treat_missing_values_as_the_fit_did(tmp_path, missing):
     random, columns, eta = skewed_columns()

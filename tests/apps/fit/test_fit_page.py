@@ -59,6 +59,7 @@ def browse(folder, file, *flags):
     return subprocess.run(opened, capture_output=True, text=True, timeout=60).stdout
 
 
+@pytest.mark.slow
 def test_the_page_shows_its_figures_and_tables_in_a_browser(folder, result):
     dom = browse(folder, "report.html")
     assert dom.count("<svg") == dom.count("<figcaption>") == 4

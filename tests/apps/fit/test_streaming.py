@@ -154,6 +154,7 @@ def write_long_parquet(path, groups, width):
     return path
 
 
+@pytest.mark.slow
 def test_a_pass_has_one_block_in_memory(tmp_path):
     """The matrix takes 9.6 MB; pyarrow holds up to a page of a megabyte for each column."""
     table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12))
