@@ -52,8 +52,8 @@ def _resident() -> float:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-# Cases of a parametrised test that `make test` runs, evenly spaced; `make slow` runs the others.
-CASES = 3
+# Cases of a parametrised test that `make test` runs, the first and the last; `make slow` the others.
+CASES = 2
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks

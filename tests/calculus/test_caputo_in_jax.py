@@ -52,6 +52,7 @@ def test_integers_are_numbers(make, exact):
     np.testing.assert_array_equal(got, make()(np.array([3.0, 2.0, -1.0, 0.0])))
 
 
+@pytest.mark.slow
 @functions
 @in_float32
 def test_float32_stays_float32(make, exact, kind, x64):
@@ -130,6 +131,7 @@ def test_orders_broadcast_with_x_and_terminal():
     np.testing.assert_allclose(got, expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 @several
 def test_traced_order(n, several):
     """Under jit and vmap, with the number of derivatives that belongs to it."""
@@ -166,6 +168,7 @@ def value_and_slope_in_the_order(n):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [-1.6, 2.9], ids=["right", "left"])
 @pytest.mark.parametrize("order", few([0.3, 0.999999, 1.7, 1e-6, 0.9], 3))
 def test_gradient_in_the_order(order, x):

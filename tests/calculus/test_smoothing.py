@@ -55,6 +55,7 @@ def value_and_slope(F, z):
     return np.stack([F(z), F.slope(z)], axis=-1)
 
 
+@pytest.mark.slow
 @settings
 @pytest.mark.parametrize("taylor", POLYNOMIALS.values(), ids=POLYNOMIALS)
 def test_smoothing_of_polynomials(taylor, alpha, beta):
@@ -183,6 +184,7 @@ def test_integers_are_numbers(make, exact):
     np.testing.assert_array_equal(got, make()(np.array([3.0, 2.0, -1.0, 0.0])))
 
 
+@pytest.mark.slow
 @functions
 @in_float32
 def test_float32_stays_float32(make, exact, kind, x64):
@@ -211,6 +213,7 @@ def test_gradient_of_smoothing_is_its_slope():
     np.testing.assert_allclose(slope, F.slope(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [lambda F: F, lambda F: F.slope], ids=["value", "slope"])
 def test_jax_transformations_of_the_smoothing_itself(of):
     """jit, grad and vmap of F and of F.slope, without a function around them."""

@@ -65,6 +65,7 @@ OPTIMIZERS = {
 CURVATURE = Hutchinson(every=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_training_traces_once_and_decreases_the_loss(make):
     params, _, traces = trained(make(curvature=CURVATURE), 60)
@@ -282,6 +283,7 @@ class Layers(eqx.Module):
         return self.last(self.activation(self.first(x)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curvature", few(["hutchinson", "exact", "quadrature"]))
 def test_equinox_model(curvature):
     model, y = Layers(jax.random.key(0)), DATA[:, 0] * DATA[:, 1]

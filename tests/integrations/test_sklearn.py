@@ -137,6 +137,7 @@ def test_iterates_equal_those_of_cfgd_minimize():
     assert np.array_equal(again.coef_, ours.coef_)
 
 
+@pytest.mark.slow
 def test_ridge_and_its_path_equal_the_closed_form():
     gammas = np.array([0.01, 0.1, 1.0])
     Z = X - WEIGHT @ X / WEIGHT.sum()

@@ -173,6 +173,7 @@ def test_the_products_are_counted():
     assert end.evaluations >= 12 + 7
 
 
+@pytest.mark.slow
 @needs_gas
 def test_gamma_of_the_gas_data_explains_the_range_of_the_paper():
     table = gas_table()

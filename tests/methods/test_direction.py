@@ -51,6 +51,7 @@ DEFINED = {  # the first setting with every case, the second with one
 QUICK = [*(f"{name}-0.3" for name in CASES), "smooth-0.9"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "alpha", "beta"), quick(DEFINED, QUICK))
 def test_definition(case, alpha, beta):
     got = cfgd.fractional_gradient(case.objective, POINT, TERMINAL, alpha, beta, NODES)
@@ -161,6 +162,7 @@ def test_error_falls_as_nodes_grow():
     assert errors[-1] < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_degree_2s_is_exact_with_s_nodes(nodes):
     """f' then has degree 2s - 1; one degree more is beyond the rule."""

@@ -37,6 +37,7 @@ def assert_trees_close(got, expected):
         np.testing.assert_allclose(a, np.asarray(b), rtol=1e-12, strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tree", "f"), TREES.values(), ids=TREES)
 def test_pytrees(tree, f):
     x, c = (tree(*leaves) for leaves in LEAVES)

@@ -78,6 +78,7 @@ def test_the_switch_comes_when_the_budget_is_spent(monkeypatch):
     np.testing.assert_array_equal(started[0], ends.history["x"][switch])
 
 
+@pytest.mark.slow
 def test_a_matrix_that_is_too_large_counts_as_products(monkeypatch):
     """Then 20 gradients are the cost of a step, whatever the number of columns."""
     monkeypatch.setattr(lbfgs_then_lm, "can_factor", lambda curvature: False)

@@ -67,6 +67,7 @@ def plain_loop(iterations, keep=0.6, first=C, gamma=-0.4, part=0.5):
     return np.array(points), gammas
 
 
+@pytest.mark.slow
 def test_custom_rules_give_the_iterates_of_a_plain_loop():
     end = cfgd.minimize(
         BOWL.objective, X0, custom(), max_iterations=12, tolerance=0.0, record=RECORD
@@ -269,6 +270,7 @@ GAMMAS = {  # a method, an objective, its gammas
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "f", "gamma"), GAMMAS.values(), ids=GAMMAS)
 def test_every_method_with_a_gamma_records_it(method, f, gamma):
     x0 = X0 if f is BOWL.objective else np.array([1.6, -1.2])

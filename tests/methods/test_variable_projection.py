@@ -242,6 +242,7 @@ def test_steps_on_all_weights_go_on_where_progress_is_slow(monkeypatch):
     assert np.array_equal(ends.history["iteration"], np.arange(ends.iterations + 1))
 
 
+@pytest.mark.slow
 def test_with_fewer_weights_than_samples_steps_on_all_weights_go_first(monkeypatch):
     ends, seen = run_and_kinds(monkeypatch, NARROW)
     values = ends.history["value"]

@@ -47,6 +47,7 @@ def multinomial(kind, l2=0.0):
     return cfgd.LinearModel(FORMATS[kind](X), LABELS, "multinomial", l2, WEIGHT, intercept=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 def test_several_classes_against_differences(kind):
     f, l2 = multinomial(kind, [0.1, 0.2, 0.3]), np.array([[0.1], [0.2], [0.3], [0.0]])

@@ -104,6 +104,7 @@ def test_gauss_newton_is_exact_where_the_residual_vanishes(p):
     assert np.max(np.abs(gauss_newton - exact)) > 1e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic 0/1, csr, weights, l2", "poisson, dense"])
 def test_gauss_newton_is_exact_for_linear_models(name):
     exact, gauss_newton = in_float64(diagonals, CASES[name].objective, CASES[name].x)

@@ -68,6 +68,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", quick(RUNS, ["local"]))
 def test_a_run_in_float32_stays_in_float32(make):
     """test_products.py has the runs in float64."""

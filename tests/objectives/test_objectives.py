@@ -53,6 +53,7 @@ def test_answers_equal_those_of_the_reference(case, quantity):
     all_close(answers(case)[quantity], reference(case)[quantity])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", quick({name: name for name, case in CASES.items() if case.gauss_newton}, QUICK)
 )
@@ -193,6 +194,7 @@ def test_batch_sizes_do_not_change_answers(monkeypatch, name, cache, batch):
 PARTS = {f"{m} by {size}": (m, size) for m, size in [(11, 3), (12, 3), (7, 7), (5, 1), (9, 8)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "size"), PARTS.values(), ids=PARTS)
 def test_sum_of_parts_counts_every_sample_once(m, size):
     a, b = np.arange(1.0, m + 1), np.stack([np.arange(m) ** 2.0, np.ones(m)])

@@ -42,6 +42,7 @@ SAMPLES = {
 REPEATED = ["squared, dense", "logistic 0/1, csr", "custom, dense", "least squares, wide"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "X", "y", "kind"), quick(SAMPLES, REPEATED))
 def test_an_integer_weight_repeats_a_sample(make, X, y, kind):
     weighted = make(FORMATS[kind](X), y, l2=L2, sample_weight=REPEATS)

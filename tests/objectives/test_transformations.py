@@ -58,6 +58,7 @@ TRANSFORMED = {kind: (name, *PLAIN[name]) for kind, name in KINDS.items()} | {
 JITTED = ["quadratic", "least squares, csr", "logistic", "custom", "network", "local, smooth"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("name", "f", "jit"), quick(TRANSFORMED, JITTED))
 def test_objectives_are_pytrees_whose_values_have_grad_and_vmap_under_jit(name, f, jit):

@@ -192,6 +192,7 @@ some = hypothesis.settings(
 )
 
 
+@pytest.mark.slow
 @some
 @hypothesis.given(
     arrays_of.array_shapes(min_dims=2, max_dims=2, max_side=4).flatmap(
@@ -206,6 +207,7 @@ def test_any_numbers_become_data(given):
         np.testing.assert_array_equal(seen, values)
 
 
+@pytest.mark.slow
 @some
 @hypothesis.given(numbers((3,)))
 def test_any_numbers_become_a_start(given):

@@ -45,6 +45,7 @@ def test_labels_of_rows_after_a_recomputed_gradient():
     assert end.history["iteration"][-1] == end.iterations == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", few([cfgd.AdaptiveTerminal(gamma=-0.3), cfgd.Auto()]), ids=["at", "auto"]
 )

@@ -62,6 +62,7 @@ def test_a_run_resumes_bit_for_bit(objective, x0, method, tmp_path):
     same(again, whole)
 
 
+@pytest.mark.slow
 def test_a_sweep_resumes_bit_for_bit(tmp_path):
     methods = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.1, 0.0])
     options = {"max_iterations": 200, "record": {"first": lambda x: x[0]}}
@@ -238,6 +239,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", OTHERS)
 def test_another_run_is_refused(what, saved):
     message = f"of another one: its {what} is"

@@ -29,6 +29,7 @@ PROGRESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "last"), PROGRESS.values(), ids=PROGRESS)
 def test_progress(run, last, capsys):
     solution = run()

@@ -36,6 +36,7 @@ ENDING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("f", "method"), quick(ENDING, ["hutchinson", "a user's own, auto"]))
 @pytest.mark.parametrize("every", few([1, 5]))
 def test_a_quadratic_without_recurrences_converges(f, method, every):

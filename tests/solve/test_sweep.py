@@ -88,6 +88,7 @@ def test_a_sweep_is_its_runs(methods, x0, settings):
     assert_same_runs(cfgd.sweep(F, x0, methods, **options), x0, settings, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", few([4, 1]))
 def test_a_sweep_in_blocks_is_its_runs(every):
     """One setting is over in the middle of a block: the others wait for nothing."""
@@ -98,6 +99,7 @@ def test_a_sweep_in_blocks_is_its_runs(every):
     assert_same_runs(ends, x0, settings, **options)
 
 
+@pytest.mark.slow
 def test_a_sweep_on_a_function():
     etas = np.array([0.02, 0.05, 0.9])
     ends = cfgd.sweep(wave, WAVE_X0, fixed_gd(etas), max_iterations=50, record=RECORD)

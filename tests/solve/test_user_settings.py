@@ -46,6 +46,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solve", "setting"), quick(UNDER, QUICK))
 def test_settings_do_not_change_the_solution(solve, setting):
     expected = solve()

@@ -168,7 +168,7 @@ class External(Objective):
             h = eps ** (1 / 3) * jnp.maximum(jnp.abs(t_j), 1e-3)
             low, centre, high = (
                 self.evaluate(evaluation.x.at[j].set(t_j + shift)).gradient[j]
-                for shift in (-h, 0 * h, h)
+                for shift in (-h, 0.0, h)
             )
             return centre, (high - low) / (2 * h)
 

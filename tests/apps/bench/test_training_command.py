@@ -101,6 +101,7 @@ def test_symlink_in_place_of_a_file_is_refused_before_the_run(tmp_path, file):
     assert f"{file} is a link where a file is to be: move it away." in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch):
     def full(source, target):

@@ -63,6 +63,7 @@ def test_the_arguments_of_scikit_learn_are_valid(
         gas_download.fetch(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_download_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(0).normal(size=(2565, 129))
     rows[:, 0] = np.arange(2565) % 50  # the concentration, which takes few values

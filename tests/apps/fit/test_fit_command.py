@@ -143,6 +143,7 @@ READ = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["poisson", "logistic", "multinomial"])
 def test_predictions_follow_from_the_coefficients(fitted, tmp_path, loss):
     path, folder, *_ = fitted(loss)
@@ -316,6 +317,7 @@ INVALID_PREDICTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", INVALID_PREDICTIONS)
 def test_invalid_predictions_print_one_message_and_write_nothing(model, tmp_path, case):
     columns, message = INVALID_PREDICTIONS[case]
@@ -345,6 +347,7 @@ def test_a_missing_library_prints_one_message(data, monkeypatch):
     assert cfgd("fit", path, "--target", "y") == (2, output)
 
 
+@pytest.mark.slow
 def test_a_fit_that_does_not_converge_exits_with_1(data, tmp_path):
     _, columns, _ = skewed_columns()
     y = np.where(columns["large"] > 500, "up", "down")

@@ -80,6 +80,7 @@ def test_names_are_escaped_in_the_page(folder):
     assert "https:" not in outside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", few(["dark", "light"]))
 def test_the_page_fits_narrow_screens_in_both_themes(folder, theme):
     flags = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")

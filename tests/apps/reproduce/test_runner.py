@@ -101,6 +101,7 @@ def test_resume_runs_an_experiment_with_a_script_in_its_file_again(tmp_path: Pat
     assert "<script" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", few([b"\x89PNG cut short", None, b""], 2))
 def test_resume_restores_missing_figures_without_a_run(tmp_path: Path, left: bytes | None) -> None:
     calls: list[str] = []

@@ -70,7 +70,7 @@ class ConjugateGradients(Solver[CGState]):
             computed_value=at.value,
             norm2=inner(at.gradient, at.gradient),
             start=Start.of(at),
-            direction=0 * x0,
+            direction=np.zeros_like(x0),
             scaling=np.where(D > 0, D, typical if typical > 0 else 1),
             best=at._replace(aux=None),
         )

@@ -245,7 +245,7 @@ def spectrum(
     downwards = weights[0] @ probes.steps
     if inner(downwards, g) < 0:
         downwards = -downwards
-    least = curvatures[0] / largest if known[0] else 0 * largest
+    least = curvatures[0] / largest if known[0] else g.dtype.type(0)
 
     length2, far_length2 = np.zeros(len(weights)), np.zeros(len(weights))
     for k, row in enumerate(weights):  # one vector at a time, to save memory
@@ -257,7 +257,7 @@ def spectrum(
     if (~known & (far_length2 > SHARE_FAR)).any() or not length < np.inf:
         length = decrease = length.dtype.type(np.inf)
     is_flat = ~known & (length2 > NOT_ZERO)
-    flat = weights[is_flat.argmax()] @ probes.steps if is_flat.any() else 0 * g
+    flat = weights[is_flat.argmax()] @ probes.steps if is_flat.any() else np.zeros_like(g)
     is_convex = bool(not is_flat.any() and least >= 0)
     return Spectrum(
         (newton @ weights) @ probes.steps, decrease, length, least, downwards, flat, is_convex
@@ -295,7 +295,7 @@ def assess(
     down = found.downwards
     is_clear = -found.least > difference_noise(g) * inner(down, down) * scaling.max()
     leaves = bool(found.least < 0 and (is_stationary or (is_stuck and is_clear)))
-    size = size if size > 0 else 0 * size + 1
+    size = size if size > 0 else g.dtype.type(1)
     step = size * down if leaves else found.newton
     if not leaves and not inner(g, step) > 0:
         step = g / scaling  # no curvature is measurable

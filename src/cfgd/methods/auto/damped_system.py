@@ -101,7 +101,7 @@ def damped_system(
 
     def diagonal() -> Vector:
         squares = np.einsum("ij,ij->j", rows, rows) if is_wide else matrix.diagonal()
-        return keep_from_shrinking(0 * D, D * squares)
+        return keep_from_shrinking(np.zeros_like(D), D * squares)
 
     def solve_wide(damping: Number) -> DampedStep:
         solve = cholesky_solver(add_to_diagonal(matrix, damping))
@@ -139,7 +139,7 @@ def _system_by_products(
 ) -> DampedSystem:
     """Set up a system that conjugate gradients solve by products with H."""
     extra = curvature.extra_damping
-    P = keep_from_shrinking(0 * old_scaling, curvature.diagonal())
+    P = keep_from_shrinking(np.zeros_like(old_scaling), curvature.diagonal())
     D = keep_from_shrinking(old_scaling, P if extra is None else P + extra())
     forcing = min(FORCING, np.sqrt(reduction))
 
@@ -163,7 +163,7 @@ def solve_by_products(
     The residual falls to `forcing` times |g| in the norm of D^-1, unless that takes more than 200
     products with H.
     """
-    p, residual, q = 0 * g, g, g / D
+    p, residual, q = np.zeros_like(g), g, g / D
     size = inner(g, g / D)
     enough = forcing**2 * size
     products = 0

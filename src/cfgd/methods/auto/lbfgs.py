@@ -112,7 +112,7 @@ class LBFGS(Solver[LBFGSState]):
         scaling = oracle.diagonal(at)
         P = np.ones_like(x0) if scaling is None else clip_positive(scaling)
         memory = Memory.empty(x0)
-        p, slope, eta, gamma = direction(memory, at.gradient, P, 0 * x0)
+        p, slope, eta, gamma = direction(memory, at.gradient, P, np.zeros_like(x0))
         if scaling is None and start.norm > 0:  # nothing is known of the scale yet
             p = first_step(x0, at.gradient)
             slope = inner(at.gradient, p)

@@ -127,7 +127,7 @@ class Memory:
         if pair.is_positive:
             self.last, self.product = j, pair.product
         elif self.last == j:  # the row of the last pair was overwritten
-            self.product = 0 * self.product
+            self.product = self.product.dtype.type(0)
 
 
 class Direction(NamedTuple):

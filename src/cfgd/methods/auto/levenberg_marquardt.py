@@ -267,7 +267,7 @@ class LevenbergMarquardt(Solver[LMState]):
             computed_value=at.value,
             norm2=norm2,
             start=Start.of(at),
-            scaling=0 * x0,
+            scaling=np.zeros_like(x0),
         )
 
     def step(self, oracle: Oracle, state: LMState, goal: Goal) -> LMState:

@@ -235,7 +235,9 @@ def reduce(oracle: Oracle, state: LMState) -> LMState:
 def all_weights(state: ReducedState) -> LMState:
     """Return the state from which steps on all weights go on."""
     fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
-    return LMState(**fields | {"damping": FIRST_DAMPING, "scaling": 0 * state.evaluation.x})
+    return LMState(
+        **fields | {"damping": FIRST_DAMPING, "scaling": np.zeros_like(state.evaluation.x)}
+    )
 
 
 def penalty_of_share(value: Scalar, output: Column) -> Number:

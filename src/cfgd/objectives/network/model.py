@@ -258,7 +258,7 @@ class ShallowNetwork(Objective):
 
         def extra_damping() -> Vector:
             hidden = SATURATED * (self.z**2).sum(0)[:, None] * output**2
-            return xp.concatenate([hidden.reshape(-1), 0 * output])
+            return xp.concatenate([hidden.reshape(-1), xp.zeros_like(output)])
 
         return Curvature(
             times=times,
