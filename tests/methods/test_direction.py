@@ -51,7 +51,6 @@ DEFINED = {  # the first setting with every case, the second with one
 QUICK = [*(f"{name}-0.3" for name in CASES), "smooth-0.9"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("case", "alpha", "beta"), quick(DEFINED, QUICK))
 def test_definition(case, alpha, beta):
     got = cfgd.fractional_gradient(case.objective, POINT, TERMINAL, alpha, beta, NODES)

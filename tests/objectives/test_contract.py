@@ -765,7 +765,6 @@ def local_rows(model, here):
     return jax.tree.map(cut, model.on_host())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", quick({name: name for name in SHARDED}, ["squared, dense", "classes", "zero weight"])
 )

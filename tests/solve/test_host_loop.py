@@ -151,7 +151,6 @@ def test_an_interrupt_ends_a_run_before_the_next_evaluation():
     assert ends.history["iteration"][-1] == ends.iterations
 
 
-@pytest.mark.slow
 def test_a_time_limit_ends_a_run_in_the_middle_of_a_step():
     """A step of L-BFGS that checks the curvature takes an evaluation for each coordinate."""
     with fake_clock() as clock:
