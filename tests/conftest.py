@@ -52,7 +52,7 @@ def _resident() -> float:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-# Cases of a parametrised test that `make test` runs: the first and the last. `make slow` has the rest.
+# Cases of a parametrised test that `make test` runs: the first and the last; slow has the rest.
 CASES = 2
 
 
