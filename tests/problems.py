@@ -1,8 +1,8 @@
 """Tables of problems and methods, and the paper's iterations as plain loops in NumPy.
 
 Nothing in this module calls the solver: its iterates are compared with `reference_iterates` and
-`iterates_on_wave`. The data is asymmetric on purpose (different entries, off-diagonal A, c != 0, both
-signs of x - c), so that a swapped interval end or a wrong sign fails a test.
+`iterates_on_wave`. The data is asymmetric on purpose (different entries, off-diagonal A, c != 0,
+both signs of x - c), so that a swapped interval end or a wrong sign fails a test.
 """
 
 import functools

@@ -22,7 +22,7 @@ class JacobianRows(NamedTuple):
 class Curvature:
     """A positive semi-definite matrix H that models the Hessian at a point.
 
-    H is the Hessian itself where `is_exact`, else the Gauss-Newton matrix. It is given by one of
+    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It is given by one of
     `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where only products with H
     can be had. Whatever is given is computed when it is called.
 
@@ -41,7 +41,8 @@ class Curvature:
     residuals_at
         x -> r(x) where f = |r|^2 / 2, else None.
     is_exact
-        Whether H is the Hessian and never indefinite.
+        Whether H is the Hessian and never indefinite, and values along a line cost less than H:
+        Levenberg-Marquardt then searches along its steps and needs no check by products at the end.
     cost
         Of `rows` or `matrix`, in gradients.
     product_cost

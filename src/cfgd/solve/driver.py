@@ -294,8 +294,10 @@ class Run:
         statuses = final_statuses(self.traits, stats, status, first, last)
         details = status_details(self.traits, stats, statuses, first, last, factor)
         rows = self.history.as_dict(batched=not one)
-        value = at.value
+        value, how = at.value, problem.how
         if factor != 1:
+            if self.traits.runs_on_host:  # no variable projection on a multiple of a network
+                how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
         found = Solution(
@@ -310,7 +312,7 @@ class Run:
             seconds=clock.now() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
-            how=problem.how,
+            how=how,
             rate=tuning.rate if tuning else None,
             information=self._information(status, at.x),
         )

@@ -16,7 +16,8 @@ FOLDER = files("cfgd.apps.explore") / "files" / "method"
 SAME = {
     "lbfgs.js": (
         lbfgs,
-        "ACCEPT MOST_TRIES IDLE TOO_IDLE CHECK_EVERY LONGER HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END",
+        "ACCEPT MOST_TRIES IDLE TOO_IDLE CHECK_EVERY LONGER "
+        "HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END",
     ),
     "lbfgs_memory.js": (lbfgs_memory, "PAIRS GROWTH FIRST_CURVATURE SMALLEST LEAST_COSINE"),
     "solver_state.js": (state, "TRAVELLED"),
