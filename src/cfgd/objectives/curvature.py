@@ -22,9 +22,9 @@ class JacobianRows(NamedTuple):
 class Curvature:
     """A positive semi-definite matrix H that models the Hessian at a point.
 
-    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It is given by one of
-    `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where only products with H
-    can be had. Whatever is given is computed when it is called.
+    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It
+    is given by one of `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where
+    only products with H can be had. Whatever is given is computed when it is called.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Curvature:
         """Return the curvature of factor * f."""
         root = factor**0.5
 
-        def maybe(fn: Callable[..., Any] | None, by: Any) -> Callable[..., Any] | None:
+        def maybe(fn: Callable[..., Any] | None, by: object) -> Callable[..., Any] | None:
             return None if fn is None else lambda *args: by * fn(*args)
 
         rows, dispersion = self.rows, self.dispersion

@@ -96,7 +96,7 @@ class Auto(Method):
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
         return Choice(name, "the user asked for it")
 
-    def explain(self, objective: Any) -> None:
+    def explain(self, objective: object) -> None:
         """Print which solver is taken for an objective or a function, and why.
 
         A network whose gradient at the start is beyond 1e60 or below 1e-60 is rescaled, and then

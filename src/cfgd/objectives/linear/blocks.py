@@ -9,7 +9,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.linalg import is_numpy
-from cfgd._core.types import Matrix, Vector
+from cfgd._core.types import Matrix, UserInput, Vector
 from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
@@ -58,14 +58,14 @@ class Blocks(External):
 
     def __init__(
         self,
-        source: Any,
-        y: Any = None,
+        source: UserInput,
+        y: UserInput = None,
         loss: str = "logistic",
-        l2: Any = 0.0,
-        sample_weight: Any = None,
+        l2: UserInput = 0.0,
+        sample_weight: UserInput = None,
         *,
         intercept: bool = False,
-        offset: Any = None,
+        offset: UserInput = None,
         target: str | None = None,
         memory: float = MEMORY,
     ) -> None:
