@@ -14,6 +14,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
+from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
@@ -325,7 +326,8 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        return information(self.loop.curvature_at(to_host(x)))
+        curvature = self.loop.curvature_at(to_host(x))
+        return None if curvature is None or not can_factor(curvature) else information(curvature)
 
 
 def _attach(error: Exception, solution: Solution) -> None:
