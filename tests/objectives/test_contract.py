@@ -217,7 +217,7 @@ def scaled(key, power=1.0):
 
 
 def scaled_evaluation(key):
-    """x stays, value and gradient are scaled."""
+    """Return the same x with value and gradient scaled."""
 
     def expected(answers, f, at):
         def one(x, value, gradient):

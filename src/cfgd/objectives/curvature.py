@@ -22,9 +22,9 @@ class JacobianRows(NamedTuple):
 class Curvature:
     """A positive semi-definite matrix H that models the Hessian at a point.
 
-    H is the Hessian itself where `is_exact`, else the Gauss-Newton matrix. It is given by one of
-    `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where only products with H
-    can be had. Whatever is given is computed when it is called.
+    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It
+    is given by one of `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where
+    only products with H can be had. Whatever is given is computed when it is called.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ class Curvature:
         (p, t) -> J'k with k the second derivative of the residuals along p, see
         `second_difference`, where f = |r|^2 / 2 and the Jacobian is sharded; else None.
     is_exact
-        Whether H is the Hessian and never indefinite.
+        Whether H is the Hessian and never indefinite, and values along a line cost less than H:
+        Levenberg-Marquardt then searches along its steps and needs no check by products at the end.
     cost
         Of `rows` or `matrix`, in gradients.
     product_cost
@@ -81,7 +82,7 @@ class Curvature:
         """Return the curvature of factor * f."""
         root = factor**0.5
 
-        def maybe(fn: Callable[..., Any] | None, by: Any) -> Callable[..., Any] | None:
+        def maybe(fn: Callable[..., Any] | None, by: object) -> Callable[..., Any] | None:
             return None if fn is None else lambda *args: by * fn(*args)
 
         rows, dispersion = self.rows, self.dispersion

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
@@ -20,6 +21,7 @@ from cfgd._core.types import (
     Number,
     Numbers,
     Scalar,
+    UserInput,
     Values,
     Vector,
     Vectors,
@@ -117,7 +119,7 @@ class Quadratic(AnyQuadratic):
     b: Data
     constant: Data
 
-    def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+    def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
@@ -137,7 +139,7 @@ class Quadratic(AnyQuadratic):
         return self.b.shape
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.evaluate(jnp.asarray(checks.floating("Quadratic", "x", x))).value
 
     def evaluate(self, x: Vector) -> Evaluation:

@@ -14,6 +14,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
+from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
@@ -294,8 +295,10 @@ class Run:
         statuses = final_statuses(self.traits, stats, status, first, last)
         details = status_details(self.traits, stats, statuses, first, last, factor)
         rows = self.history.as_dict(batched=not one)
-        value = at.value
+        value, how = at.value, problem.how
         if factor != 1:
+            if self.traits.runs_on_host:  # no variable projection on a multiple of a network
+                how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
         found = Solution(
@@ -310,7 +313,7 @@ class Run:
             seconds=clock.now() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
-            how=problem.how,
+            how=how,
             rate=tuning.rate if tuning else None,
             information=self._information(status, at.x),
         )
@@ -323,7 +326,8 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        return information(self.loop.curvature_at(to_host(x)))
+        curvature = self.loop.curvature_at(to_host(x))
+        return None if curvature is None or not can_factor(curvature) else information(curvature)
 
 
 def _attach(error: Exception, solution: Solution) -> None:

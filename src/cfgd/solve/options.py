@@ -57,13 +57,13 @@ class Options:
             checks.function(self.owner, "callback", self.callback, "be a function")
             put("callback", partial(_wants_to_stop, self.owner, self.callback))
 
-    def _seconds(self, name: str, value: Any) -> float:
+    def _seconds(self, name: str, value: object) -> float:
         seconds = checks.positive(self.owner, name, value)
         if seconds.ndim != 0:
             checks.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
         return float(seconds)
 
-    def _at_least_0(self, name: str, value: Any) -> float:
+    def _at_least_0(self, name: str, value: object) -> float:
         wanted = "be a number of at least 0"
         number = checks.number(self.owner, name, value, wanted, lambda v: v >= 0)
         if number.ndim != 0:
@@ -71,7 +71,7 @@ class Options:
         return float(number)
 
 
-def _check_record(owner: str, record: Any) -> None:
+def _check_record(owner: str, record: object) -> None:
     """Raise unless `record` maps names to functions or to names of numbers."""
     if not isinstance(record, Mapping):
         checks.fail(owner, "record", MAPPING, repr(record))
@@ -86,7 +86,7 @@ def _check_record(owner: str, record: Any) -> None:
             checks.fail(owner, "record", wanted, repr(name))
 
 
-def _writable_path(owner: str, given: Any, writes: bool) -> Path:
+def _writable_path(owner: str, given: object, writes: bool) -> Path:
     """Return the path of a checkpoint; the process that writes it checks that it can."""
     wanted = "be the name of a file in a folder that exists and is writable"
     if not isinstance(given, str | os.PathLike):

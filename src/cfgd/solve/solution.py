@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core.files import write
 from cfgd.solve import plot, solution_json
@@ -133,7 +134,7 @@ class Solution:
         """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
         return cls(**solution_json.read(Path(path)))
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Plot value and gradient norm against the iteration, and return the axes.
 
         The value has the left axis. The gradient norm, if it is in the history, is dashed and has
@@ -191,7 +192,7 @@ class Solution:
         """Return the solution of setting i of a sweep."""
         len(self)  # raises a TypeError for a solution of one setting
 
-        def pick(tree: Any) -> Any:
+        def pick(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[i] if np.ndim(leaf) else leaf, tree)
 
         return dataclasses.replace(
@@ -210,7 +211,7 @@ class Solution:
         if count == len(self):
             return self
 
-        def cut(tree: Any) -> Any:
+        def cut(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[:count], tree)
 
         return dataclasses.replace(
@@ -265,7 +266,7 @@ class ConvergenceError(RuntimeError):
         return type(self), (self.solution,), self.__dict__
 
 
-def _least_value(values: Any, norms: Any) -> str:
+def _least_value(values: object, norms: object) -> str:
     """Describe the setting with the least value of a sweep."""
     values = np.asarray(values)
     known = np.flatnonzero(~np.isnan(values))
@@ -275,10 +276,10 @@ def _least_value(values: Any, norms: Any) -> str:
     return f"least value {values[i]:.10g} in setting {i}, gradient norm {np.asarray(norms)[i]:.3g}"
 
 
-def _writable(tree: Any) -> Any:
+def _writable(tree: PyTree) -> Any:
     """Return the tree with copies of its read-only arrays: NumPy views of JAX arrays are."""
 
-    def copy(leaf: Any) -> Any:
+    def copy(leaf: object) -> Any:
         is_read_only = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
         return np.array(leaf) if is_read_only else leaf
 
@@ -286,7 +287,7 @@ def _writable(tree: Any) -> Any:
     return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)
 
 
-def _as_array(leaf: Any) -> Any:
+def _as_array(leaf: object) -> Any:
     """Return an array, also where indexing a NumPy array gave a scalar."""
     return leaf if isinstance(leaf, jax.Array) else np.array(leaf)
 
