@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import gzip
 import io
-import json
 import shutil
 import traceback
 import warnings
@@ -88,6 +87,10 @@ def columns():
     return {"x": x, "kind": kind, "y": 2 * x + (kind == "a") + random.normal(size=120)}
 
 
+def noise(width):
+    return np.random.default_rng(1).normal(size=(120, width))
+
+
 def fit_table(path):
     fit(FitOptions(path, "y", memory=MEMORY, missing="drop"), ProgressReporter())
 
@@ -108,7 +111,7 @@ def table(folder, ending):
         return Reader([path, other], fit_table, arrow_numbers)
     else:
         np.savez_compressed(path, **columns())
-        np.savez(folder / "stored.npz", X=np.asfortranarray(np.eye(120)[:, :3]), y=columns()["y"])
+        np.savez(folder / "stored.npz", X=np.asfortranarray(noise(3)), y=columns()["y"])
         return Reader([path, folder / "stored.npz"], fit_table, mutations.edited_npz)
     return Reader([path], fit_table, {"csv": text_of_csv}.get(ending, arrow_numbers))
 
@@ -133,7 +136,7 @@ def text_of_csv(raw, random):
     return b"\n".join(lines)
 
 
-# ------------------------------------------------------------------------------------- rows of Blocks
+# ------------------------------------------------------------------------------------- Blocks
 
 
 def blocks(folder, ending):
@@ -214,12 +217,20 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M 0 0 
 
 def parts(folder):
     case = Case("a case", 1.0, 2, 3, True)
-    outcomes = (
-        Outcome("says", "figure 1", "at most 4", (1.0, 2.0), 1.5, 1.0, "holds", "", (case,)),
-    )
+    outcome = Outcome("says", "figure 1", "at most 4", (1.0, 2.0), 1.5, 1.0, "holds", "", (case,))
     key = {"size": "quick", "seeds": 2, "data": None, "version": "1"}
     result = ExperimentResult(
-        *("fig1", "title", "where", "about", "missing", "conclusion", key, outcomes, {"a": [1, 2]}),
+        *(
+            "fig1",
+            "title",
+            "where",
+            "about",
+            "missing",
+            "conclusion",
+            key,
+            (outcome,),
+            {"a": [1, 2]},
+        ),
         *(("note",), ((("panel", SVG),),), base64.b64encode(PNG).decode(), 2.0),
     )
     result.save(folder)
@@ -347,6 +358,3 @@ def outcome_of_valid(read, path):
     except Exception as error:
         return "".join(traceback.format_exception(error))
     return None
-
-
-__all__ = ["READERS", "json", "reader"]

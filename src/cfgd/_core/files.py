@@ -15,6 +15,7 @@ import numpy as np
 
 INTERRUPTED = 130  # the exit code of shells for Ctrl-C
 PROBE_BYTES = 4_000_000  # more than one experiment writes
+MAX_MESSAGE = 160  # characters of an error message of another library that are quoted
 O_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends without it
 
 
@@ -63,6 +64,15 @@ def _kind(path: Path) -> str:
 def reason(error: OSError) -> str:
     """Return the text of an `OSError` without its number and path."""
     return error.strerror or str(error)
+
+
+def first_line(message: str) -> str:
+    """Return the message of a library as a phrase: its first line, printable and not too long.
+
+    >>> first_line("Invalid data.\\n  in page 3")
+    'Invalid data'
+    """
+    return printable(message.strip().partition("\n")[0][:MAX_MESSAGE].strip().rstrip("."))
 
 
 def is_same_file(path: Path, other: Path) -> bool:

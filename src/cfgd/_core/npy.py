@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from cfgd._core.files import first_line
+
 # Bytes in which a header must end: the limit of NumPy's own reader, and the bytes before the text.
 HEADER_BYTES = 10_000 + 12
 # The largest ratio of deflate: 258 bytes for two bits (zlib's technical notes).
@@ -112,8 +114,10 @@ def load_stored(file: BinaryIO) -> dict[str, np.ndarray]:
     try:
         with zipfile.ZipFile(file) as archive:
             return dict(_stored_arrays(archive, size))
+    except UnreadableError:
+        raise
     except (*ARCHIVE_ERRORS, OSError, ValueError) as error:
-        raise UnreadableError(str(error) or "it ends too early") from error
+        raise UnreadableError(first_line(str(error)) or "it ends too early") from error
 
 
 def _stored_arrays(archive: zipfile.ZipFile, size: int) -> Iterator[tuple[str, np.ndarray]]:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from cfgd._core.files import atomic_writer, reason
+from cfgd._core.files import atomic_writer, first_line, reason
 from cfgd._core.npy import UnreadableError, load_stored
 from cfgd.status import Status
 
@@ -79,7 +79,8 @@ def unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> A
     except DamagedError:
         raise
     except Exception as error:  # a description may be anything that JSON can hold
-        raise DamagedError(f"its tree cannot be read ({type(error).__name__}: {error})") from error
+        cause = f"{type(error).__name__}: {first_line(str(error))}"
+        raise DamagedError(f"its tree cannot be read ({cause})") from error
 
 
 def _unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> Any:
@@ -197,8 +198,10 @@ def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
         raise DamagedError("it takes more memory than there is") from None
     except OSError as error:
         raise DamagedError(f"it cannot be read ({reason(error)})") from error
-    except (UnreadableError, ValueError, RecursionError) as error:
+    except UnreadableError as error:
         raise DamagedError(f"it cannot be read ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("its tree is not JSON") from error
     except (KeyError, AttributeError, TypeError) as error:
         raise DamagedError("it does not have the entries of a checkpoint") from error
     if checksum != _checksum(meta, arrays):

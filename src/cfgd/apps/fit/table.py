@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cfgd._core.files import printable, reason
+from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError
 
 ColumnKind = Literal["number", "text"]
-MAX_MESSAGE = 160  # characters of an error message of pyarrow or zipfile that are quoted
 
 
 class Table(abc.ABC):
@@ -117,15 +116,11 @@ def read_errors(path: Path, format: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {_first_line(reason(error))}.") from None
+        raise ValueError(f"{path} cannot be read: {first_line(reason(error))}.") from None
     except UnreadableError as error:
         raise ValueError(f"{path} cannot be read as {format}: {printable(str(error))}.") from None
     except MemoryError:  # pa.ArrowMemoryError is one, too
         raise ValueError(f"{path} cannot be read: it takes more memory than there is.") from None
     except (pa.ArrowException, *ARCHIVE_ERRORS) as error:
-        cause = _first_line(str(error)) or "it ends too early"
+        cause = first_line(str(error)) or "it ends too early"
         raise ValueError(f"{path} cannot be read as {format}: {cause}.") from None
-
-
-def _first_line(message: str) -> str:
-    return printable(message.partition("\n")[0][:MAX_MESSAGE].strip().rstrip("."))

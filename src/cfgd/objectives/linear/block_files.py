@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.files import printable, reason
+from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError, check_size, read_header
 from cfgd.objectives.linear.block_source import (
     OWNER,
@@ -177,11 +177,11 @@ def _read_errors(path: Path, errors: Errors = ARCHIVE_ERRORS) -> Iterator[None]:
     except MemoryError:
         got = f"{path}, which takes more memory than there is"
     except OSError as error:
-        got = f"{path} ({reason(error)})"
+        got = f"{path} ({first_line(reason(error))})"
     except UnreadableError as error:
         got = f"{path} ({printable(str(error))})"
     except errors as error:
-        got = f"{path} ({printable(str(error).partition(chr(10))[0]) or 'it ends too early'})"
+        got = f"{path} ({first_line(str(error)) or 'it ends too early'})"
     else:
         return
     checks.fail(OWNER, "source", "be files that can be read", got)
