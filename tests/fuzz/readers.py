@@ -1,4 +1,4 @@
-"""Every reader of files that others may have written: a valid file, its damages, and a use of it."""
+"""Every reader of files that others may have written: valid files, their damages, their use."""
 
 import base64
 import contextlib

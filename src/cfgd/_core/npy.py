@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,9 +65,7 @@ def read_header(stream: Any) -> Header:
     if any(isinstance(n, bool) or n < 0 for n in shape):
         raise UnreadableError(f"an array of shape {_short(shape)}")
     if dtype.kind not in KINDS or dtype.itemsize == 0:
-        raise UnreadableError(
-            f"an array of dtype {_short(dtype)}, which is neither numbers nor texts"
-        )
+        raise UnreadableError(f"an array of dtype {_short(dtype)}, not of numbers or texts")
     return Header(shape, by_column, dtype, raw.tell())
 
 
@@ -100,7 +98,7 @@ def check_member(member: zipfile.ZipInfo, archive_size: int) -> None:
         )
 
 
-def load_stored(file: BinaryIO) -> dict[str, np.ndarray]:
+def load_stored(file: io.BufferedIOBase) -> dict[str, np.ndarray]:
     """Return the arrays of an archive that `numpy.savez` wrote, which does not compress them.
 
     They take no more memory than the file. The arrays cannot be written into.

@@ -156,6 +156,8 @@ def _is_instance(value: Any, hint: Any) -> bool:
         return type(value) is int and 0 <= value <= MAX_INT32  # counts and rows
     if hint in (bool, float):
         return type(value) is hint
+    if hint is np.generic:  # jaxtyping has no shape or dtype for scalars of NumPy
+        return isinstance(value, np.floating)
     return isinstance(value, hint)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import io
 import json
 import sys
 from collections.abc import Iterable
@@ -185,7 +186,7 @@ def put(file: BinaryIO, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     np.savez(file, **{META: np.frombuffer(encoded, np.uint8)}, **entries)  # type: ignore[arg-type]
 
 
-def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
+def read(file: Path | io.BufferedIOBase) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Return the description and the arrays of a file; raise DamagedError if it is damaged."""
     try:
         with contextlib.ExitStack() as stack:

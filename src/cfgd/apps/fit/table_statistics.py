@@ -185,26 +185,21 @@ class TableStatistics:
         ):
             if not low < high:
                 self._fail_constant(name, f"{low:g}" if low == high else "no value")
-        known = [
-            *zip(self.number_columns, self.moments.deviation, self.moments.maximum, strict=True)
-        ]
+        self._check_deviations(self.number_columns, self.moments)
         if not self.target_is_text:
-            moments = self.target_moments
-            known.append((self.target, moments.deviation[0], moments.maximum[0]))
-        for name, deviation, high in known:
-            # for the target, a constant is an error of its own
-            if not deviation > 0 and (name != self.target or self._target_varies()):
-                raise ValueError(
-                    f"{path}: the column {name!r} varies so little around {high:g} that the squares "
-                    "of its differences are zero: use other units."
-                )
+            self._check_deviations([self.target], self.target_moments)
         for name, counts in self.level_counts.items():
             if len(counts) < 2:
                 self._fail_constant(name, repr(next(iter(counts), "no value")))
 
-    def _target_varies(self) -> bool:
-        moments = self.target_moments
-        return bool(moments.minimum[0] < moments.maximum[0])
+    def _check_deviations(self, names: list[str], moments: RunningMoments) -> None:
+        """Raise a `ValueError` where values differ and the squares of their differences vanish."""
+        for i, name in enumerate(names):
+            if moments.minimum[i] < moments.maximum[i] and not moments.deviation[i] > 0:
+                raise ValueError(
+                    f"{self.table.path}: the column {name!r} varies so little around "
+                    f"{moments.mean[i]:g} that squares of its differences are 0: use other units."
+                )
 
     def _fail_constant(self, name: str, value: str) -> None:
         raise ValueError(
