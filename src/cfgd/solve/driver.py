@@ -170,8 +170,12 @@ class Run:
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
-        found = None if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None
+        found = self.checkpoint.read(self.loop, self.history)
         if found is None:
+            if self.last < self.loop.block:  # too short a run to save more than its start
+                self.checkpoint.write(self.loop, self.history)
             return None
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
