@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -264,7 +265,8 @@ class Run:
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
         try:
-            return Status.callback if self.options.callback(so_far) else None, None
+            # a copy: what the callback writes into must not be the solution of its error
+            return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
         except Exception as error:
