@@ -56,7 +56,7 @@ class Smooth(Objective):
 
 
 def array_arguments(owner: str, args: Any) -> tuple[Any, ...]:
-    """Return copies of extra arguments; numbers as arrays, so that a new number compiles nothing."""
+    """Return copies of extra arguments; numbers as arrays, so that a new one compiles nothing."""
     if not isinstance(args, tuple):
         checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
     return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
