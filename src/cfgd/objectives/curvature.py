@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Vector
+from cfgd._core.linalg import array_namespace, clip_positive, weighted_norm
+from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Scalar, Vector
+from cfgd.objectives.evaluation import Evaluation
 
 
 class JacobianRows(NamedTuple):
@@ -102,6 +104,20 @@ class Curvature:
             extra_damping=maybe(self.extra_damping, factor),
             dispersion=None if dispersion is None else scaled_dispersion,
         )
+
+
+def residual_is_stationary(
+    evaluation: Evaluation, diagonal: Vector, targets: Scalar, tolerance: Number
+) -> Flag:
+    """Test whether a least-squares residual is orthogonal to X, or nothing beside y and Xw.
+
+    `diagonal` is that of the Hessian, `targets` the weighted norm of y.
+    """
+    D = clip_positive(diagonal)
+    xp = array_namespace(D)
+    residual = xp.sqrt(2 * xp.maximum(evaluation.value, 0))
+    orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
+    return orthogonal | (residual <= tolerance * (targets + weighted_norm(evaluation.x, D)))
 
 
 def residual_variance(value: float, degrees_of_freedom: int) -> float:
