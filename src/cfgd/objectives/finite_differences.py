@@ -7,22 +7,29 @@ from collections.abc import Callable
 import numpy as np
 
 from cfgd._core.linalg import eps_of
-from cfgd._core.types import Vector
+from cfgd._core.types import Number, Vector
 
 # A coordinate counts as no smaller than this part of the typical one: it may be zero by chance.
 SMALLEST = 1e-3
 
 
 def hessian_product(
-    gradient: Callable[[Vector], Vector], x: Vector, v: Vector, x0: Vector | None = None
+    gradient: Callable[[Vector], Vector],
+    x: Vector,
+    v: Vector,
+    x0: Vector | None = None,
+    size: Number = np.inf,
 ) -> Vector:
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and
-    truncation errors. Sizes are those of x, or of the start `x0` where x is near zero.
+    truncation errors. Sizes are those of x, or of the start `x0` where x is near zero. A coordinate
+    near zero may have another unit than the others: its size is then at most that part of `size` v,
+    where `size` is that of x in a norm, without units, in which v has length one.
     """
     squares = (x * x).mean() if x0 is None else max((x * x).mean(), (x0 * x0).mean())
-    sizes = np.maximum(abs(x), SMALLEST * np.sqrt(squares))
+    typical = np.minimum(np.sqrt(squares), size * abs(v)) if size > 0 else np.sqrt(squares)
+    sizes = np.maximum(abs(x), SMALLEST * typical)
     relative = abs(v) / np.where(sizes > 0, sizes, 1)
     h = eps_of(x) ** (1 / 3) / relative.max()
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
