@@ -13,9 +13,9 @@ from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
-# Sizes of gradients whose third powers neither overflow nor underflow, with room for what is left
-# of them at the end of a run.
-SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
+# Sizes of gradients whose fourth powers neither overflow nor underflow, with room for what is left
+# of them at the end of a run: with data of size s gradients are s, and g'Hg is s^4.
+SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
 def safe_factor(largest: float, dtype: DType) -> float:
