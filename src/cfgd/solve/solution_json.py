@@ -85,7 +85,7 @@ def _encode_field(name: str, value: Any) -> Any:
     if name in ("information", "history") and value is not None:
         entries = value if name == "history" else value._asdict()
         return {key: encode(f"{name}[{key!r}]", entry) for key, entry in entries.items()}
-    if name in ("seconds", "compile_seconds", "rate") and value is not None:
+    if name in ("seconds", "compile_seconds", "rate", "tolerance") and value is not None:
         value = float(value)  # without this a NumPy scalar would be stored with its dtype
     return encode(name, value)
 
@@ -97,6 +97,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
+    encoded = {"tolerance": None, **encoded}  # older files do not have it
     for name in DECODERS:
         if name not in encoded:
             raise FieldError(name, "be present", "nothing")
@@ -366,6 +367,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "compile_seconds": _real,
     "how": _string,
     "rate": lambda field, encoded: None if encoded is None else _real(field, encoded),
+    "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
     "information": _information,
     "history": _history,
