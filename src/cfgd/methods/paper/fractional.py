@@ -234,7 +234,9 @@ class Fractional(Method):
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self._seeks_minimiser else square
-            return Proposal(d, slope, norm2, square, gamma, penalty_factor, jnp.zeros((), bool), past)
+            return Proposal(
+                d, slope, norm2, square, gamma, penalty_factor, jnp.zeros((), bool), past
+            )
         if self.terminal.follows and not objective.traits.linear_slopes:
             # at c = x the gradient to the last bit, so that a run that cannot move is seen
             d = jnp.where(jnp.all(c == point.x), g, d)
