@@ -165,6 +165,8 @@ PUBLIC = {
         "Blocks",
         "External",
         "Local",
+        "GradientCheck",
+        "check_gradient",
     },
     "methods": {
         "GradientDescent",

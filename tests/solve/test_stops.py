@@ -70,6 +70,7 @@ CAUSE_AND_REMEDY = {
     Status.interrupted: ("Interrupted", "start again from it"),
     Status.unbounded: ("decreases without bound", "check its sign"),
     Status.saddle: ("saddle", "start from another point"),
+    Status.wrong_gradient: ("contradicts the values", "cfgd.check_gradient"),
 }
 
 

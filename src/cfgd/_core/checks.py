@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import sharding
-from cfgd._core.arrays import as_array
+from cfgd._core.arrays import as_array, own
 from cfgd._core.types import UserInput, Values
 
 # iteration counters are int32
@@ -169,7 +169,7 @@ def number(
     wanted: str,
     is_valid: Callable[[Any], Any],
 ) -> Values:
-    """Return `value` as a finite floating array for whose entries `is_valid` is true."""
+    """Return `value` as a finite floating array for whose entries `is_valid` is true, copied."""
     if type(value) is float and math.isfinite(value) and is_valid(np.asarray(value)):
         return np.asarray(value)  # the common case; the general one takes as long as a step
     if isinstance(value, str | bytes) or value is None:
@@ -180,7 +180,7 @@ def number(
     elif not is_traced(value) and not np.all(is_valid(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~is_valid(np.asarray(value))][0]
         fail(owner, field, wanted, got)
-    return value
+    return own(value)
 
 
 def in_open_unit_interval(owner: str, field: str, value: UserInput) -> Values:
@@ -231,7 +231,7 @@ def key(owner: str, value: Any) -> Any:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
-        return value if is_traced(value) else np.asarray(value)
+        return value if is_traced(value) else own(np.asarray(value))
     fail(owner, "key", "be an integer or a JAX key", value)
 
 

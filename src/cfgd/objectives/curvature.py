@@ -40,6 +40,9 @@ class Curvature:
         H.
     residuals_at
         x -> r(x) where f = |r|^2 / 2, else None.
+    acceleration
+        (p, t) -> J'k with k the second derivative of the residuals along p, see
+        `second_difference`, where f = |r|^2 / 2 and the Jacobian is sharded; else None.
     is_exact
         Whether H is the Hessian and never indefinite, and values along a line cost less than H:
         Levenberg-Marquardt then searches along its steps and needs no check by products at the end.
@@ -66,6 +69,7 @@ class Curvature:
     rows: Callable[[], JacobianRows] | None = None
     matrix: Callable[[], Matrix] | None = None
     residuals_at: Callable[[Vector], Column] | None = None
+    acceleration: Callable[[Vector, float], Vector] | None = None
     is_exact: bool = False
     cost: float = 0.0
     product_cost: float = 2.0
@@ -100,9 +104,15 @@ class Curvature:
             rows=None if rows is None else scaled_rows,
             matrix=maybe(self.matrix, factor),
             residuals_at=maybe(self.residuals_at, root),
+            acceleration=maybe(self.acceleration, factor),
             extra_damping=maybe(self.extra_damping, factor),
             dispersion=None if dispersion is None else scaled_dispersion,
         )
+
+
+def second_difference(ahead: Column, r: Column, along: Column, t: float) -> Column:
+    """Return k of r(x - t p) = r - t Jp + t^2 k / 2, given r(x - t p), r and Jp."""
+    return 2 / t * ((ahead - r) / t + along)
 
 
 def residual_variance(value: float, degrees_of_freedom: int) -> float:

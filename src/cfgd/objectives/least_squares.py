@@ -57,7 +57,8 @@ class LeastSquares(AnyQuadratic):
     r"""f(w) = |Xw - y|^2 / 2: the rows of X are the samples (equation 3.2).
 
     X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
-    f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2.
+    f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2. The data are copied, except JAX arrays, NumPy
+    arrays that are read-only, and memory-mapped files.
 
     Gradients are computed from the residual, X'(Xw - y), so that their accuracy is that of X and
     not of X'X. The paper's methods update them along a step by a product with the Gram matrix where

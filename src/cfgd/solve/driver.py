@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ from cfgd.solve.problem import Problem
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution
+from cfgd.solve.wrong_gradient import diagnosed
 from cfgd.status import STATUSES, Status
 
 # Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
@@ -104,7 +106,15 @@ class Run:
                 status = Status.converged
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
-        return self._solution(status)
+        return self._diagnosed(self._solution(status))
+
+    def _diagnosed(self, solution: Solution) -> Solution:
+        """Return the solution of a run that may have failed because of a wrong gradient."""
+        is_minimize = self.problem.n_settings is None and self.group.is_single
+        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+            return solution
+        x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
+        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
 
     def _run_chunks(self, status: Status | None) -> Status:
         """Run chunks until there is a status that ends the run, and return it."""
@@ -170,8 +180,12 @@ class Run:
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
-        found = None if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None
+        found = self.checkpoint.read(self.loop, self.history)
         if found is None:
+            if self.last < self.loop.block:  # too short a run to save more than its start
+                self.checkpoint.write(self.loop, self.history)
             return None
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
@@ -265,7 +279,8 @@ class Run:
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
         try:
-            return Status.callback if self.options.callback(so_far) else None, None
+            # a copy: what the callback writes into must not be the solution of its error
+            return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
         except Exception as error:

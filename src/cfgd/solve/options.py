@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cfgd._core import checks
+from cfgd._core.files import reason
+from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
@@ -95,8 +97,16 @@ def _writable_path(owner: str, given: object, writes: bool) -> Path:
     folder = path.parent
     if not writes:
         return path
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    if not path.name:
         checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+    try:
+        # the name of the file before this one is longer
+        for file in (path, previous_path(path)):
+            is_free = not file.exists() or file.is_file()
+            if not (is_free and folder.is_dir() and os.access(folder, os.W_OK)):
+                checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+    except OSError as error:
+        checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r} ({reason(error)})")
     return path
 
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
 from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
@@ -21,12 +22,13 @@ from cfgd.status import Status
 NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Solution:
     """The best point of a run, its value and gradient norm, and why the run ended.
 
     A solution is true if the run converged. From `sweep` every field has a leading axis of
-    settings, and `solution[i]` is the solution of setting i.
+    settings, and `solution[i]` is the solution of setting i. Its arrays are its own: writing into
+    them changes nothing else. Two solutions are equal if all fields are, NaN to NaN included.
 
     Attributes
     ----------
@@ -80,9 +82,17 @@ class Solution:
 
     def __post_init__(self) -> None:
         for name in ("x", *NUMBERS):
-            object.__setattr__(self, name, _writable(getattr(self, name)))
-        history = {name: _writable(entry) for name, entry in self.history.items()}
+            object.__setattr__(self, name, _copied(getattr(self, name)))
+        history = {name: _copied(entry) for name, entry in self.history.items()}
         object.__setattr__(self, "history", history)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Solution):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(self) if field.compare]
+        return equal_trees(
+            [getattr(self, name) for name in names], [getattr(other, name) for name in names]
+        )
 
     @property
     def message(self) -> Any:
@@ -197,7 +207,6 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            # a copy: writing into it must not change the sweep
             x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
@@ -276,12 +285,11 @@ def _least_value(values: object, norms: object) -> str:
     return f"least value {values[i]:.10g} in setting {i}, gradient norm {np.asarray(norms)[i]:.3g}"
 
 
-def _writable(tree: PyTree) -> Any:
-    """Return the tree with copies of its read-only arrays: NumPy views of JAX arrays are."""
+def _copied(tree: PyTree) -> Any:
+    """Return the tree with writable copies of its NumPy arrays."""
 
     def copy(leaf: object) -> Any:
-        is_read_only = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
-        return np.array(leaf) if is_read_only else leaf
+        return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
     # the shortcut saves the time of `jax.tree.map`, which is longer than that of the copy
     return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)

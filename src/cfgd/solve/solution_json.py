@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +31,7 @@ from cfgd.solve.covariance import Information
 from cfgd.status import Status
 
 FORMAT = "cfgd solution 1"
+SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -71,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         return _decode_fields(encoded)
     except FieldError as error:
         raise ValueError(f"The file {path} is damaged: {error}.") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"The file {path} must hold a solution in JSON, got: {error}.") from None
 
 
@@ -121,7 +123,7 @@ def _check_shapes(fields: Mapping[str, Any]) -> None:
     """Check the leading axes: the settings of a sweep, then the rows of the history."""
     lead = () if isinstance(fields["status"], Status) else (len(fields["status"]),)
     for name in ("value", "gradient_norm", "iterations", "evaluations", "resets"):
-        if np.shape(fields[name]) not in ((), lead):
+        if np.shape(fields[name]) != lead:
             raise FieldError(name, f"have shape {lead}", np.shape(fields[name]))
     for path, leaf in jax.tree_util.tree_leaves_with_path(fields["x"]):
         _check_leading_axes("x" + jax.tree_util.keystr(path), leaf, lead)
@@ -151,6 +153,8 @@ def _status(field: str, encoded: object) -> Status | list[Status]:
 def _string(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise FieldError(field, "be a string", _short(value))
+    if SURROGATES.search(value):
+        raise FieldError(field, "be a string of Unicode", "half of a surrogate pair")
     return value
 
 
@@ -164,11 +168,21 @@ def _numbers(field: str, encoded: object) -> Any:
     found = decode(field, encoded)
     if isinstance(found, bool) or not (hasattr(found, "dtype") or isinstance(found, int | float)):
         raise FieldError(field, "be a number or an array", _short(encoded))
+    # an integer of Python that no dtype holds becomes an object
+    if np.asarray(found).dtype.kind not in "fiuV":  # "V" is NumPy's kind of bfloat16
+        raise FieldError(field, "be real numbers", _short(encoded))
+    return found
+
+
+def _counts(field: str, encoded: object) -> Any:
+    found = _numbers(field, encoded)
+    if not np.all(np.asarray(found) >= 0):
+        raise FieldError(field, "be at least 0", _short(encoded))
     return found
 
 
 def _integers(field: str, encoded: object) -> Any:
-    found = _numbers(field, encoded)
+    found = _counts(field, encoded)
     if np.asarray(found).dtype.kind not in "iu":
         raise FieldError(field, "be integers", _short(encoded))
     return found
@@ -190,7 +204,16 @@ def _information(field: str, encoded: object) -> Information | None:
 def _history(field: str, encoded: object) -> dict[str, Any]:
     if not isinstance(encoded, dict):
         raise FieldError(field, "be an object of arrays", _short(encoded))
-    return {key: decode(f"{field}[{key!r}]", entry) for key, entry in encoded.items()}
+    found = {key: decode(f"{field}[{key!r}]", entry) for key, entry in encoded.items()}
+    for key, entry in found.items():
+        if not hasattr(entry, "dtype"):
+            raise FieldError(f"{field}[{key!r}]", "be an array", _short(encoded[key]))
+    if "iteration" in found and (found["iteration"].ndim, found["iteration"].dtype.kind) != (
+        1,
+        "i",
+    ):
+        raise FieldError(f"{field}['iteration']", "be a vector of integers", "something else")
+    return found
 
 
 # -------------------------------------------------------------------- numbers, arrays and pytrees
@@ -337,7 +360,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "value": _numbers,
     "gradient_norm": _numbers,
     "iterations": _integers,
-    "evaluations": _numbers,
+    "evaluations": _counts,
     "resets": _integers,
     "seconds": _real,
     "compile_seconds": _real,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, qr_basis, qr_reflections, solve_upper
-from cfgd._core.types import Column, Matrix, Number, Scalar, Vector
+from cfgd._core.types import Column, Number, Rows, Scalar, Vector
 from cfgd.methods.auto.damped_system import damped_system
 from cfgd.methods.auto.levenberg_marquardt import (
     FIRST_DAMPING,
@@ -63,7 +63,7 @@ class OutputSolution(NamedTuple):
     """`aux` of an evaluation of the reduced problem."""
 
     features: Features
-    reflections: Matrix  # of the QR factorisation of [Phi, y; sqrt(gamma) I, 0], see `linalg`
+    reflections: Rows  # of the QR factorisation of [Phi, y; sqrt(gamma) I, 0], see `linalg`
     tau: Column
     output: Column  # the output weights a
     residuals: Column  # Phi a - y, then sqrt(gamma) a

@@ -16,7 +16,7 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
-from cfgd._core.arrays import standard_promotion
+from cfgd._core.arrays import own, standard_promotion
 from cfgd._core.linalg import array_namespace, is_numpy
 from cfgd._core.modules import FastModule
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
@@ -42,12 +42,12 @@ Indices: TypeAlias = Int[Array | np.ndarray, " entries"]  # of rows or columns
 
 
 def design(owner: str, X: Any) -> Dense | Sparse:
-    """Return X as a checked design matrix; a scipy.sparse matrix stays sparse."""
+    """Return X as a checked design matrix with a copy of X; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         X = checks.matrix(owner, "X", X)
         if sharding.is_sharded(X) and not sharding.is_sharded_by_rows(X):
             checks.fail(owner, "X", "be sharded by rows with a NamedSharding", X.sharding)
-        return Dense(X=X, shards=sharding.n_shards(X))
+        return Dense(X=own(X), shards=sharding.n_shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out, precision_of, to_numpy
+from cfgd._core.arrays import numpy_in_numpy_out, own, precision_of, to_numpy
 from cfgd._core.linalg import array_namespace, inner
 from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Matrix, Scalar, UserInput, Vector, Vectors
@@ -53,7 +53,8 @@ class LinearModel(Objective):
 
     `l2` is one number or one for each coefficient. With `intercept=True` the last coefficient (of
     several classes the last row) is an intercept without a penalty; X is not copied for it.
-    `offset` is added to the predictions: for counts the logarithm of the exposure.
+    `offset` is added to the predictions: for counts the logarithm of the exposure. The data are
+    copied, except JAX arrays, NumPy arrays that are read-only, and memory-mapped files.
 
     The predictions Xw are updated along a step: it costs a product with X and one with X', and a
     search along a direction only O(m) for each candidate. Moving coordinate j changes prediction
@@ -102,7 +103,7 @@ class LinearModel(Objective):
         self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
         if offset is not None:
-            self.offset = shard_rows_like(X, checks.array(owner, "offset", offset))
+            self.offset = shard_rows_like(X, own(checks.array(owner, "offset", offset)))
             checks.shape(owner, "offset", self.offset, (m, *self.shape[1:]))
         self.loss.check(owner, precision_of(self.X, y))
 

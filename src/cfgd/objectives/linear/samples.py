@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks, sharding
+from cfgd._core.arrays import own
 from cfgd._core.types import Count, Data, DType, Samples, UserInput, Values
 
 
@@ -25,7 +26,7 @@ def targets(owner: str, y: UserInput, m: int, dtype: DType, X: UserInput = None)
         checks.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
         y = y.reshape(m)
     checks.shape(owner, "y", y, (m,))
-    return sharding.shard_rows_like(X, y.astype(dtype) if is_integral else y)
+    return sharding.shard_rows_like(X, own(y.astype(dtype) if is_integral else y))
 
 
 def weights(
@@ -47,7 +48,7 @@ def weights(
         checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
         if not sharding.any_entry(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
-    return sharding.shard_rows_like(X, weight)
+    return sharding.shard_rows_like(X, own(weight))
 
 
 def is_negative(values: Values) -> Any:
