@@ -27,7 +27,6 @@ Number: TypeAlias = Scalar | float  # a float is known before tracing
 Etas: TypeAlias = Float[AnyArray, " n *d"]  # n step sizes: numbers, or one for each coordinate
 LineValues: TypeAlias = Float[AnyArray, " n"]  # the values of f at n step sizes
 Numbers: TypeAlias = Float[AnyArray, "..."]  # one number, or one for each coordinate
-Offset: TypeAlias = Float[AnyArray, " offset"]  # added to a vector: has its shape, or is one zero
 
 # of one run, or of all runs of a sweep
 Points: TypeAlias = Float[AnyArray, "*runs d"]

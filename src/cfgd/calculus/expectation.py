@@ -30,6 +30,8 @@ ValuesAndSizes: TypeAlias = tuple[Numbers, Numbers]
 # for each attempt the number of nodes, and that of the rule it is compared with
 NodeCounts: TypeAlias = tuple[tuple[int, int], ...]
 
+# Rules that are tried in turn, each with the one that it is compared with: 64 nodes are exact to
+# rounding for analytic functions, 1,024 take milliseconds.
 AUTO_NODES: NodeCounts = ((64, 48), (256, 192), (1024, 768))
 AGREEMENT = 300  # in units of the rounding of the summands: rules that differ by less agree
 BLOCK = 64  # nodes that are evaluated at once, so that memory does not grow with their number

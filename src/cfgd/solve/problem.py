@@ -134,7 +134,7 @@ def shard_settings(problem: Problem) -> Problem:
     if problem.method.traits.runs_on_host:
         return problem
     if any_sharded(problem.objective):
-        wanted = "be False for an objective that is spread by rows"
+        wanted = "be False for an objective that is sharded by rows"
         checks.fail(owner, "spread", wanted, "True")
     assert problem.n_settings is not None
     mesh = Mesh(np.array(devices), ("settings",))

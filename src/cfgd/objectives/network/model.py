@@ -75,7 +75,7 @@ class ShallowNetwork(Objective):
     y: Data
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
-    shards: int = eqx.field(static=True)  # parts in which samples are spread over devices
+    shards: int = eqx.field(static=True)  # the number of shards of the samples
 
     @keep_float64
     def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
@@ -84,7 +84,7 @@ class ShallowNetwork(Objective):
         if z.ndim not in (1, 2) or z.size == 0:
             checks.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
         if is_sharded(z) and not is_sharded_by_rows(z):
-            checks.fail(owner, "z", "be spread by rows, as a NamedSharding says", z.sharding)
+            checks.fail(owner, "z", "be sharded by rows with a NamedSharding", z.sharding)
         self.y = targets(owner, y, len(z), z.dtype, z)
         self.z, self.shards = _with_one(z), n_shards(z)
         self.width = checks.integer(owner, "width", width)

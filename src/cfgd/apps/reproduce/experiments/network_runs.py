@@ -26,7 +26,7 @@ from cfgd.apps.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, WIDTH
 from cfgd.apps.data.network_starts import FAMILY
 from cfgd.apps.reproduce.experiment import Meter, Setting
 from cfgd.apps.reproduce.experiments.solving import identity, run_in_threads, solve_with_progress
-from cfgd.methods.paper.direction import Memory, direction
+from cfgd.methods.paper.direction import CaputoMemory, direction
 from cfgd.methods.paper.fractional import FractionalState
 from cfgd.objectives.base import Objective
 
@@ -59,7 +59,7 @@ class RandomSign(cfgd.AdaptiveTerminal):
     """
 
     def direction_at(
-        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+        self, objective: Objective, state: FractionalState, c: Vector, memory: CaputoMemory
     ) -> Vector:
         x = state.evaluation.x
         sign = jax.random.rademacher(_iteration_key(state), x.shape, x.dtype)
@@ -76,7 +76,7 @@ class Noise(cfgd.AdaptiveTerminal):
     """
 
     def direction_at(
-        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+        self, objective: Objective, state: FractionalState, c: Vector, memory: CaputoMemory
     ) -> Vector:
         g = state.evaluation.gradient
         added = direction(objective, state.evaluation, c, memory, self.reading) - g
