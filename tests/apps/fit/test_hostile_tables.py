@@ -177,6 +177,7 @@ def test_numbers_whose_squares_no_float_holds(name, values, message, tmp_path):
 # ------------------------------------------------------------------------------------- long names
 
 
+@pytest.mark.slow  # the figures of the report
 def test_columns_and_labels_of_300_characters(tmp_path):
     random, column, label = np.random.default_rng(0), "c" * 300, "l" * 300
     x = random.normal(size=200)
