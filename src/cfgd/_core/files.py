@@ -165,7 +165,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def json_safe(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
+def json_safe(value: object, not_finite: Callable[[float], Any] = str) -> Any:
     """Convert a value to what JSON can represent: arrays, tuples and ranges become lists.
 
     JSON has no NaN and no infinity: such numbers are passed to `not_finite`, by default `str`.

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd.solve.covariance import Information
@@ -84,7 +85,7 @@ def _encode_field(name: str, value: Any) -> Any:
     if name in ("information", "history") and value is not None:
         entries = value if name == "history" else value._asdict()
         return {key: encode(f"{name}[{key!r}]", entry) for key, entry in entries.items()}
-    if name in ("seconds", "compile_seconds", "rate") and value is not None:
+    if name in ("seconds", "compile_seconds", "rate", "tolerance") and value is not None:
         value = float(value)  # without this a NumPy scalar would be stored with its dtype
     return encode(name, value)
 
@@ -96,6 +97,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
+    encoded = {"tolerance": None, **encoded}  # older files do not have it
     for name in DECODERS:
         if name not in encoded:
             raise FieldError(name, "be present", "nothing")
@@ -141,7 +143,7 @@ def _check_leading_axes(field: str, array: Any, axes: tuple[int, ...]) -> None:
         raise FieldError(field, f"have leading axes {axes}", f"shape {np.shape(array)}")
 
 
-def _status(field: str, encoded: Any) -> Status | list[Status]:
+def _status(field: str, encoded: object) -> Status | list[Status]:
     names = _strings(field, encoded)
     for name in [names] if isinstance(names, str) else names:
         if name not in Status.__members__:
@@ -149,7 +151,7 @@ def _status(field: str, encoded: Any) -> Status | list[Status]:
     return Status[names] if isinstance(names, str) else [Status[name] for name in names]
 
 
-def _string(field: str, value: Any) -> str:
+def _string(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise FieldError(field, "be a string", _short(value))
     if SURROGATES.search(value):
@@ -157,13 +159,13 @@ def _string(field: str, value: Any) -> str:
     return value
 
 
-def _strings(field: str, value: Any) -> str | list[str]:
+def _strings(field: str, value: object) -> str | list[str]:
     if isinstance(value, list):
         return [_string(f"{field}[{i}]", entry) for i, entry in enumerate(value)]
     return _string(field, value)
 
 
-def _numbers(field: str, encoded: Any) -> Any:
+def _numbers(field: str, encoded: object) -> Any:
     found = decode(field, encoded)
     if isinstance(found, bool) or not (hasattr(found, "dtype") or isinstance(found, int | float)):
         raise FieldError(field, "be a number or an array", _short(encoded))
@@ -173,21 +175,21 @@ def _numbers(field: str, encoded: Any) -> Any:
     return found
 
 
-def _counts(field: str, encoded: Any) -> Any:
+def _counts(field: str, encoded: object) -> Any:
     found = _numbers(field, encoded)
     if not np.all(np.asarray(found) >= 0):
         raise FieldError(field, "be at least 0", _short(encoded))
     return found
 
 
-def _integers(field: str, encoded: Any) -> Any:
+def _integers(field: str, encoded: object) -> Any:
     found = _counts(field, encoded)
     if np.asarray(found).dtype.kind not in "iu":
         raise FieldError(field, "be integers", _short(encoded))
     return found
 
 
-def _information(field: str, encoded: Any) -> Information | None:
+def _information(field: str, encoded: object) -> Information | None:
     if encoded is None:
         return None
     if not isinstance(encoded, dict) or set(encoded) != set(Information._fields):
@@ -200,7 +202,7 @@ def _information(field: str, encoded: Any) -> Information | None:
     return Information(matrix, root, _real(f"{field}['factor']", encoded["factor"]))
 
 
-def _history(field: str, encoded: Any) -> dict[str, Any]:
+def _history(field: str, encoded: object) -> dict[str, Any]:
     if not isinstance(encoded, dict):
         raise FieldError(field, "be an object of arrays", _short(encoded))
     found = {key: decode(f"{field}[{key!r}]", entry) for key, entry in encoded.items()}
@@ -217,7 +219,7 @@ def _history(field: str, encoded: Any) -> dict[str, Any]:
 # -------------------------------------------------------------------- numbers, arrays and pytrees
 
 
-def encode(field: str, tree: Any) -> Any:
+def encode(field: str, tree: PyTree) -> Any:
     """Return a number, an array, or a dict, list or tuple of them, as objects of JSON."""
     if isinstance(tree, np.generic):
         return _encode_array(field, "scalar", np.asarray(tree))
@@ -242,7 +244,7 @@ def encode(field: str, tree: Any) -> Any:
     raise FieldError(field, wanted, _short(tree))
 
 
-def decode(field: str, encoded: Any) -> Any:
+def decode(field: str, encoded: object) -> Any:
     """Return what `encode` was given."""
     if encoded is None or isinstance(encoded, bool | int):
         return encoded
@@ -348,7 +350,7 @@ def _real(field: str, encoded: Any) -> float:
     raise FieldError(field, 'be a number, "nan", "inf" or "-inf"', _short(encoded))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Return a short value itself, and the type of any other one, for an error message."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
@@ -368,6 +370,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "compile_seconds": _real,
     "how": _string,
     "rate": lambda field, encoded: None if encoded is None else _real(field, encoded),
+    "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
     "information": _information,
     "history": _history,
