@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         return _decode_fields(encoded)
     except FieldError as error:
         raise ValueError(f"The file {path} is damaged: {error}.") from None
-    except (ValueError, OverflowError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"The file {path} must hold a solution in JSON, got: {error}.") from None
 
 
@@ -209,11 +209,10 @@ def _history(field: str, encoded: object) -> dict[str, Any]:
     for key, entry in found.items():
         if not hasattr(entry, "dtype"):
             raise FieldError(f"{field}[{key!r}]", "be an array", _short(encoded[key]))
-    if "iteration" in found and (found["iteration"].ndim, found["iteration"].dtype.kind) != (
-        1,
-        "i",
-    ):
-        raise FieldError(f"{field}['iteration']", "be a vector of integers", "something else")
+    labels = found.get("iteration", np.zeros(1))
+    if labels.ndim != 1 or labels.dtype.kind not in "iuf":
+        got = f"shape {labels.shape} of dtype {labels.dtype}"
+        raise FieldError(f"{field}['iteration']", "be a vector of numbers", got)
     return found
 
 
@@ -307,7 +306,11 @@ def _decode_array(field: str, kind: str, encoded: dict[str, Any]) -> Any:
     count = math.prod(shape) * (2 if parts else 1)
     if len(values) != count:
         raise FieldError(field, f"have {count} values for its shape {shape}", len(values))
-    array = _exact_array(field, parts or dtype, values).view(dtype).reshape(shape)
+    flat = _exact_array(field, parts or dtype, values).view(dtype)
+    try:
+        array = flat.reshape(shape)
+    except (ValueError, OverflowError):  # no values, and a length that no array has
+        raise FieldError(field, "have a shape that NumPy allows", shape) from None
     if kind == "jax":
         with jax.enable_x64(True):  # otherwise JAX would round float64 to float32
             return jnp.asarray(array)
