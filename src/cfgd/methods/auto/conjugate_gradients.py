@@ -87,7 +87,9 @@ class ConjugateGradients(Solver[CGState]):
         # a gradient below the rounding of the first one may be correct: compute it and see
         visible2 = (eps_of(state.norm2) * state.start.norm) ** 2
         seems_solved = state.norm2 <= max(min(state.floor, goal.floor), goal.absolute2, visible2)
-        is_due = state.iteration % REFRESH == 0 or (state.idle > 0 and state.idle % IDLE_REFRESH == 0)
+        is_due = state.iteration % REFRESH == 0 or (
+            state.idle > 0 and state.idle % IDLE_REFRESH == 0
+        )
         if seems_solved or is_due:
             state = self._recompute(oracle, state)
         if seems_solved or state.failures >= MOST_FAILURES:

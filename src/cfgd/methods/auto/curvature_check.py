@@ -169,7 +169,9 @@ def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Pr
         return Probes(steps, changes)
     n = most_directions(d)
     out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
-    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v, size)), out)
+    return _krylov(
+        evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v, size)), out
+    )
 
 
 def _krylov(
