@@ -17,8 +17,8 @@ from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
-# Power of eps to which values are known relative to the first one: that of the solvers, which accept
-# steps whose decrease is hidden by as much.
+# Power of eps to which values are known relative to the first one: that of the solvers, which
+# accept steps whose decrease is hidden by as much.
 HIDDEN_CHANGE = 0.8
 
 
