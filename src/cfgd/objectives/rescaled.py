@@ -51,7 +51,7 @@ class RescaledLine(Line):
 
 
 def without_factor(objective: Objective) -> tuple[Objective, Number]:
-    """Return an objective and its factor: those of a `Rescaled`, else the objective itself and 1."""
+    """Return an objective and its factor: those of a `Rescaled`, else itself and 1."""
     if isinstance(objective, Rescaled):
         return objective.objective, objective.factor
     return objective, 1.0

@@ -59,8 +59,9 @@ def minimize(
     tolerance : float, optional
         The run has converged when the norm of the gradient is at most `tolerance` times its norm at
         x0. By default it follows the precision of the run: 1e-8 in float64, 1e-4 in float32, whose
-        rounding hides smaller gradients; `Solution.tolerance` is the one that was used. `Auto` also requires that its model predicts no further decrease; `NonAdaptive`, which
-        does not minimise f, measures its direction in place of the gradient.
+        rounding hides smaller gradients; `Solution.tolerance` is the one that was used. `Auto` also
+        requires that its model predicts no further decrease; `NonAdaptive`, which does not minimise
+        f, measures its direction in place of the gradient.
     gradient_tolerance : float, optional
         The run has also converged when the norm of the gradient is at most this number.
     time_limit : float, optional

@@ -17,8 +17,8 @@ from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
-# Power of eps to which values are known relative to the first one: that of the solvers, which accept
-# steps whose decrease is hidden by as much.
+# Power of eps to which values are known relative to the first one: that of the solvers, which
+# accept steps whose decrease is hidden by as much.
 HIDDEN_CHANGE = 0.8
 
 
@@ -99,7 +99,7 @@ def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarr
     if not records_all:
         return settled
     lowest = np.fmin.reduce(settled, axis=-1, keepdims=True)
-    is_returned = (settled == lowest) & (lowest - least <= rounding)
+    is_returned = (settled == lowest) & (lowest >= least) & (lowest - least <= rounding)
     return np.where(is_returned, least, settled)
 
 

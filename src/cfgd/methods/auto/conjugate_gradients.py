@@ -36,6 +36,9 @@ PATIENCE = 1000
 NO_DIGIT, MOST_FAILURES = 0.5, 3
 # Iterations without a smaller value after which the gradient is recomputed to find that out.
 IDLE_REFRESH = 16
+# Power of eps from which on a tolerance is compared with the terms of a gradient that cannot fall:
+# it is less than the default tolerances, and far above the rounding of those terms.
+COMPARABLE = 0.6
 # Such a run ends only where the gradient is at most this many times the smallest one: the last
 # point is then about as good as any.
 NEAR_SMALLEST = 4.0
@@ -98,7 +101,12 @@ class ConjugateGradients(Solver[CGState]):
             if small or state.norm2 <= goal.absolute2:
                 return dataclasses.replace(state, status=Status.converged)
             if state.failures >= MOST_FAILURES:
-                is_met = state.norm2 <= goal.floor or self._is_solution(oracle, state, goal, False)
+                # a start at the solution has no gradient to compare with: its terms decide, unless
+                # the tolerance is near their rounding
+                is_wide = goal.tolerance >= eps_of(state.norm2) ** COMPARABLE
+                is_met = state.norm2 <= goal.floor or (
+                    is_wide and self._is_solution(oracle, state, goal, False)
+                )
                 status = Status.converged if is_met else Status.stalled
                 return dataclasses.replace(state, status=status)
             floor = state.floor

@@ -116,7 +116,7 @@ class Oracle:
         return curvature.diagonal()
 
     def hessian_times(self, evaluation: Evaluation, v: Vector, size: Number = np.inf) -> Vector:
-        """Return the product with the Hessian, and count it; `size` is that of `hessian_product`."""
+        """Return the product with the Hessian, and count it; `size` as in `hessian_product`."""
         self.check_stop()
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:

@@ -150,8 +150,8 @@ class ExactStep(StepRule):
         if line.objective.traits.is_quadratic:
             eta = jnp.where(curvature > 0, line.slope / curvature, 0)
             return Chosen(eta, cost=cost, indefinite=(curvature < 0) & (line.slope != 0))
-        # a lower bound on the curvature: that of a step 1/eps times as long as x. At x = 0 nothing is
-        # known of its unit, and only where there is no curvature a step of 1/eps is taken
+        # a lower bound on the curvature: that of a step 1/eps times as long as x. At x = 0 nothing
+        # is known of its unit, and only where there is no curvature a step of 1/eps is taken
         size = jnp.max(jnp.abs(line.evaluation.x))
         is_unknown = (size == 0) & (curvature != 0)
         least = jnp.where(is_unknown, 0, jnp.abs(line.slope) / jnp.where(size > 0, size, 1))
