@@ -58,7 +58,7 @@ ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave modules whose tests are all slow unread in `make test`: importing them takes seconds."""
+    """Leave modules whose tests are all slow unread in `make test`: importing takes seconds."""
     if collection_path.suffix != ".py" or config.option.markexpr != "not slow":
         return None
     return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
