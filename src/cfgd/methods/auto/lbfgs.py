@@ -41,7 +41,7 @@ from cfgd.methods.auto.state import (
     SolverState,
     Start,
     change_is_negligible,
-    gradient_exploded,
+    judge_fall,
 )
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
@@ -143,7 +143,6 @@ class LBFGS(Solver[LBFGSState]):
                 return dataclasses.replace(state, status=Status.unbounded)
             if state.curvature_is_known:
                 ending = Status.saddle if state.search.leaves_saddle else Status.stalled
-                ending = Status.unbounded if gradient_exploded(state) else ending
                 return dataclasses.replace(state, status=ending)
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
@@ -167,7 +166,7 @@ def line_search(oracle: Oracle, state: LBFGSState) -> Accepted | Status:
         enough, value = decreases(search, t, origin, at, oracle.resolution)
         if enough and abs(at.value) < np.inf and norm2 < np.inf:
             return Accepted(at, value, t)
-        if state.start.is_unbounded_at(at.value):
+        if judge_fall(oracle, state.start, at)[1]:
             return Status.unbounded
         # to the minimum of the parabola through both values and the slope, within [t/10, t/2]
         parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
@@ -205,8 +204,8 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     search, old, at = state.search, state.evaluation, found.evaluation
     point = at._replace(value=found.value)
     norm2 = inner(at.gradient, at.gradient)
-    start = state.start.with_scale_of(point)
-    status = Status.unbounded if start.is_unbounded_at(at.value) else Status.running
+    start, is_unbounded = judge_fall(oracle, state.start, point)
+    status = Status.unbounded if is_unbounded else Status.running
     memory, pair = state.memory, Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory.add(pair)
     diagonal = oracle.diagonal(at)
@@ -276,8 +275,8 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
             return state.scaling
-        # 1e-30 allows units that differ by 1e15 from one coordinate to another
-        return clip_positive(probes.changes.diagonal() / probes.steps.diagonal(), 1e-30)
+        # 1e-120 allows units that differ by 1e60 from one coordinate to another
+        return clip_positive(probes.changes.diagonal() / probes.steps.diagonal(), 1e-120)
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
     probes, P = ahead, scaling_of(ahead)
@@ -324,9 +323,7 @@ def _after_check(
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)
     )
     status = Status.running
-    if is_over and gradient_exploded(state):
-        status = Status.unbounded
-    elif is_minimum:
+    if is_minimum:
         status = Status.converged
     elif is_over:
         status = Status.stalled

@@ -24,7 +24,7 @@ from cfgd.methods.auto.damped_system import (
     damped_system,
 )
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Goal, Solver, SolverState, Start, change_is_negligible
+from cfgd.methods.auto.state import Goal, Solver, SolverState, Start, change_is_negligible, judge_fall
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
@@ -338,7 +338,8 @@ def arrive(
     """Return the state at x - step."""
     at = oracle.evaluate(state.evaluation.x - step)
     norm2 = inner(at.gradient, at.gradient)
-    if state.start.is_unbounded_at(at.value):
+    start, is_unbounded = judge_fall(oracle, state.start, at)
+    if is_unbounded:
         status = Status.unbounded
     elif not (abs(at.value) < np.inf and norm2 < np.inf):
         return dataclasses.replace(state, status=Status.nonfinite)
@@ -350,6 +351,7 @@ def arrive(
         evaluation=point,
         computed_value=at.value,
         norm2=norm2,
+        start=start,
         iteration=state.iteration + 1,
         eta=1.0,
         gamma=damping,
