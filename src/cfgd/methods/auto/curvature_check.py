@@ -100,6 +100,7 @@ class Assessment(NamedTuple):
     leaves_saddle: bool
     is_negligible: bool  # the Newton step changes nothing beyond the tolerance
     is_unbounded: bool  # no longest step can be predicted
+    decrease: Scalar  # that the Newton step predicts
     valley: Vector  # an offset along a flat direction at which to check the curvature, or zero
     is_convex: bool
 
@@ -198,16 +199,22 @@ def probe_krylov(
     return _krylov(evaluation, scaling, change_along, out)
 
 
-def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Probes:
+def probe_hessian(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
     """Multiply with the Hessian along every coordinate, or along Krylov directions."""
-    d = evaluation.x.size
+    x, d = evaluation.x, evaluation.x.size
+    # where products are differences, coordinates are moved in their own units
+    sizes = np.maximum(abs(x), SMALLEST_PROBE * size_of_x(x, start, scaling) / np.sqrt(scaling))
+
+    def times(v: Vector) -> Vector:
+        return oracle.hessian_times(evaluation, v, sizes)
+
     if is_small(d):
         steps = np.diag(1 / np.sqrt(scaling))
-        changes = np.array([oracle.hessian_times(evaluation, step) for step in steps])
+        changes = np.array([times(step) for step in steps])
         return Probes(steps, changes)
     n = most_directions(d)
     out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
-    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)), out)
+    return _krylov(evaluation, scaling, lambda v: (v, times(v)), out)
 
 
 def _krylov(
@@ -349,6 +356,7 @@ def assess(
         leaves,
         negligible,
         not found.length < np.inf,
+        inner(g, found.newton) / 2,
         _valley_offset(x, start.x, size * found.flat),
         found.is_convex,
     )

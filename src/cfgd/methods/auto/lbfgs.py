@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector
+from cfgd._core.types import Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
     Assessment,
     Probes,
@@ -24,6 +24,13 @@ from cfgd.methods.auto.curvature_check import (
     one_sided_noise,
     probe_along_coordinates,
     probe_krylov,
+)
+from cfgd.methods.auto.flat_directions import (
+    MOST_LOOKS,
+    coordinate_sizes,
+    curvature_is_negative,
+    flat_directions,
+    lower_point,
 )
 from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
@@ -41,6 +48,7 @@ from cfgd.methods.auto.state import (
     SolverState,
     Start,
     change_is_negligible,
+    decrease_is_hidden,
     judge_fall,
 )
 from cfgd.objectives.base import Objective
@@ -96,6 +104,8 @@ class LBFGSState(SolverState):
     idle: int = 0  # iterations without progress
     since_check: int = 0
     least_norm2: Scalar
+    decrease: Number = np.inf  # that the last check predicted
+    looks: int = 0  # along flat directions that found a lower value
 
 
 class LBFGS(Solver[LBFGSState]):
@@ -142,8 +152,10 @@ class LBFGS(Solver[LBFGSState]):
             if found is Status.unbounded:
                 return dataclasses.replace(state, status=Status.unbounded)
             if state.curvature_is_known:
-                ending = Status.saddle if state.search.leaves_saddle else Status.stalled
-                return dataclasses.replace(state, status=ending)
+                state = end_without_step(oracle, state, goal)
+                if state.status is not Status.running:
+                    return state
+                continue
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
 
@@ -172,6 +184,27 @@ def line_search(oracle: Oracle, state: LBFGSState) -> Accepted | Status:
         parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
         t = min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
     return Status.stalled
+
+
+def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
+    """Return the status of a point from which no search found a lower value.
+
+    A saddle is left to the other side first, and is one only if its negative curvature is.
+    """
+    evaluation, search = state.evaluation, state.search
+    if search.leaves_saddle and np.ndim(search.offset) == 0:
+        if search.t > 0:
+            back = search._replace(t=-search.t, slope=-search.slope)
+            return dataclasses.replace(state, search=back)
+        sizes = coordinate_sizes(evaluation.x, state.start)
+        along = search.p / (abs(search.p) / sizes).max()
+        is_saddle = curvature_is_negative(oracle, evaluation, state.start, search.p)
+        ending = dataclasses.replace(state, status=Status.saddle)
+        after = look_along(oracle, ending, (along[None], np.zeros(1)), goal)
+        if is_saddle or after.status is Status.running:
+            return after
+    is_done = decrease_is_hidden(evaluation.value, state.decrease, goal.tolerance)
+    return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
 
 
 def decreases(
@@ -270,7 +303,9 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         out = Probes(state.memory.steps, state.memory.changes)
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
-        return _after_check(state, probes, state.scaling, found, is_stationary)
+        flat = flat_directions(probes, evaluation.x, start)
+        after = _after_check(state, probes, state.scaling, found, goal)
+        return look_along(oracle, after, flat, goal)
 
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
@@ -286,7 +321,8 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = _central(ahead, behind)
         P = scaling_of(probes)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary)
-    after = _after_check(state, probes, P, found, is_stationary)
+    flat = flat_directions(probes, evaluation.x, start)
+    after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
         return after
     # the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
@@ -299,7 +335,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         P = scaling_of(probes)
         off_x = assess_probes(probes, scaling=P, is_stationary=True)
         if off_x.leaves_saddle:
-            way_out = _after_check(state, probes, P, off_x, is_stationary, offset)
+            way_out = _after_check(state, probes, P, off_x, goal, offset)
             return dataclasses.replace(way_out, idle=0)
     return after
 
@@ -314,10 +350,13 @@ def _after_check(
     probes: Probes,
     scaling: Vector,
     found: Assessment,
-    is_stationary: bool,
+    goal: Goal,
     offset: Any = 0.0,
 ) -> LBFGSState:
     """Return the state after a check, whose probes become the memory."""
+    is_stationary = bool(state.norm2 <= goal.floor)
+    decrease = np.inf if found.is_unbounded else found.decrease
+    is_done = decrease_is_hidden(state.evaluation.value, decrease, goal.tolerance)
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
     is_minimum = (
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)
@@ -326,7 +365,7 @@ def _after_check(
     if is_minimum:
         status = Status.converged
     elif is_over:
-        status = Status.stalled
+        status = Status.converged if is_done and not found.leaves_saddle else Status.stalled
     search = Search(found.step, found.slope, found.t, 1.0, 0.0, found.leaves_saddle, offset)
     return dataclasses.replace(
         state,
@@ -338,4 +377,20 @@ def _after_check(
         checked_norm2=state.norm2,
         since_check=0,
         status=status,
+        decrease=decrease,
+    )
+
+
+def look_along(
+    oracle: Oracle, state: LBFGSState, flat: tuple[Vectors, Vector], goal: Goal
+) -> LBFGSState:
+    """Look along the nearly flat directions of a point where a run would end; go on if f falls."""
+    if state.status is Status.running or state.looks == MOST_LOOKS:
+        return state
+    offset = lower_point(oracle, state.evaluation, state.start, *flat, goal.tolerance)
+    if offset is None:
+        return state
+    search = Search(-offset, state.norm2.dtype.type(0), 1.0, leaves_saddle=True)
+    return dataclasses.replace(
+        state, search=search, idle=0, looks=state.looks + 1, status=Status.running
     )

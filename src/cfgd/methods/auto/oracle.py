@@ -108,13 +108,15 @@ class Oracle:
         assert curvature is not None
         return curvature.diagonal()
 
-    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
-        """Return the product with the Hessian, and count it."""
+    def hessian_times(
+        self, evaluation: Evaluation, v: Vector, sizes: Vector | None = None
+    ) -> Vector:
+        """Return the product with the Hessian, and count it; `sizes` are for differences."""
         self.check_stop()
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:
             return self.objective.hessian_times(evaluation, v)
-        return hessian_product(self._gradient, evaluation.x, v, self.x0)
+        return hessian_product(self._gradient, evaluation.x, v, self.x0, sizes)
 
     def _gradient(self, x: Vector) -> Vector:
         return self._call(self.objective.evaluate, x).gradient

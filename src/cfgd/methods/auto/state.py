@@ -22,6 +22,10 @@ TRAVELLED = 1e-3
 # which its fall grows at least from one to the next: the root of theirs. Any polynomial that is
 # unbounded does better, and a function that has a minimum within these distances does not.
 RAY, RAY_GROWTH = 10.0 ** np.arange(2, 18, 2), 10.0
+# Where f rises along the ray, it is evaluated there again after f has fallen by so many times more.
+NEXT_FALL = 1e4
+# A predicted decrease below so many rounding units of f is hidden by rounding.
+HIDDEN_UNITS = 1e3
 
 
 class Goal(NamedTuple):
@@ -140,22 +144,27 @@ def change_is_negligible(
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
+def decrease_is_hidden(value: Scalar, decrease: Scalar, tolerance: Number) -> bool:
+    """Return whether a predicted decrease of f is negligible, or hidden by rounding."""
+    return bool(decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(value)) * abs(value))
+
+
 def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
     """Return the start to compare with from now on, and whether f falls without bound.
 
     It does where it has fallen far and goes on falling along the ray from the start through x. The
     fall alone proves nothing where value and gradient of the start nearly underflow, as those of
-    -exp(-|x|^2) do far from its minimum; the scale is then that of the new point.
+    -exp(-|x|^2) do far from its minimum; the scale then grows with the fall.
     """
     start = start.with_scale_of(evaluation)
     if not start.has_fallen_far(evaluation.value):
         return start, False
-    fall = start.value - evaluation.value
+    fall = fall0 = start.value - evaluation.value
     for multiple in RAY:
         if fall == np.inf:
             break
         further = start.value - oracle.value(start.x + multiple * (evaluation.x - start.x))
         if not further >= RAY_GROWTH * fall:
-            return start._replace(scale=Start.of(evaluation).scale), False
+            return start._replace(scale=NEXT_FALL * eps_of(start.x) ** 2 * fall0), False
         fall = further
     return start, True
