@@ -3,10 +3,11 @@
 import zlib
 
 import numpy as np
+
 from judge.fits import FITS
 from judge.functions import FUNCTIONS
-from judge.structured import OBJECTIVES
 from judge.problem import Problem
+from judge.structured import OBJECTIVES
 
 FAMILIES = {**FUNCTIONS, **FITS, **OBJECTIVES}
 

@@ -2,9 +2,9 @@
 
 import jax.numpy as jnp
 import numpy as np
-from judge.problem import Problem, log_uniform, plain_problem
 
 import cfgd
+from judge.problem import Problem, log_uniform, plain_problem
 
 POINTS = 20
 # Part of the sum of squares of exact data by which a fit may miss its points.

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+
 from judge.problem import log_uniform, plain_problem, rotation
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import scipy.optimize
+
 from judge.problem import Problem
 
 # Distances at which rays from a point are evaluated, in units of `Problem.size`.

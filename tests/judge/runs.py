@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
+import cfgd
 from judge.families import problem_of
 from judge.verdict import judge
-
-import cfgd
 
 
 class Run(NamedTuple):

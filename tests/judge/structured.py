@@ -5,11 +5,11 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
-from judge.fits import EXACT, decay_misfit, fit
-from judge.functions import pseudo_huber, quadratic, separable, valley
-from judge.problem import Problem, log_uniform, plain_problem, rotation
 
 import cfgd
+from judge.fits import decay_misfit, fit
+from judge.functions import pseudo_huber, quadratic, separable, valley
+from judge.problem import Problem, log_uniform, plain_problem, rotation
 
 
 def design(random, m, d):
@@ -116,26 +116,27 @@ def least_squares(random):
 def quadratic_matrices(random):
     """`Quadratic`: definite, singular with and without a solution, or indefinite."""
     d = random.choice([2, 6])
-    Q, eigenvalues = rotation(random, d), log_uniform(random, -3, 3, d)
-    b, truth = random.normal(size=d), "minimum"
-    kind = random.integers(4)
-    if kind in (1, 2):
-        eigenvalues[0] = 0
-    if kind == 2:
-        truth = "unbounded"
-    if kind == 3:
-        eigenvalues[0], truth = -log_uniform(random, -2, 0), "unbounded"
-    A = Q * eigenvalues @ Q.T
-    A = (A + A.T) / 2
-    if kind == 1:
-        b = A @ random.normal(size=d)
+    b, x0 = random.normal(size=d), random.normal(size=d)
+    kind = random.choice(["definite", "singular", "without solution", "indefinite"])
+    if kind in ("singular", "without solution"):
+        M = random.integers(-3, 4, (d - 1, d)).astype(float)
+        A = M.T @ M  # exactly: products and sums of small integers
+        b = A @ random.integers(-3, 4, d) if kind == "singular" else b
+    else:
+        eigenvalues = log_uniform(random, -3, 3, d)
+        if kind == "indefinite":
+            eigenvalues = random.uniform(1, 2, d)
+            eigenvalues[0] = -log_uniform(random, -2, -0.5)
+        Q = rotation(random, d)
+        A = Q * eigenvalues @ Q.T
+        A = (A + A.T) / 2
+    truth = "unbounded" if kind in ("without solution", "indefinite") else "minimum"
     try:
         objective = cfgd.Quadratic(A, -b)
-    except ValueError:  # what is cheap to see is refused before a run: take the matrix of kind 0
-        A, truth = Q * abs(eigenvalues) @ Q.T, "minimum"
+    except ValueError:  # an indefinite matrix that is seen before a run: take its square
+        A, truth = A @ A, "minimum"
         A = (A + A.T) / 2
         objective = cfgd.Quadratic(A, -b)
-    x0 = random.normal(size=d)
     scale = abs(x0 @ A @ x0) + abs(b @ x0)
     return Problem(objective, x0, quadratic, (A, b), size=np.ones(d), scale=scale, truth=truth)
 

@@ -7,6 +7,7 @@ user away from a good point ("stalled" at a minimum).
 from typing import NamedTuple
 
 import numpy as np
+
 from judge.problem import Problem
 from judge.reference import Descent, Reference
 
@@ -110,7 +111,7 @@ class Judge:
             return harsh(
                 f"x can be left: f falls from {self.solution.value:.6g} to {end.value:.6g}"
             )
-        lower = [far for far in self.reference.ends_of_plateau(self.x)]
+        lower = self.reference.ends_of_plateau(self.x)
         most = DECREASE[self.precision] * self.problem.scale
         if any(self.solution.value - far.value > most for far in lower):
             return RIGHT  # a plateau
@@ -141,9 +142,9 @@ class Judge:
             return harsh(f"f falls on from {self.solution.value:.6g} to {end.value:.6g}")
         # what several roundings of f hide is not to be found
         error = 16 * self.reference.rounding(self.x, self.eps)
-        if self.problem.truth in ("minimum", "bounded") and self.problem.noise == 0:
-            if fall <= AT_MINIMUM[self.precision] * self.problem.scale + error:
-                return harsh(f"x is a minimum; a descent gains {fall:.3g}")
+        is_minimum = fall <= AT_MINIMUM[self.precision] * self.problem.scale + error
+        if is_minimum and self.problem.truth != "infimum" and self.problem.noise == 0:
+            return harsh(f"x is a minimum; a descent gains {fall:.3g}")
         return RIGHT
 
     def is_nonfinite(self) -> Verdict:
