@@ -56,9 +56,9 @@ class Reference:
         self._data = tuple(np.asarray(entry, np.float64) for entry in problem.data)
 
     def values(self, points: np.ndarray) -> np.ndarray:
-        """Return f at each row; rows are padded to a power of two, to compile for few shapes."""
+        """Return f at each row; rows are repeated to one of two numbers, to compile twice."""
         n = len(points)
-        padded = np.resize(points, (max(64, 1 << (n - 1).bit_length()), points.shape[1]))
+        padded = np.resize(points, (64 if n <= 64 else -(-n // 2048) * 2048, points.shape[1]))
         with jax.enable_x64(True), np.errstate(all="ignore"):
             return np.asarray(self._values(padded, *self._data))[:n]
 
@@ -131,9 +131,11 @@ class Reference:
         fractions = 2.0 ** -np.arange(60.0)
         values = self.values(x + fractions[:, None] * step)  # at t, t/2, t/4, ...
         is_lower = values < value
-        # f falls from x to fraction k if all shorter ones lie below x, and above fraction k
-        best = Descent(x, value)
-        error = self.rounding(x)
+        best, error = Descent(x, value), self.rounding(x)
+        near = fractions * min(longest, 1.0) <= max(NEAR, fractions[-1])
+        if longest > NEAR and not (values[near] < value - error).any():
+            return best  # a plateau: what lies behind it is another basin
+        # f falls from x to fraction k if it does from each shorter one to the next
         for k in np.flatnonzero(is_lower):
             path = np.append(value, values[k:][::-1])
             if np.all(np.diff(path) <= error) and values[k] < best.value:
