@@ -7,6 +7,8 @@ import cfgd
 from judge.problem import Problem, log_uniform, plain_problem
 
 POINTS = 20
+# Iterations that a fit gets: the few that need more would take most of the time.
+MOST_ITERATIONS = 1000
 # Part of the sum of squares of exact data by which a fit may miss its points.
 EXACT = 1e-8
 

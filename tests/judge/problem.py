@@ -20,9 +20,10 @@ class Problem:
     scale : float
         A change of the value that a user would call large.
     truth : str
-        "minimum": bounded below, every descent ends at a point; "infimum": bounded below, and
-        values fall towards infinity; "unbounded": values fall below every number; "boundary": the
-        least value lies on the edge of the domain.
+        "minimum": bounded below, every descent ends at a point; "infimum": values fall
+        towards 0 at infinity; "unbounded": values fall below every number; "boundary": the
+        least value lies on the edge of the domain; "bounded": values are not negative, and the
+        least one may lie at infinity.
     is_smooth : bool
         Whether second derivatives mean anything at a solution.
     noise : float
