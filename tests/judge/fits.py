@@ -45,7 +45,7 @@ def fit(misfit, x0, data, size, scale, loss="squared", width=1.0, **known):
     return Problem(
         objective, x0, sum_of(misfit, loss), (np.asarray(width), *data),
         size=np.broadcast_to(np.asarray(size, float), x0.shape), scale=float(scale),
-        truth="bounded", **known,
+        truth="bounded", options={"max_iterations": MOST_ITERATIONS}, **known,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ DISTANCES = np.logspace(-8, 0, 33)
 # another basin.
 NEAR = 0.05
 # Distances at which the end of a plateau is looked for.
-FAR_DISTANCES = np.logspace(-2, 3, 41)
+FAR_DISTANCES = np.logspace(-2, 3, 161)
 # Newton steps of a descent.
 STEPS = 100
 
