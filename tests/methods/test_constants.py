@@ -9,7 +9,7 @@ import scipy.sparse
 
 import cfgd
 from cfgd.methods.paper.constants import KRYLOV_DIMENSIONS, MAX_DENSE, extreme_eigenvalues
-from problems import few, gas_table, identity, look_on, needs_gas, quick
+from problems import do_nothing, few, gas_table, identity, needs_gas, quick
 
 BEST = cfgd.AdaptiveTerminal(gamma="best", step=cfgd.FixedStep("best"))
 
@@ -31,7 +31,7 @@ def eigenvalues(X):
 
 def run_briefly(f, x0):
     """Run two iterations: the constants are chosen before the first one."""
-    return cfgd.minimize(f, x0, BEST, max_iterations=2, callback=look_on)
+    return cfgd.minimize(f, x0, BEST, max_iterations=2, callback=do_nothing)
 
 
 KINDS = {
@@ -105,7 +105,7 @@ def test_in_float32_a_small_eigenvalue_may_be_rounding():
 
 def test_a_matrix_of_zeros():
     f = cfgd.Quadratic(np.zeros((3, 3)), np.zeros(3))
-    assert cfgd.minimize(f, np.ones(3), BEST, callback=look_on).success
+    assert cfgd.minimize(f, np.ones(3), BEST, callback=do_nothing).success
 
 
 def test_no_rate_is_promised_without_a_settled_eigenvalue():

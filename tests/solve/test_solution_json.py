@@ -73,7 +73,7 @@ EARLIER = """\
 "resets": 2,
 "seconds": 1.5,
 "compile_seconds": 1.25,
-"how": "Auto: the span",
+"how": "Auto: L-BFGS",
 "rate": 0.1,
 "x": {"dict": [["a", {"tuple": [{"jax": "bfloat16", "shape": [2, 1], "values": [1.0, 1.0]}, {"dict": [[1, 0.5]]}]}], ["b", {"list": [{"numpy": "float64", "shape": [4], "values": ["nan", "-inf", -0.0, 5e-324]}, null, {"tuple": []}]}]]},
 "information": {"matrix": {"numpy": "float64", "shape": [2, 2], "values": [1.0, 0.25, 0.25, 1.0]}, "root": {"numpy": "float64", "shape": [2], "values": [3.0, 0.5]}, "factor": 0.125},

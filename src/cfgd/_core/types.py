@@ -36,6 +36,7 @@ Reals: TypeAlias = Float[AnyArray, "*runs"]
 Flags: TypeAlias = Bool[AnyArray, "*runs"]
 
 # inputs and data
+UserInput: TypeAlias = object  # numbers, arrays, tables or names, which the function checks
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device

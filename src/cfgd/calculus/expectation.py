@@ -128,7 +128,7 @@ def error_estimate(average: Average, other: Average, c: Numbers, h: Numbers) -> 
 # ------------------------------------------------------------------ choice of the number of nodes
 
 
-def node_counts(owner: str, nodes: Any) -> NodeCounts:
+def node_counts(owner: str, nodes: object) -> NodeCounts:
     """Return the rules to try in turn, each with the rule that it is compared with.
 
     A given number of nodes is compared with a finer rule: a coarser one would report an error for
@@ -147,7 +147,7 @@ def with_enough_nodes(
     counts: NodeCounts,
     program: Callable[..., tuple[Numbers, Scalar]],
     f: Curve,
-    *numbers: Any,
+    *numbers: object,
 ) -> Data:
     """Return the value of `program` by the first rule that is accurate enough.
 
@@ -162,7 +162,7 @@ def with_enough_nodes(
         x, the terminal, the alpha of the rule, and further arguments of the program.
     """
 
-    def evaluate(*numbers: Any) -> Numbers:
+    def evaluate(*numbers: object) -> Numbers:
         # a Python number would become a constant of the compiled program
         x, c, alpha, *more = (a if isinstance(a, jax.Array) else np.asarray(a) for a in numbers)
         dtype = result_dtype(x, c, alpha, *more)

@@ -148,7 +148,7 @@ def chunk(
     def goes_on(carry: Carry) -> Flag:
         return jnp.any(carry.stats.is_open & (carry.stats.iterations < last))
 
-    def block(carry: Carry, rows: Rows | None, written: Any) -> tuple[Carry, Rows | None]:
+    def block(carry: Carry, rows: Rows | None, written: object) -> tuple[Carry, Rows | None]:
         return _block(settings, objective, method, carry, last, goal, row, rows, written)
 
     def stride(carry: Carry) -> Carry:
@@ -190,7 +190,7 @@ def chunk(
     return carry, rows, labels, written
 
 
-def _write(rows: Rows, row: Rows, place: Any) -> Rows:
+def _write(rows: Rows, row: Rows, place: object) -> Rows:
     """Return rows with one of them replaced."""
     return jax.tree.map(
         lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, place, 0), rows, row

@@ -121,7 +121,7 @@ class Fractional(Method):
     reading: str = eqx.field(static=True)
 
     def __init__(
-        self, terminal: Any, order: Any, step: Any, nodes: int = 10, reading: str = "exact"
+        self, terminal: object, order: object, step: object, nodes: int = 10, reading: str = "exact"
     ) -> None:
         owner = type(self).__name__
         self.terminal = checks.instance(owner, "terminal", terminal, Terminal, TERMINALS)
@@ -218,7 +218,7 @@ class Fractional(Method):
             step_memory=self.step_rule.init(x0.dtype),
         )
 
-    def _order_at(self, objective: Objective, prepared: Any, k: Count, dtype: Any) -> Memory:
+    def _order_at(self, objective: Objective, prepared: object, k: Count, dtype: DType) -> Memory:
         return self.order.at(prepared, k, self.nodes_on(objective), dtype)
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.arrays import standard_promotion
+from cfgd._core.arrays import own, standard_promotion
 from cfgd._core.types import ArrayInput, Count, DType, Numbers
 from cfgd.methods.paper.direction import Memory, memory_of
 from cfgd.methods.paper.settings import MessageText, Rule, is_open, number, table
@@ -45,7 +45,7 @@ def alpha_and_beta(
     if value.size == 0:
         checks.fail(owner, given, "hold at least one number", "nothing")
     checks.broadcastable(owner, given, value, "alpha", alpha)
-    return alpha, (beta_of(alpha, value) if beta is None else value), given
+    return alpha, (beta_of(alpha, value) if beta is None else own(value)), given
 
 
 class Order(Rule):
