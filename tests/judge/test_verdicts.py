@@ -42,6 +42,7 @@ def ending(problem, x, status, **changes):
         (WELL, [0.0, 0.9, 0.0], "converged", "false"),
         (WELL, [0.0, 1.0, 0.0], "saddle", "false"),
         (WELL, [0.0, 0.0, 0.0], "saddle", "harsh"),
+        (WELL, [0.5, 0.2, 0.5], "saddle", "false"),
         (WELL, [0.0, 1.0, 0.0], "stalled", "harsh"),
         (WELL, [0.0, 1.0, 0.0], "unbounded", "false"),
         (WELL, [0.0, 1.0, 0.0], "nonfinite", "false"),

@@ -107,12 +107,13 @@ class Judge:
 
     def is_saddle(self) -> Verdict:
         end, fall = self.fall()
-        if fall > DECREASE[self.precision] * self.problem.scale:
-            return harsh(
-                f"x can be left: f falls from {self.solution.value:.6g} to {end.value:.6g}"
-            )
-        lower = self.reference.ends_of_plateau(self.x)
         most = DECREASE[self.precision] * self.problem.scale
+        if fall > most:
+            here = f"f falls from {self.solution.value:.6g} to {end.value:.6g}"
+            if self.gradient_gain() > most:
+                return false(f"the gradient does not vanish, and {here}")
+            return harsh(f"x can be left: {here}")
+        lower = self.reference.ends_of_plateau(self.x)
         if any(self.solution.value - far.value > most for far in lower):
             return RIGHT  # a plateau
         if fall <= AT_MINIMUM[self.precision] * self.problem.scale:
@@ -179,6 +180,18 @@ class Judge:
         return RIGHT
 
     # ------------------------------------------------------------------ helpers
+
+    def gradient_gain(self) -> float:
+        """Return what the best step along the gradient gains, in coordinates scaled by curvature.
+
+        It is |g|^2 / (2 L) with L the largest curvature (Nocedal and Wright, section 3.3).
+        """
+        _, gradient, hessian = self.reference.derivatives(self.x)
+        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+            return 0.0
+        unit, eigenvalues, _ = self.reference.scaled_curvature(hessian)
+        largest = abs(eigenvalues).max()
+        return float(np.sum((unit * gradient) ** 2) / (2 * largest)) if largest > 0 else 0.0
 
     def fall(self) -> tuple[Descent, float]:
         """Return where descents from x end, and the decrease beyond rounding on the way."""
