@@ -176,6 +176,9 @@ class Judge:
             return false(f"{self.solution.iterations} iterations, the limit is {limit}")
         return RIGHT
 
+    def is_wrong_gradient(self) -> Verdict:
+        return false("the gradient is that of f")  # in every family
+
     def is_stages_done(self) -> Verdict:
         return RIGHT
 
