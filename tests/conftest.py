@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -52,6 +53,17 @@ def _resident() -> float:
     """Return the resident bytes of this process; 0 where the system does not tell."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+# A module whose tests are all slow says so with a line that starts like this.
+ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave modules whose tests are all slow unread in `make test`: importing takes seconds."""
+    if collection_path.suffix != ".py" or config.option.markexpr != "not slow":
+        return None
+    return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 # Cases of a parametrised test that `make test` runs: the first and the last; slow has the rest.

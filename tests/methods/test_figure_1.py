@@ -43,6 +43,7 @@ def test_figure1_depends_on_its_past(past, iterations):
     assert np.argmax(errors <= 1e-12) == iterations
 
 
+@pytest.mark.slow
 def test_figure1_from_a_past_at_the_minimiser():
     """There d = 0 although the gradient is not: without a reset the iteration would not move."""
     solution, errors = errors_on_figure1(figure1((0.0, 0.0)), 200)

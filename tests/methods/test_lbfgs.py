@@ -318,6 +318,7 @@ def scipys_lbfgs(fn, x0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_small_problems_decrease_and_are_solved(name):
     fn, x0 = small(name)
@@ -523,6 +524,7 @@ def test_random_problems_end_with_a_true_status(number, unchecked):
         assert ends.iterations == most
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # the checker holds vectors, too
 def test_a_run_takes_the_memory_of_forty_vectors():
     """This includes the probes of the check at the end, but not what the function itself takes."""

@@ -91,6 +91,7 @@ def test_gradient_descent_as_a_special_case(row, step, eta):
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_point_is_past_enough_for_lag_1():
     row = METHODS["lag 1"]
     got = points_of(BOWL, cfgd.AdaptiveTerminal(gamma=-0.25, past=row.past[0]))

@@ -33,7 +33,8 @@ def bind(fn: Callable[..., R], *parts: object) -> Callable[..., R]:
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
     key = fn, treedef, fixed
-    if key not in _programs:
+    program = _programs.get(key)
+    if program is None:
 
         def run(arrays: list[Any], *args: object) -> R:
             numbers = iter(arrays)
@@ -41,8 +42,8 @@ def bind(fn: Callable[..., R], *parts: object) -> Callable[..., R]:
             return fn(*jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        _programs[key] = _Program(run)
-    return partial(_programs[key], arrays)
+        program = _programs.setdefault(key, _Program(run))
+    return partial(program, arrays)
 
 
 class _Program:
@@ -99,5 +100,8 @@ def _weakly(leaf: object) -> Callable[[], Any]:
 
 
 def _forget(gone: object) -> None:
-    for key in [key for key in _programs if any(leaf is gone for leaf in key[2])]:
-        del _programs[key]
+    # a copy of the keys: other threads may add programs, and this function may be called inside
+    # itself where memory is freed
+    for key in list(_programs):
+        if any(leaf is gone for leaf in key[2]):
+            _programs.pop(key, None)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Vector
+from cfgd._core.linalg import array_namespace, clip_positive, weighted_norm
+from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Scalar, Vector
+from cfgd.objectives.evaluation import Evaluation
 
 
 class JacobianRows(NamedTuple):
@@ -113,6 +115,20 @@ class Curvature:
 def second_difference(ahead: Column, r: Column, along: Column, t: float) -> Column:
     """Return k of r(x - t p) = r - t Jp + t^2 k / 2, given r(x - t p), r and Jp."""
     return 2 / t * ((ahead - r) / t + along)
+
+
+def residual_is_stationary(
+    evaluation: Evaluation, diagonal: Vector, targets: Scalar, tolerance: Number
+) -> Flag:
+    """Test whether a least-squares residual is orthogonal to X, or nothing beside y and Xw.
+
+    `diagonal` is that of the Hessian, `targets` the weighted norm of y.
+    """
+    D = clip_positive(diagonal)
+    xp = array_namespace(D)
+    residual = xp.sqrt(2 * xp.maximum(evaluation.value, 0))
+    orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
+    return orthogonal | (residual <= tolerance * (targets + weighted_norm(evaluation.x, D)))
 
 
 def residual_variance(value: float, degrees_of_freedom: int) -> float:

@@ -194,7 +194,8 @@ class External(Objective):
         if is_numpy(x):
             value, gradient = self._call(x)
             return Evaluation(x, value[()], gradient)
-        both = self._call_from_jax(lambda x: np.append(*self._call(x)), (1 + x.size,), x)
+        f = self.in_run(NO_RUN)  # without the traced number, which must not outlive the trace
+        both = self._call_from_jax(lambda x: np.append(*f._call(x)), (1 + x.size,), x)
         return Evaluation(x, both[0], both[1:])
 
     def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -235,8 +236,8 @@ class External(Objective):
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         if self.hessian_fn is not None:
-            product = lambda x, v: self._hessian(x) @ v  # noqa: E731
-            return self._call_from_jax(product, v.shape, evaluation.x, v)
+            f = self.in_run(NO_RUN)
+            return self._call_from_jax(lambda x, v: f._hessian(x) @ v, v.shape, evaluation.x, v)
         size = jnp.sqrt(inner(v, v))
         reach = jnp.maximum(jnp.sqrt(inner(evaluation.x, evaluation.x)), 1e-3)
         h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
@@ -248,16 +249,15 @@ class External(Objective):
 
         Steps on that matrix leave saddles.
         """
-        x = evaluation.x
+        x, f = evaluation.x, self.in_run(NO_RUN)
         if self.hessian_fn is None:
             return None
+        call = self._call_from_jax
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
-            diagonal=lambda: self._call_from_jax(lambda x: self._hessian(x).diagonal(), x.shape, x),
+            diagonal=lambda: call(lambda x: f._hessian(x).diagonal(), x.shape, x),
             shape=2 * x.shape,
-            matrix=lambda: self._call_from_jax(
-                lambda x: _positive(self._hessian(x)), 2 * x.shape, x
-            ),
+            matrix=lambda: call(lambda x: _positive(f._hessian(x)), 2 * x.shape, x),
             cost=float(x.size),
         )
 

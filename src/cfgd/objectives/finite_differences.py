@@ -8,28 +8,35 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of
-from cfgd._core.types import Vector
+from cfgd._core.types import Number, Scalar, Vector
 
 # A coordinate counts as no smaller than this part of the typical one: it may be zero by chance.
 SMALLEST = 1e-3
 
 
 def hessian_product(
-    gradient: Callable[[Vector], Vector], x: Vector, v: Vector, x0: Vector | None = None
+    gradient: Callable[[Vector], Vector],
+    x: Vector,
+    v: Vector,
+    x0: Vector | None = None,
+    size: Number = np.inf,
 ) -> Vector:
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and
-    truncation errors. Sizes are those of x, or of the start `x0` where x is near zero.
+    truncation errors. Sizes are those of x, or of the start `x0` where x is near zero. A coordinate
+    near zero may have another unit than the others: its size is then at most that part of `size` v,
+    where `size` is that of x in a norm, without units, in which v has length one.
     """
     squares = (x * x).mean() if x0 is None else max((x * x).mean(), (x0 * x0).mean())
-    h = eps_of(x) ** (1 / 3) / _relative_size(v, x, squares)
+    typical = np.minimum(np.sqrt(squares), size * abs(v)) if size > 0 else np.sqrt(squares)
+    h = eps_of(x) ** (1 / 3) / _relative_size(v, x, typical)
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
 
 
-def _relative_size(v: Vector, x: Vector, mean_square: float) -> float:
+def _relative_size(v: Vector, x: Vector, typical: Vector | Scalar) -> float:
     """Return the largest |v_j| relative to the size of x_j, or to 1 where x is zero."""
-    sizes = np.maximum(abs(x), SMALLEST * np.sqrt(mean_square))
+    sizes = np.maximum(abs(x), SMALLEST * typical)
     return float((abs(v) / np.where(sizes > 0, sizes, 1)).max())
 
 
@@ -55,7 +62,7 @@ def slopes_along(value: Callable[[Vector], float], x: Vector, v: Vector) -> Iter
     """
     centre = value(x)
     eps = eps_of(np.asarray(centre))
-    h = LONGEST / _relative_size(v, x, float((x * x).mean()))
+    h = LONGEST / _relative_size(v, x, np.sqrt((x * x).mean()))
     previous = previous_gap = np.nan
     extrapolated: list[float] = []
     for _ in range(LEVELS):

@@ -12,7 +12,7 @@ from jaxtyping import Float, PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
-from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
+from cfgd._core.linalg import inner, weighted_norm
 from cfgd._core.sharding import any_sharded, keep_float64
 from cfgd._core.types import (
     AnyArray,
@@ -26,7 +26,7 @@ from cfgd._core.types import (
     Vector,
 )
 from cfgd.objectives.base import Traits
-from cfgd.objectives.curvature import Curvature, residual_variance
+from cfgd.objectives.curvature import Curvature, residual_is_stationary, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, design
 from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
@@ -140,12 +140,8 @@ class LeastSquares(AnyQuadratic):
         m, d = self.X.shape
 
         def is_stationary(tolerance: Number) -> Flag:
-            """Test whether the residual is orthogonal to X, or nothing beside y and Xw."""
-            D = clip_positive(self.diagonal())
-            residual = array_namespace(D).sqrt(2 * array_namespace(D).maximum(evaluation.value, 0))
-            terms = weighted_norm(self.y, self.sample_weight) + weighted_norm(evaluation.x, D)
-            orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
-            return orthogonal | (residual <= tolerance * terms)
+            targets = weighted_norm(self.y, self.sample_weight)
+            return residual_is_stationary(evaluation, self.diagonal(), targets, tolerance)
 
         def dispersion() -> float | None:
             if float(self.l2) > 0:

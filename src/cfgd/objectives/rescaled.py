@@ -9,22 +9,25 @@ import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import DType, Etas, LineValues, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import DType, Etas, LineValues, Number, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
-# Sizes of gradients whose third powers neither overflow nor underflow, with room for what is left
-# of them at the end of a run.
-SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
+# Sizes of gradients whose fourth powers neither overflow nor underflow, with room for what is left
+# of them at the end of a run: with data of size s gradients are s, and g'Hg is s^4.
+SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
 def safe_factor(largest: float, dtype: DType) -> float:
-    """Return the power of two that brings the largest entry of a gradient to one; 1 if safe."""
+    """Return the power of four that brings the largest entry of a gradient near one; 1 if safe.
+
+    Products with a power of two are exact, and so are those of residuals with its root.
+    """
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
-    return float(2.0 ** -np.round(np.log2(largest)))
+    return float(4.0 ** -np.round(np.log2(largest) / 2))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,6 +48,13 @@ class RescaledLine(Line):
 
     def to(self, eta: Numbers) -> Evaluation:
         return self.objective.rescale(self.wrapped.to(eta))
+
+
+def without_factor(objective: Objective) -> tuple[Objective, Number]:
+    """Return an objective and its factor: those of a `Rescaled`, else itself and 1."""
+    if isinstance(objective, Rescaled):
+        return objective.objective, objective.factor
+    return objective, 1.0
 
 
 class Rescaled(Objective):

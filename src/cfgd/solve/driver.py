@@ -24,8 +24,14 @@ from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.covariance import Information, information
-from cfgd.solve.ending import NormAndValue, final_statuses, row_norms, status_details
-from cfgd.solve.history import History
+from cfgd.solve.ending import (
+    NormAndValue,
+    describe_tolerance,
+    final_statuses,
+    row_norms,
+    status_details,
+)
+from cfgd.solve.history import History, settle_values
 from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
@@ -308,7 +314,8 @@ class Run:
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
-        details = status_details(self.traits, stats, statuses, first, last, factor)
+        note = describe_tolerance(self.options.tolerance, problem.dtype)
+        details = status_details(self.traits, stats, statuses, first, last, factor, note)
         rows = self.history.as_dict(batched=not one)
         value, how = at.value, problem.how
         if factor != 1:
@@ -316,6 +323,8 @@ class Run:
                 how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
+        if self.traits.seeks_minimiser:
+            rows["value"] = settle_values(rows["value"], value, self.options.every == 1)
         found = Solution(
             x=match_array_type(problem.structure.unravel(at.x), problem.x0),
             value=real(value),
@@ -330,6 +339,7 @@ class Run:
             details=details[0] if one else details,
             how=how,
             rate=tuning.rate if tuning else None,
+            tolerance=self.options.tolerance,
             information=self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)

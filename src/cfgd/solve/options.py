@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
@@ -9,12 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cfgd._core import checks
 from cfgd._core.files import reason
+from cfgd._core.types import DType
 from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
+# `tolerance` where the user gives none: about sqrt(eps), as a gradient that is a sum of cancelling
+# terms keeps half of the digits. In float32 sums lose more of them than in float64 beside the few
+# that there are: of 130 random fits the median reduction of the gradient ends at 1e-6, and 1e-4 is
+# met by all but those that start at their solution.
+DEFAULT_TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 # Every start meets a tolerance above 1. Larger ones are reduced to this number, so that their
 # squares do not overflow in float32.
 MAX_TOLERANCE = 2.0
@@ -28,7 +37,7 @@ class Options:
 
     owner: str
     max_iterations: int
-    tolerance: Any
+    tolerance: Any  # None until `in_precision` replaces it by the default
     gradient_tolerance: Any
     time_limit: float | None
     record: Mapping[str, Any]
@@ -43,7 +52,8 @@ class Options:
         put = partial(object.__setattr__, self)  # replaces a value by its checked form
         for count in ("max_iterations", "every"):
             put(count, checks.integer(self.owner, count, getattr(self, count)))
-        put("tolerance", min(self._at_least_0("tolerance", self.tolerance), MAX_TOLERANCE))
+        if self.tolerance is not None:
+            put("tolerance", min(self._at_least_0("tolerance", self.tolerance), MAX_TOLERANCE))
         if self.gradient_tolerance is not None:
             put(
                 "gradient_tolerance",
@@ -58,6 +68,14 @@ class Options:
         if self.callback is not None:
             checks.function(self.owner, "callback", self.callback, "be a function")
             put("callback", partial(_wants_to_stop, self.owner, self.callback))
+
+    def in_precision(self, dtype: DType) -> Options:
+        """Return the options with the default tolerance of this precision, if none was given."""
+        if self.tolerance is not None:
+            return self
+        options = copy.copy(self)  # `replace` would check everything again
+        object.__setattr__(options, "tolerance", DEFAULT_TOLERANCE[np.dtype(dtype)])
+        return options
 
     def _seconds(self, name: str, value: object) -> float:
         seconds = checks.positive(self.owner, name, value)

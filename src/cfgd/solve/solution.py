@@ -54,6 +54,9 @@ class Solution:
         The proved factor by which the error falls per iteration asymptotically, if there is one.
     details : str
         The numbers behind the status.
+    tolerance : float or None
+        The `tolerance` of the run: what was given, or the default of its precision. None for a
+        solution from a file that was written before this field existed.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Solution:
     rate: float | None = None
     compile_seconds: float = 0.0
     details: Any = ""
+    tolerance: float | None = None
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:

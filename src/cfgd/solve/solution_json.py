@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         return _decode_fields(encoded)
     except FieldError as error:
         raise ValueError(f"The file {path} is damaged: {error}.") from None
-    except (ValueError, OverflowError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"The file {path} must hold a solution in JSON, got: {error}.") from None
 
 
@@ -85,7 +85,7 @@ def _encode_field(name: str, value: Any) -> Any:
     if name in ("information", "history") and value is not None:
         entries = value if name == "history" else value._asdict()
         return {key: encode(f"{name}[{key!r}]", entry) for key, entry in entries.items()}
-    if name in ("seconds", "compile_seconds", "rate") and value is not None:
+    if name in ("seconds", "compile_seconds", "rate", "tolerance") and value is not None:
         value = float(value)  # without this a NumPy scalar would be stored with its dtype
     return encode(name, value)
 
@@ -97,6 +97,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
+    encoded = {"tolerance": None, **encoded}  # older files do not have it
     for name in DECODERS:
         if name not in encoded:
             raise FieldError(name, "be present", "nothing")
@@ -208,11 +209,10 @@ def _history(field: str, encoded: object) -> dict[str, Any]:
     for key, entry in found.items():
         if not hasattr(entry, "dtype"):
             raise FieldError(f"{field}[{key!r}]", "be an array", _short(encoded[key]))
-    if "iteration" in found and (found["iteration"].ndim, found["iteration"].dtype.kind) != (
-        1,
-        "i",
-    ):
-        raise FieldError(f"{field}['iteration']", "be a vector of integers", "something else")
+    labels = found.get("iteration", np.zeros(1))
+    if labels.ndim != 1 or labels.dtype.kind not in "iuf":
+        got = f"shape {labels.shape} of dtype {labels.dtype}"
+        raise FieldError(f"{field}['iteration']", "be a vector of numbers", got)
     return found
 
 
@@ -306,7 +306,11 @@ def _decode_array(field: str, kind: str, encoded: dict[str, Any]) -> Any:
     count = math.prod(shape) * (2 if parts else 1)
     if len(values) != count:
         raise FieldError(field, f"have {count} values for its shape {shape}", len(values))
-    array = _exact_array(field, parts or dtype, values).view(dtype).reshape(shape)
+    flat = _exact_array(field, parts or dtype, values).view(dtype)
+    try:
+        array = flat.reshape(shape)
+    except (ValueError, OverflowError):  # no values, and a length that no array has
+        raise FieldError(field, "have a shape that NumPy allows", shape) from None
     if kind == "jax":
         with jax.enable_x64(True):  # otherwise JAX would round float64 to float32
             return jnp.asarray(array)
@@ -366,6 +370,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "compile_seconds": _real,
     "how": _string,
     "rate": lambda field, encoded: None if encoded is None else _real(field, encoded),
+    "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
     "information": _information,
     "history": _history,

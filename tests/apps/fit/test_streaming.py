@@ -112,6 +112,7 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
     assert streamed.statistics.left_out_count == (91 if missing == "drop" else 0)
 
 
+@pytest.mark.slow
 def test_held_out_rows_with_an_unknown_text_are_counted(tmp_path):
     random, columns, eta = skewed_columns(700)
     held_out = np.flatnonzero(np.random.default_rng(0).random(700) < 0.2)

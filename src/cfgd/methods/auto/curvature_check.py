@@ -162,13 +162,16 @@ def probe_krylov(
 def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Probes:
     """Multiply with the Hessian along every coordinate, or along Krylov directions."""
     d = evaluation.x.size
+    size = max(weighted_norm(evaluation.x, scaling), weighted_norm(oracle.x0, scaling))
     if is_small(d):
         steps = np.diag(1 / np.sqrt(scaling))
-        changes = np.array([oracle.hessian_times(evaluation, step) for step in steps])
+        changes = np.array([oracle.hessian_times(evaluation, step, size) for step in steps])
         return Probes(steps, changes)
     n = most_directions(d)
     out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
-    return _krylov(evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v)), out)
+    return _krylov(
+        evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v, size)), out
+    )
 
 
 def _krylov(

@@ -69,6 +69,10 @@ HIDDEN_SLOPE, HIDDEN_CHANGE = 0.6, 0.8
 # with which it falls at the start: 1 - 2 delta in Hager and Zhang, with their delta = 0.1.
 SLOPE_AT_END = 0.8
 
+# Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
+# 1e15 from one coordinate to another.
+LEAST_CURVATURE = 1e-30
+
 
 class Search(NamedTuple):
     """The next line search, along x + offset - t p."""
@@ -110,7 +114,7 @@ class LBFGS(Solver[LBFGSState]):
         at = oracle.evaluate(x0)
         start = Start.of(at)
         scaling = oracle.diagonal(at)
-        P = np.ones_like(x0) if scaling is None else clip_positive(scaling)
+        P = np.ones_like(x0) if scaling is None else clip_positive(scaling, LEAST_CURVATURE)
         memory = Memory.empty(x0)
         p, slope, eta, gamma = direction(memory, at.gradient, P, np.zeros_like(x0))
         if scaling is None and start.norm > 0:  # nothing is known of the scale yet
@@ -211,7 +215,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     memory.add(pair)
     diagonal = oracle.diagonal(at)
     if diagonal is not None:
-        P = clip_positive(diagonal)
+        P = clip_positive(diagonal, LEAST_CURVATURE)
     else:
         P = first_diagonal(pair) if state.iteration == 0 else state.scaling
         P = secant_diagonal(P, pair)
@@ -276,8 +280,8 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
             return state.scaling
-        # 1e-30 allows units that differ by 1e15 from one coordinate to another
-        return clip_positive(probes.changes.diagonal() / probes.steps.diagonal(), 1e-30)
+        curvatures = probes.changes.diagonal() / probes.steps.diagonal()
+        return clip_positive(curvatures, LEAST_CURVATURE)
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
     probes, P = ahead, scaling_of(ahead)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.network.model import ShallowNetwork
+from cfgd.objectives.rescaled import without_factor
 
 # Multiplications that forming and factorising a matrix may take: about a tenth of a second on
 # one core.
@@ -53,7 +54,8 @@ def choose(objective: Objective) -> Choice:
             more = f"{columns} columns, more than {MANY_COLUMNS}: a matrix costs many gradients"
             return Choice("lbfgs_then_lm", more)
         return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
-    if isinstance(objective, ShallowNetwork) and objective.on_host() is not None:
+    network, _ = without_factor(objective)
+    if isinstance(network, ShallowNetwork) and network.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")

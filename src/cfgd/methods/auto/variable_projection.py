@@ -35,6 +35,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.network.model import Features, ShallowNetwork
+from cfgd.objectives.rescaled import Rescaled, without_factor
 from cfgd.status import Status
 
 # Networks with fewer weights than samples: variable projection starts where f has fallen to this
@@ -219,7 +220,7 @@ def reduces_now(oracle: Oracle, before: LMState, after: LMState) -> bool:
 
 def reduce(oracle: Oracle, state: LMState) -> LMState:
     """Return the state from which steps on the hidden weights go on."""
-    network = oracle.objective
+    network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     n, x = network.hidden, state.evaluation.x
     features = network.features(x[:n])
@@ -227,7 +228,8 @@ def reduce(oracle: Oracle, state: LMState) -> LMState:
     if not 0 < typical < np.inf:
         return state
     least = eps_of(x) ** 2 * typical
-    penalty = min(FIRST_PENALTY * typical, penalty_of_share(state.evaluation.value, x[n:]))
+    value = state.evaluation.value / factor
+    penalty = min(FIRST_PENALTY * typical, penalty_of_share(value, x[n:]))
     penalty = max(least, penalty)
     reduced = ReducedOracle(network, penalty, np.inf, x[:n]).evaluate_from(x[:n], features)
     fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
@@ -251,11 +253,12 @@ def penalty_of_share(value: Scalar, output: Column) -> Number:
 
 def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
     """Take a step on the hidden weights; return a state of all weights where these go on."""
-    network = oracle.objective
+    network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     penalty, least, at = state.penalty, state.least_penalty, state.reduced
     w0 = state.start.x[: at.x.size]
-    problem = ReducedOracle(network, penalty, state.evaluation.value, w0)
+    value = state.evaluation.value / factor  # the reduced problem is that of the network itself
+    problem = ReducedOracle(network, penalty, value, w0)
     curvature = problem.curvature(at)
     system = damped_system(problem, curvature, at, state.scaling, state.norm2)
     trial = accepted_step(problem, at, curvature, system, state.damping, w0)
@@ -275,11 +278,13 @@ def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
         weaker = ReducedOracle(network, penalty, np.inf, w0)
         after = weaker.evaluate_from(after.x, known.features)
 
-    is_lower = bool(after.aux.value < state.evaluation.value)
+    is_lower = bool(after.aux.value < value)
     evaluation, norm2, eta = state.evaluation, state.norm2, state.eta
     if is_lower:
         x = np.concatenate([after.x, after.aux.output])
         evaluation = network.from_features(x, after.aux.features)
+        if isinstance(oracle.objective, Rescaled):
+            evaluation = oracle.objective.rescale(evaluation)
         norm2, eta = inner(evaluation.gradient, evaluation.gradient), 1.0
     new = dataclasses.replace(
         state,

@@ -13,11 +13,11 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own, precision_of, to_numpy
-from cfgd._core.linalg import array_namespace, inner
+from cfgd._core.linalg import array_namespace, inner, weighted_norm
 from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
-from cfgd._core.types import Data, Matrix, Scalar, UserInput, Vector, Vectors
+from cfgd._core.types import Data, Flag, Matrix, Number, Scalar, UserInput, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
-from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.curvature import Curvature, residual_is_stationary
 from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives, slope_along
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
@@ -241,6 +241,10 @@ class LinearModel(Objective):
                 return None  # penalised estimates are biased: no covariance
             return self.loss.dispersion(float(evaluation.value), self._n_samples() - d)
 
+        def is_stationary(tolerance: Number) -> Flag:
+            diagonal, targets = self._diagonal(evaluation), self._size_of_targets()
+            return residual_is_stationary(evaluation, diagonal, targets, tolerance)
+
         def times(v: Vector) -> Vector:
             if self.loss.is_convex:
                 return self.hessian_times(evaluation, v)
@@ -257,6 +261,7 @@ class LinearModel(Objective):
             product_cost=1.0,
             rows_are_data=True,
             dispersion=dispersion,
+            is_stationary=is_stationary if self.loss.is_quadratic else None,
         )
 
     def _matrix(self, evaluation: Evaluation) -> Matrix:
@@ -274,6 +279,11 @@ class LinearModel(Objective):
         """Return s l'', for every class its own; not negative where the loss is not convex."""
         _, curvature = self.loss.derivatives(evaluation.aux, self.y)
         return self.weighted(array_namespace(curvature).maximum(curvature, 0))
+
+    def _size_of_targets(self) -> Scalar:
+        """Return the weighted norm of y less the offset."""
+        y = self.y if self.offset is None else self.y - self.offset
+        return weighted_norm(y, self.sample_weight)
 
     def _n_samples(self) -> int:
         """Return the number of samples whose weight is not zero."""
