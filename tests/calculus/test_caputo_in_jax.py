@@ -45,6 +45,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.slow
 @functions
 def test_integers_are_numbers(make, exact):
     got = make()(np.array([3, 2, -1, 0]))
@@ -113,6 +114,7 @@ SEVERAL = {1: [0.3, 0.9, 1.0, 1e-3], 2: [1.3, 1.7, 2.0, 1.999]}
 several = pytest.mark.parametrize(("n", "several"), SEVERAL.items(), ids=SEVERAL)
 
 
+@pytest.mark.slow
 @several
 def test_one_order_for_each_x(n, several):
     """The integer among them is exact."""

@@ -76,6 +76,7 @@ def test_smoothing_of_the_exponential(alpha, beta):
     np.testing.assert_allclose(value_and_slope(F, Z), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_smoothing_figure():
     def f(z):
         return (z - 6) * (z + 4) * (7 * z**2 + 10 * z + 24)
@@ -177,6 +178,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.slow
 @functions
 def test_integers_are_numbers(make, exact):
     got = make()(np.array([3, 2, -1, 0]))

@@ -91,6 +91,7 @@ def rosenbrock(p):
     return 100 * (p["b"][0] - p["a"] ** 2) ** 2 + (1 - p["a"]) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", few([2, 1]))
 def test_iterates_on_a_pytree_are_those_of_the_local_model(lag):
     start = {"a": np.array(-1.2), "b": np.array([1.0])}
@@ -299,6 +300,7 @@ def test_complex_parameters_count_as_pairs_of_real_ones():
         step.clear_cache()
 
 
+@pytest.mark.slow
 def test_probes_of_complex_parameters():
     def f(z):
         return jnp.sum(jnp.array([1.0, 4.0]) * z.real**2 + jnp.array([3.0, 0.5]) * z.imag**2)

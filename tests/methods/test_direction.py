@@ -146,6 +146,7 @@ def test_moving_all_coordinates_at_once_gives_another_direction(alpha, beta):
 # Nodes.
 
 
+@pytest.mark.slow
 def test_error_falls_as_nodes_grow():
     case = CASES["smooth"]
     expected = by_definition(case.f, POINT, TERMINAL, 0.3, 0.2)

@@ -71,7 +71,7 @@ def as_compute_dtype(array: Values) -> Values:
         return array.astype(dtype)
 
 
-def as_array(value: Any) -> Values:
+def as_array(value: object) -> Values:
     """Convert any array-like to an array: JAX arrays stay JAX arrays, all else becomes NumPy."""
     if isinstance(value, jax.Array):
         return as_compute_dtype(value)
@@ -199,7 +199,7 @@ def to_numpy(tree: PyTree) -> Any:
     if all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(tree)):
         return tree
 
-    def convert(leaf: Any) -> Any:
+    def convert(leaf: object) -> Any:
         can_fetch = _is_concrete(leaf) and (leaf.is_fully_replicated or not is_sharded(leaf))
         return np.asarray(leaf) if can_fetch else leaf
 

@@ -22,7 +22,7 @@ OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
 _programs: dict[Any, _Program] = {}
 
 
-def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
+def bind(fn: Callable[..., R], *parts: object) -> Callable[..., R]:
     """Return fn(*parts, ...), compiled once for all parts that differ only in numbers.
 
     Arrays among the leaves of `parts` are arguments of the program; all other leaves are constants.
@@ -36,7 +36,7 @@ def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
     program = _programs.get(key)
     if program is None:
 
-        def run(arrays: list[Any], *args: Any) -> R:
+        def run(arrays: list[Any], *args: object) -> R:
             numbers = iter(arrays)
             leaves = [next(numbers) if leaf is None else leaf() for leaf in fixed]
             return fn(*jax.tree.unflatten(treedef, leaves), *args)
@@ -54,7 +54,7 @@ class _Program:
         self.inside_jit = jax.jit(fn)
         self.outermost = jax.jit(fn, compiler_options=OPTIONS)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         try:
             return self.outermost(*args)
         except ValueError as error:
@@ -72,7 +72,7 @@ class _Program:
 class _Strong:
     """A leaf that is no function: referred to strongly, and called as a weak reference is."""
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, leaf: object) -> None:
         self.leaf = leaf
 
     def __call__(self) -> Any:
@@ -89,7 +89,7 @@ class _Strong:
         return hash(self.leaf)
 
 
-def _weakly(leaf: Any) -> Callable[[], Any]:
+def _weakly(leaf: object) -> Callable[[], Any]:
     # a bound method is made anew whenever it is asked for: nobody else keeps it
     if not callable(leaf) or isinstance(leaf, MethodType | type):
         return _Strong(leaf)
@@ -99,7 +99,7 @@ def _weakly(leaf: Any) -> Callable[[], Any]:
         return _Strong(leaf)
 
 
-def _forget(gone: Any) -> None:
+def _forget(gone: object) -> None:
     # a copy of the keys: other threads may add programs, and this function may be called inside
     # itself where memory is freed
     for key in list(_programs):

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own
@@ -41,7 +42,7 @@ class Smooth(Objective):
         self.fn, self.args = fn, array_arguments("Smooth", args)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         x = jax.tree.map(jnp.asarray, checked_pytree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
@@ -55,14 +56,14 @@ class Smooth(Objective):
         checks.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
 
 
-def array_arguments(owner: str, args: Any) -> tuple[Any, ...]:
+def array_arguments(owner: str, args: object) -> tuple[Any, ...]:
     """Return copies of extra arguments; numbers as arrays, so that a new one compiles nothing."""
     if not isinstance(args, tuple):
         checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
     return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
 
 
-def _is_number(arg: Any) -> bool:
+def _is_number(arg: object) -> bool:
     return isinstance(arg, int | float) and not isinstance(arg, bool)
 
 

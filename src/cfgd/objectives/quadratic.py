@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own, to_numpy
@@ -20,6 +21,7 @@ from cfgd._core.types import (
     Number,
     Numbers,
     Scalar,
+    UserInput,
     Values,
     Vector,
     Vectors,
@@ -60,12 +62,24 @@ class QuadraticLine(Line):
         if np.ndim(eta) != 0:
             return super().to(eta)
         at = self.evaluation
-        return Evaluation(
-            x=at.x - eta * self.d,
-            value=at.value - eta * (self.slope - eta / 2 * self.curvature()),
-            gradient=at.gradient - eta * self.product,
-            aux=at.aux,
-        )
+        x, gradient = at.x - eta * self.d, at.gradient - eta * self.product
+        return Evaluation(x, self.value_at(eta, x, gradient), gradient, at.aux)
+
+    def value_at(self, eta: Number, x: Vector, gradient: Vector) -> Scalar:
+        """Return the value at x = x_0 - eta d, whose gradient is known."""
+        return self.evaluation.value - eta * (self.slope - eta / 2 * self.curvature())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MatrixLine(QuadraticLine):
+    """A line of a `Quadratic`, whose value follows from the gradient: x'(g + b)/2 + constant.
+
+    A recurrence of values would keep the rounding errors of the first one, which may be far larger
+    than the last value.
+    """
+
+    def value_at(self, eta: Number, x: Vector, gradient: Vector) -> Scalar:
+        return self.objective.value_from(x, gradient)
 
 
 class AnyQuadratic(Objective):
@@ -117,7 +131,7 @@ class Quadratic(AnyQuadratic):
     b: Data
     constant: Data
 
-    def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+    def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
@@ -139,15 +153,19 @@ class Quadratic(AnyQuadratic):
         return self.b.shape
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.evaluate(jnp.asarray(checks.floating("Quadratic", "x", x))).value
 
     def evaluate(self, x: Vector) -> Evaluation:
-        Ax = self._times(x)
-        return Evaluation(x, inner(x, Ax / 2 + self.b) + self.constant, Ax + self.b)
+        gradient = self._times(x) + self.b
+        return Evaluation(x, self.value_from(x, gradient), gradient)
+
+    def value_from(self, x: Vector, gradient: Vector) -> Scalar:
+        """Return f at x, whose gradient Ax + b is known."""
+        return inner(x, gradient + self.b) / 2 + self.constant
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        return QuadraticLine(self, evaluation, d, slope_along(evaluation, d, slope), self._times(d))
+        return MatrixLine(self, evaluation, d, slope_along(evaluation, d, slope), self._times(d))
 
     def diagonal(self) -> Vector:
         return self.A.diagonal()

@@ -9,12 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own
 from cfgd._core.linalg import array_namespace
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
-from cfgd._core.types import Column, Data, Rows, Vector
+from cfgd._core.types import Column, Data, Rows, UserInput, Vector
 from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
@@ -62,8 +63,8 @@ class Residuals(Objective):
         fn: Callable[..., Any],
         loss: str = "squared",
         *,
-        scale: Any = 1.0,
-        weights: Any = None,
+        scale: UserInput = 1.0,
+        weights: UserInput = None,
         args: tuple[Any, ...] = (),
     ) -> None:
         owner = "Residuals"
@@ -136,7 +137,7 @@ class Residuals(Objective):
         return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
         return self._value(_joined(self.fn(tree, *self.args)))
 
@@ -216,6 +217,6 @@ class Residuals(Objective):
         )
 
 
-def _joined(tree: Any) -> Column:
+def _joined(tree: PyTree) -> Column:
     parts = [jnp.ravel(jnp.asarray(leaf)) for leaf in jax.tree.leaves(tree)]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

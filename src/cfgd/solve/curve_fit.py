@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import equal_trees
@@ -198,7 +199,9 @@ def curve_fit(
     return Fit(parameters, covariance, names, float(np.sqrt(variance)), freedom, solution)
 
 
-def _shape_of_model(owner: str, model: Callable[..., Any], p0: Any, x: Any) -> tuple[int, ...]:
+def _shape_of_model(
+    owner: str, model: Callable[..., Any], p0: object, x: PyTree
+) -> tuple[int, ...]:
     with checks.traceable(owner, "model"):
         out = jax.eval_shape(lambda p: CurveResiduals(model)(p, x, 0.0, None), p0)
     return tuple(out.shape)

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
@@ -53,6 +54,9 @@ class Solution:
         The proved factor by which the error falls per iteration asymptotically, if there is one.
     details : str
         The numbers behind the status.
+    tolerance : float or None
+        The `tolerance` of the run: what was given, or the default of its precision. None for a
+        solution from a file that was written before this field existed.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class Solution:
     rate: float | None = None
     compile_seconds: float = 0.0
     details: Any = ""
+    tolerance: float | None = None
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -143,7 +148,7 @@ class Solution:
         """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
         return cls(**solution_json.read(Path(path)))
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Plot value and gradient norm against the iteration, and return the axes.
 
         The value has the left axis. The gradient norm, if it is in the history, is dashed and has
@@ -201,7 +206,7 @@ class Solution:
         """Return the solution of setting i of a sweep."""
         len(self)  # raises a TypeError for a solution of one setting
 
-        def pick(tree: Any) -> Any:
+        def pick(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[i] if np.ndim(leaf) else leaf, tree)
 
         return dataclasses.replace(
@@ -219,7 +224,7 @@ class Solution:
         if count == len(self):
             return self
 
-        def cut(tree: Any) -> Any:
+        def cut(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[:count], tree)
 
         return dataclasses.replace(
@@ -274,7 +279,7 @@ class ConvergenceError(RuntimeError):
         return type(self), (self.solution,), self.__dict__
 
 
-def _least_value(values: Any, norms: Any) -> str:
+def _least_value(values: object, norms: object) -> str:
     """Describe the setting with the least value of a sweep."""
     values = np.asarray(values)
     known = np.flatnonzero(~np.isnan(values))
@@ -284,17 +289,17 @@ def _least_value(values: Any, norms: Any) -> str:
     return f"least value {values[i]:.10g} in setting {i}, gradient norm {np.asarray(norms)[i]:.3g}"
 
 
-def _copied(tree: Any) -> Any:
+def _copied(tree: PyTree) -> Any:
     """Return the tree with writable copies of its NumPy arrays."""
 
-    def copy(leaf: Any) -> Any:
+    def copy(leaf: object) -> Any:
         return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
     # the shortcut saves the time of `jax.tree.map`, which is longer than that of the copy
     return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)
 
 
-def _as_array(leaf: Any) -> Any:
+def _as_array(leaf: object) -> Any:
     """Return an array, also where indexing a NumPy array gave a scalar."""
     return leaf if isinstance(leaf, jax.Array) else np.array(leaf)
 

@@ -201,7 +201,7 @@ def _minimize(
         x0,
         method,
         max_iterations=max_iterations,
-        tolerance=1e-8 if tol is None else tol,
+        tolerance=tol,
         gradient_tolerance=gtol,
         time_limit=time_limit,
         callback=None if callback is None else _solution_callback(callback),

@@ -28,7 +28,7 @@ class CaputoEstimator(BaseEstimator):
     """Base of all estimators: minimise with `max_iter`, `tol` and `verbose`, and record the fit."""
 
     max_iter: int
-    tol: float
+    tol: float | None
     verbose: int
 
     def _minimize(
@@ -73,7 +73,7 @@ class MethodEstimator(CaputoEstimator):
         gamma: float,
         lag: int,
         max_iter: int,
-        tol: float,
+        tol: float | None,
         verbose: int,
     ) -> None:
         self.method = method
@@ -112,7 +112,7 @@ class LinearEstimator(MethodEstimator):
         gamma: float,
         lag: int,
         max_iter: int,
-        tol: float,
+        tol: float | None,
         verbose: int,
     ) -> None:
         super().__init__(

@@ -56,7 +56,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         gamma: float = -0.25,
         lag: int = 1,
         max_iter: int = 10_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:

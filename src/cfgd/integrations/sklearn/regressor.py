@@ -45,8 +45,8 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         Settings of "adaptive_terminal", as in `cfgd.AdaptiveTerminal`.
     max_iter : int
         Maximum number of iterations.
-    tol : float
-        Relative tolerance of the gradient.
+    tol : float or None
+        Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
     warm_start : bool
         Whether to start at the coefficients of the last fit instead of zero.
     verbose : int
@@ -81,7 +81,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         gamma: float = -0.25,
         lag: int = 1,
         max_iter: int = 10_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:

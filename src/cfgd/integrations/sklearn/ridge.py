@@ -30,8 +30,8 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         Whether to fit b.
     max_iter : int
         Maximum number of iterations.
-    tol : float
-        Relative tolerance of the gradient.
+    tol : float or None
+        Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
     verbose : int
         Whether to print progress.
 
@@ -59,7 +59,7 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         *,
         fit_intercept: bool = True,
         max_iter: int = 100_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         verbose: int = 0,
     ) -> None:
         self.gamma = gamma

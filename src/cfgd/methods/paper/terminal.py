@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.arrays import own
 from cfgd._core.pytrees import checked_pytree
-from cfgd._core.types import Count, Vector, Vectors
+from cfgd._core.types import Count, UserInput, Vector, Vectors
 from cfgd.methods.paper.settings import Rule, point, points
 
 
@@ -92,7 +92,7 @@ class Fixed(Terminal):
     point: Any = point()
     stays: ClassVar[bool] = True
 
-    def __init__(self, terminal: Any) -> None:
+    def __init__(self, terminal: UserInput) -> None:
         self.point = jax.tree.map(own, checked_pytree("Fixed", "terminal", terminal))
 
     def name_of(self, field: str) -> str:
@@ -119,7 +119,7 @@ class Lagged(Terminal):
     lag: int = eqx.field(static=True)
     past: Any = points(count="lag")
 
-    def __init__(self, lag: int = 1, past: Any = None) -> None:
+    def __init__(self, lag: int = 1, past: UserInput = None) -> None:
         self.lag = checks.integer("Lagged", "lag", lag)
         past = None if past is None else checked_pytree("Lagged", "past", past)
         self.past = jax.tree.map(own, past)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.linalg import is_numpy
-from cfgd._core.types import Matrix, Vector
+from cfgd._core.types import Matrix, UserInput, Vector
 from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
@@ -59,14 +59,14 @@ class Blocks(External):
 
     def __init__(
         self,
-        source: Any,
-        y: Any = None,
+        source: UserInput,
+        y: UserInput = None,
         loss: str = "logistic",
-        l2: Any = 0.0,
-        sample_weight: Any = None,
+        l2: UserInput = 0.0,
+        sample_weight: UserInput = None,
         *,
         intercept: bool = False,
-        offset: Any = None,
+        offset: UserInput = None,
         target: str | None = None,
         memory: float = MEMORY,
     ) -> None:
@@ -146,7 +146,7 @@ class Blocks(External):
             diagonal=diagonal,
             shape=(self.rows, stream.dimension) if stream.has_matrix else None,
             matrix=matrix if stream.has_matrix else None,
-            # with a matrix the check of the curvature costs no pass, a search along a line does
+            # with a matrix, each value along a line costs a pass, and a check by products none
             is_exact=not stream.has_matrix,
             product_cost=self.traits.product_cost,
             rows_are_data=True,

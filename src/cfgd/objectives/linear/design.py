@@ -62,11 +62,10 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
 
 
-class Dense(FastModule):
-    """A dense design matrix."""
+class OfMatrix(FastModule):
+    """A design matrix that holds X as one matrix."""
 
-    X: Any  # (m, d), NumPy until a run starts
-    shards: int = eqx.field(static=True, default=1)  # the number of shards of the rows
+    X: Any  # (m, d): an array, NumPy until a run starts, or a scipy.sparse matrix
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,6 +74,12 @@ class Dense(FastModule):
     @property
     def dtype(self) -> DType:
         return self.X.dtype
+
+
+class Dense(OfMatrix):
+    """A dense design matrix."""
+
+    shards: int = eqx.field(static=True, default=1)  # the number of shards of the rows
 
     @property
     def is_dense(self) -> bool:
@@ -216,18 +221,8 @@ class Sparse(FastModule):
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=IN_BOUNDS)
 
 
-class InScipy(FastModule):
+class InScipy(OfMatrix):
     """A sparse design matrix with the products of SciPy, for a run on the host."""
-
-    X: Any
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.X.dtype
 
     @property
     def is_dense(self) -> bool:

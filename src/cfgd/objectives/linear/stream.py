@@ -88,7 +88,7 @@ class Stream:
             loss.targets(OWNER, labels)  # the labels of all blocks together
         return loss
 
-    def _checked(self, number: int, given: Any) -> Block:
+    def _checked(self, number: int, given: object) -> Block:
         """Return a block in float64, or raise a `ValueError` that names its number."""
         where = f"(block {number})"
         if not isinstance(given, tuple | list) or not 2 <= len(given) <= 4:
@@ -125,7 +125,7 @@ class Stream:
         if rows != self.rows:
             checks.fail(OWNER, "source", f"give {self.rows:,} rows at every pass", f"{rows:,}")
 
-    def _design(self, X: Any) -> Any:
+    def _design(self, X: object) -> Any:
         design = InScipy(X) if scipy.sparse.issparse(X) else Dense(X)
         return WithIntercept(design) if self.intercept else design
 
