@@ -1,4 +1,4 @@
-"""What all tests share: annotations that are executed, compiled programs that are kept."""
+"""Settings of all tests: executed annotations, a cache of compiled programs, the quick cases."""
 
 import gc
 import os
@@ -6,9 +6,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
-# whatever has eigenvalues. Read when NumPy is imported.
+# eigenvalue computations. NumPy reads the variable when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Programs of this size run no faster for what XLA does to them: half of the time of compiling.
+# Programs of this size do not run faster after the optimisations of XLA, which take half of the
+# compile time.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0"
@@ -21,33 +22,34 @@ import jax
 import jaxtyping
 import pytest
 
-# Tracing makes objects by the million, and few of them in circles: a tenth of the time.
+# Tracing creates millions of objects with few reference cycles: frequent collections took a tenth
+# of the time.
 gc.set_threshold(200_000, 20, 100)
 
-# Most of the time of a test is compiling: a program that was compiled once is read from here, by
-# the other worker or by the next run. `make clean` removes it.
+# Most of the time of a test is compilation: a compiled program is stored here for the other worker
+# and the next run. `make clean` removes it.
 CACHE = Path(__file__).parents[1] / ".jax_cache"
 jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-# no module of examples: src has a conftest, too, and a module of that name is there only once
+# src has a conftest, too, and two modules of one name cannot be collected for doctests
 collect_ignore = ["conftest.py"]
 
 MOST_MEMORY = 1.5e9  # bytes of a worker; all programs of all tests are 3 GB
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _memory_is_given_back():
-    """Compiled programs of other modules are let go when there are many."""
+def _bounded_memory():
+    """Clear the compiled programs of other modules where a worker holds many."""
     yield
     if _resident() > MOST_MEMORY:
         jax.clear_caches()
 
 
 def _resident() -> float:
-    """Bytes of memory; 0 where the system does not say."""
+    """Return the resident bytes of this process; 0 where the system does not tell."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
@@ -69,8 +71,8 @@ def pytest_collection_modifyitems(items):
         quick = [case for case in cases if case.get_closest_marker("slow") is None]
         n = len(quick)
         if n > CASES and quick[0].get_closest_marker("every_case") is None:
-            kept = {i * (n - 1) // (CASES - 1) for i in range(CASES)}
-            for i in set(range(n)) - kept:
+            quick_cases = {i * (n - 1) // (CASES - 1) for i in range(CASES)}
+            for i in set(range(n)) - quick_cases:
                 quick[i].add_marker(pytest.mark.slow)
         for case in cases[1:]:
             if "unchecked" not in case.fixturenames:
@@ -79,7 +81,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def unchecked():
-    """Annotations are not executed: for what a user without a type checker may pass."""
+    """Do not execute annotations: for arguments that a user without a type checker may pass."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -13,7 +13,7 @@ from problems import (
     WAVE_X0,
     A,
     B,
-    look_on,
+    do_nothing,
     pytree_bowl,
     quick,
     wave,
@@ -54,7 +54,7 @@ KINDS = {
 def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
     x0 = x0() if callable(x0) else x0
     solution = cfgd.minimize(
-        small_quadratic(data), x0, GradientDescent(), tolerance=1e-6, callback=look_on
+        small_quadratic(data), x0, GradientDescent(), tolerance=1e-6, callback=do_nothing
     )
     assert isinstance(solution.x, kind)
     assert solution.x.dtype == dtype

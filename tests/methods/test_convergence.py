@@ -37,7 +37,7 @@ def test_non_adaptive_converges_to_the_tikhonov_solution(random_data, gamma, ste
     assert solution.gradient_norm > 1e-2
 
 
-def literal_walk(problem, gamma, c, iterations):
+def literal_iterates(problem, gamma, c, iterations):
     """The non-adaptive version with the paper's <g, d> / d'Ad."""
     x, D, points = problem.x0, np.diag(problem.A), [problem.x0]
     for _ in range(iterations):
@@ -50,7 +50,7 @@ def literal_walk(problem, gamma, c, iterations):
 
 def test_the_literal_line_search_misses_the_tikhonov_solution():
     want = cfgd.theory.tikhonov_solution(BOWL.A, BOWL.b, C, 0.5)
-    literal = np.linalg.norm(literal_walk(BOWL, 0.5, C, 2000) - want, axis=1)
+    literal = np.linalg.norm(literal_iterates(BOWL, 0.5, C, 2000) - want, axis=1)
     assert literal.min() > 1e-3
     ours = cfgd.minimize(
         BOWL.objective,

@@ -119,14 +119,14 @@ def test_new_numbers_cause_no_new_trace():
         traces.append(x.shape)
         return jnp.sum(jnp.cos(x) * x) + x[0] * x[1]
 
-    def look(x, c, alpha):
+    def directions(x, c, alpha):
         d = cfgd.fractional_gradient(f, x, c, alpha, beta=alpha - 0.3)
         g = cfgd.Smooth(f)
         return d, g.coordinate_slope(x, c), g.coordinate_curvature(x, c), g.gradient(x)
 
-    first = look([1.0, 2.0, 3.0], [0.0, 0.5, 1.0], 0.3)
+    first = directions([1.0, 2.0, 3.0], [0.0, 0.5, 1.0], 0.3)
     seen = len(traces)
-    second = look([1.5, 2.5, 0.1], [0.3, -0.5, 2.0], 0.6)
+    second = directions([1.5, 2.5, 0.1], [0.3, -0.5, 2.0], 0.6)
     assert seen > 0
     assert len(traces) == seen
     assert not np.allclose(first[0], second[0])

@@ -354,14 +354,14 @@ def test_runs_go_on_by_slopes_where_rounding_hides_the_decrease():
 def test_evaluations_are_counted():
     calls = []
 
-    def watched(x):
+    def counted(x):
         jax.debug.callback(lambda _: calls.append(1), x[0])
         return PROBLEMS["Rosenbrock 2"](x)
 
     made, reported = [], []
     for iterations in (5, 12, 25):
         calls.clear()
-        ends = cfgd.minimize(watched, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
+        ends = cfgd.minimize(counted, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
         jax.effects_barrier()
         made.append(len(calls))
         reported.append(ends.evaluations)

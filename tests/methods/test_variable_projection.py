@@ -279,6 +279,13 @@ def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path):
     np.testing.assert_array_equal(ends.history["gamma"], whole.history["gamma"])
 
 
+def test_the_summary_names_the_solver_that_ran_on_a_rescaled_network():
+    """The gradient at the start is beyond 1e60, so that a multiple of f is minimised."""
+    huge = cfgd.ShallowNetwork(Z, 1e70 * TARGET, UNITS)
+    ends = cfgd.minimize(huge, X0, max_iterations=1)
+    assert ends.how == "Auto: Levenberg-Marquardt (Gauss-Newton matrix, diagonal scaling)"
+
+
 def test_the_summary_names_variable_projection():
     own = cfgd.ShallowNetwork(Z, TARGET, UNITS, lambda u: u / (1 + u * u) ** 0.5)
     assert "output weights" not in str(cfgd.minimize(own, X0, max_iterations=1))

@@ -7,7 +7,7 @@ from bowls import X0, F
 
 import cfgd
 from cfgd import AdaptiveTerminal, FixedStep, NonAdaptive
-from problems import PAST, A, B, look_on
+from problems import PAST, A, B, do_nothing
 
 
 def compilations(caplog, run):
@@ -22,7 +22,13 @@ def test_new_numbers_do_not_compile_again(caplog):
 
     def run(method, f=F, x0=X0, tolerance=0.0):
         cfgd.minimize(
-            f, x0, method, max_iterations=20, tolerance=tolerance, record=record, callback=look_on
+            f,
+            x0,
+            method,
+            max_iterations=20,
+            tolerance=tolerance,
+            record=record,
+            callback=do_nothing,
         )
 
     def method(shift, **numbers):
@@ -41,7 +47,7 @@ def test_new_numbers_of_a_sweep_do_not_compile_again(caplog):
 
     def run(gammas, x0=X0):
         methods = AdaptiveTerminal(gamma=gammas)
-        cfgd.sweep(F, x0, methods, max_iterations=20, record=record, callback=look_on)
+        cfgd.sweep(F, x0, methods, max_iterations=20, record=record, callback=do_nothing)
 
     assert compilations(caplog, lambda: run([-0.3, -0.2, 0.0, 0.1]))
     assert not compilations(caplog, lambda: run([0.4, 0.3, 0.2, -0.1]))

@@ -6,7 +6,7 @@ from bowls import FLAT, RECORD, X0
 
 import cfgd
 from cfgd import AdaptiveTerminal, FixedStep, GradientDescent, Status
-from problems import FIGURE1, NODES, SMOOTH_METHODS, WAVE_X0, fixed_gd, look_on, wave
+from problems import FIGURE1, NODES, SMOOTH_METHODS, WAVE_X0, do_nothing, fixed_gd, wave
 
 
 def well_conditioned(d=20):
@@ -73,7 +73,9 @@ def test_evaluations_on_a_function():
 
 def test_evaluations_of_figure_1():
     method = AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
-    solution = cfgd.minimize(FIGURE1.objective, FIGURE1.x0, method, record=RECORD, callback=look_on)
+    solution = cfgd.minimize(
+        FIGURE1.objective, FIGURE1.x0, method, record=RECORD, callback=do_nothing
+    )
     assert solution.status is Status.converged
     assert solution.iterations == 4
     assert 4 <= solution.evaluations <= 8

@@ -12,7 +12,7 @@ from cfgd.status import Status
 
 def test_repr():
     assert repr(one()).splitlines() == [
-        "Solution: converged (Auto: the span)",
+        "Solution: converged (Auto: L-BFGS)",
         "  value -1.25, gradient norm 3.14e-09",
         "  28 iterations, 57 gradients, 0.25 s and 1.25 s of compilation",
     ]
@@ -21,7 +21,7 @@ def test_repr():
 
 def test_repr_of_a_sweep():
     assert repr(swept()).splitlines() == [
-        "Solution of a sweep of 3 settings: 2 converged, 1 stalled (Auto: the span)",
+        "Solution of a sweep of 3 settings: 2 converged, 1 stalled (Auto: L-BFGS)",
         "  least value -2 in setting 1, gradient norm 0.125",
         "  at most 30 iterations, 66 gradients in all, 0.25 s and 1.25 s of compilation",
     ]

@@ -8,9 +8,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
+from cfgd._core.arrays import numpy_in_numpy_out, own, to_numpy
 from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.types import (
     Data,
@@ -20,6 +21,7 @@ from cfgd._core.types import (
     Number,
     Numbers,
     Scalar,
+    UserInput,
     Values,
     Vector,
     Vectors,
@@ -117,7 +119,7 @@ class Quadratic(AnyQuadratic):
     r"""f(x) = x'Ax/2 + b'x + constant, A symmetric positive semi-definite.
 
     Its coordinate slopes are linear, so one node is exact (Corollary 3.1, with the a_jj of
-    erratum 1): d = g + gamma diag(A) (x - c).
+    erratum 1): d = g + gamma diag(A) (x - c). A and b are copied.
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -129,7 +131,7 @@ class Quadratic(AnyQuadratic):
     b: Data
     constant: Data
 
-    def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+    def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
@@ -137,19 +139,21 @@ class Quadratic(AnyQuadratic):
             checks.fail("Quadratic", "b", "be a vector", f"shape {tuple(b.shape)}")
         checks.shape("Quadratic", "A", A, (b.size, b.size))
         check_symmetric_psd("Quadratic", "A", A, rounding)
-        self.A, self.b = A, b
+        self.A, self.b = own(A), own(b)
         constant = checks.array("Quadratic", "constant", constant, "be one number")
         if constant.ndim != 0:
             checks.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
         # in the precision of A, so that a default of 0.0 does not widen float32 data
-        self.constant = constant if checks.is_traced(constant) else np.asarray(constant, A.dtype)
+        self.constant = (
+            constant if checks.is_traced(constant) else own(np.asarray(constant, A.dtype))
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.b.shape
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.evaluate(jnp.asarray(checks.floating("Quadratic", "x", x))).value
 
     def evaluate(self, x: Vector) -> Evaluation:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core.pytrees import Structure
 from cfgd._core.types import DType, Etas, LineValues, Number, Numbers, Scalar, Vector, Vectors
@@ -67,7 +68,7 @@ class Rescaled(Objective):
         value, gradient = self.factor * evaluation.value, self.factor * evaluation.gradient
         return Evaluation(evaluation.x, value, gradient, evaluation)
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.factor * self.objective.value(x)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
+from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
@@ -38,6 +40,7 @@ from cfgd.solve.problem import Problem
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution
+from cfgd.solve.wrong_gradient import diagnosed
 from cfgd.status import STATUSES, Status
 
 # Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
@@ -109,7 +112,15 @@ class Run:
                 status = Status.converged
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
-        return self._solution(status)
+        return self._diagnosed(self._solution(status))
+
+    def _diagnosed(self, solution: Solution) -> Solution:
+        """Return the solution of a run that may have failed because of a wrong gradient."""
+        is_minimize = self.problem.n_settings is None and self.group.is_single
+        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+            return solution
+        x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
+        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
 
     def _run_chunks(self, status: Status | None) -> Status:
         """Run chunks until there is a status that ends the run, and return it."""
@@ -175,8 +186,12 @@ class Run:
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
-        found = None if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None
+        found = self.checkpoint.read(self.loop, self.history)
         if found is None:
+            if self.last < self.loop.block:  # too short a run to save more than its start
+                self.checkpoint.write(self.loop, self.history)
             return None
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
@@ -270,7 +285,8 @@ class Run:
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
         try:
-            return Status.callback if self.options.callback(so_far) else None, None
+            # a copy: what the callback writes into must not be the solution of its error
+            return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
         except Exception as error:
@@ -301,8 +317,10 @@ class Run:
         note = describe_tolerance(self.options.tolerance, problem.dtype)
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         rows = self.history.as_dict(batched=not one)
-        value = at.value
+        value, how = at.value, problem.how
         if factor != 1:
+            if self.traits.runs_on_host:  # no variable projection on a multiple of a network
+                how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
         if self.traits.seeks_minimiser:
@@ -319,7 +337,7 @@ class Run:
             seconds=clock.now() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
-            how=problem.how,
+            how=how,
             rate=tuning.rate if tuning else None,
             tolerance=self.options.tolerance,
             information=self._information(status, at.x),
@@ -333,7 +351,8 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        return information(self.loop.curvature_at(to_host(x)))
+        curvature = self.loop.curvature_at(to_host(x))
+        return None if curvature is None or not can_factor(curvature) else information(curvature)
 
 
 def _attach(error: Exception, solution: Solution) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.files import reason
 from cfgd._core.types import DType
+from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
@@ -74,13 +76,13 @@ class Options:
         object.__setattr__(options, "tolerance", DEFAULT_TOLERANCE[np.dtype(dtype)])
         return options
 
-    def _seconds(self, name: str, value: Any) -> float:
+    def _seconds(self, name: str, value: object) -> float:
         seconds = checks.positive(self.owner, name, value)
         if seconds.ndim != 0:
             checks.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
         return float(seconds)
 
-    def _at_least_0(self, name: str, value: Any) -> float:
+    def _at_least_0(self, name: str, value: object) -> float:
         wanted = "be a number of at least 0"
         number = checks.number(self.owner, name, value, wanted, lambda v: v >= 0)
         if number.ndim != 0:
@@ -88,7 +90,7 @@ class Options:
         return float(number)
 
 
-def _check_record(owner: str, record: Any) -> None:
+def _check_record(owner: str, record: object) -> None:
     """Raise unless `record` maps names to functions or to names of numbers."""
     if not isinstance(record, Mapping):
         checks.fail(owner, "record", MAPPING, repr(record))
@@ -103,7 +105,7 @@ def _check_record(owner: str, record: Any) -> None:
             checks.fail(owner, "record", wanted, repr(name))
 
 
-def _writable_path(owner: str, given: Any, writes: bool) -> Path:
+def _writable_path(owner: str, given: object, writes: bool) -> Path:
     """Return the path of a checkpoint; the process that writes it checks that it can."""
     wanted = "be the name of a file in a folder that exists and is writable"
     if not isinstance(given, str | os.PathLike):
@@ -112,8 +114,16 @@ def _writable_path(owner: str, given: Any, writes: bool) -> Path:
     folder = path.parent
     if not writes:
         return path
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    if not path.name:
         checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+    try:
+        # the name of the file before this one is longer
+        for file in (path, previous_path(path)):
+            is_free = not file.exists() or file.is_file()
+            if not (is_free and folder.is_dir() and os.access(folder, os.W_OK)):
+                checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
+    except OSError as error:
+        checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r} ({reason(error)})")
     return path
 
 

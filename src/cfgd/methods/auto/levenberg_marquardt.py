@@ -26,7 +26,7 @@ from cfgd.methods.auto.damped_system import (
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start, change_is_negligible
 from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.curvature import Curvature, second_difference
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -163,14 +163,16 @@ def _accelerated(
     (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
     """
     p = found.p
-    if curvature.residuals_at is None or found.for_residuals is None:
+    if curvature.acceleration is not None and found.for_vector is not None:
+        a = -found.for_vector(oracle.acceleration(curvature, p, PROBE_FRACTION)) / 2
+    elif curvature.residuals_at is not None and found.for_residuals is not None:
+        assert curvature.rows is not None
+        assert system.jacobian_times is not None
+        r, along = curvature.rows().residuals, system.jacobian_times(p)
+        ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
+        a = -found.for_residuals(second_difference(ahead, r, along, PROBE_FRACTION)) / 2
+    else:
         return p
-    assert curvature.rows is not None
-    assert system.jacobian_times is not None
-    r = curvature.rows().residuals
-    ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
-    k = 2 / PROBE_FRACTION * ((ahead - r) / PROBE_FRACTION + system.jacobian_times(p))
-    a = -found.for_residuals(k) / 2
     bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
     return p - a if bends_little else p
 

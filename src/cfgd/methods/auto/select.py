@@ -6,7 +6,7 @@
 | linear model, dense, up to 120 columns | Levenberg-Marquardt on the Hessian | its matrix costs a few gradients |
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
 | `ShallowNetwork` with one of its own activations | variable projection | the best output weights are a linear solve |
-| `Residuals`, other networks | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
+| `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
 | everything else | L-BFGS | gradients alone |
 """  # noqa: E501 - a table

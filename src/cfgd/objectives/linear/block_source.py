@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
+from cfgd._core.types import UserInput
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ WANTED = (
 )
 
 
-def source_of(source: Any, given: Block, target: str | None, memory: float) -> Source:
+def source_of(source: UserInput, given: Block, target: str | None, memory: float) -> Source:
     """Return a function that iterates over the blocks of `source`, once for every call.
 
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
