@@ -19,10 +19,9 @@ from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
-# `tolerance` where the user gives none: about sqrt(eps), as a gradient that is a sum of cancelling
-# terms keeps half of the digits. In float32 sums lose more of them than in float64 beside the few
-# that there are: of 130 random fits the median reduction of the gradient ends at 1e-6, and 1e-4 is
-# met by all but those that start at their solution.
+# `tolerance` where the user gives none: about sqrt(eps), below which values of f no longer show a
+# decrease. In float32, 86 of 88 random fits of eleven objectives by `Auto` meet 1e-4, and two
+# networks stall; with 1e-8 nearly all fits stall.
 DEFAULT_TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 # Every start meets a tolerance above 1. Larger ones are reduced to this number, so that their
 # squares do not overflow in float32.

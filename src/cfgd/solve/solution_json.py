@@ -55,6 +55,8 @@ def to_text(fields: Mapping[str, Any]) -> str:
     """Return the fields of a solution as JSON, one field on each line."""
     try:
         encoded = {name: _encode_field(name, fields[name]) for name in DECODERS}
+        if encoded["tolerance"] is None:
+            del encoded["tolerance"]  # a file of an older version is written as it was read
         _check_shapes(fields)
     except FieldError as error:
         checks.fail("Solution", *error.parts)

@@ -154,7 +154,8 @@ class ExactStep(StepRule):
         # is known of its unit, and only where there is no curvature a step of 1/eps is taken
         size = jnp.max(jnp.abs(line.evaluation.x))
         is_unknown = (size == 0) & (curvature != 0)
-        least = jnp.where(is_unknown, 0, jnp.abs(line.slope) / jnp.where(size > 0, size, 1))
+        per_size = jnp.max(jnp.abs(line.d)) / jnp.where(size > 0, size, 1)
+        least = jnp.where(is_unknown, 0, jnp.abs(line.slope) * per_size)
         eta = line.slope / jnp.maximum(jnp.abs(curvature), jnp.finfo(curvature.dtype).eps * least)
         if not line.descends_on_f:
             return Chosen(jnp.where(curvature != 0, eta, 0), cost=cost)
