@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
 from cfgd._core.linalg import inner, is_numpy, symmetric_eigen
 from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
@@ -48,7 +49,7 @@ class Remembered:
     def at(self, structure: Structure | None, x: np.ndarray) -> Any:
         if self.x is None or not np.array_equal(x, self.x):
             self.x = None  # so that an error leaves no answer behind
-            self.answer = self.fn(as_given(structure, x))
+            self.answer = interruptible(self.fn, as_given(structure, x))
             self.x = np.array(x)
         return self.answer
 
@@ -58,10 +59,10 @@ class Remembered:
 
 # Errors of functions that JAX called from a compiled loop, where they cannot be raised; the loop
 # asks for them after every chunk.
-_errors: list[Exception] = []
+_errors: list[BaseException] = []
 
 
-def pop_error() -> Exception | None:
+def pop_error() -> BaseException | None:
     """Return what a function raised inside a compiled loop, and forget it."""
     return _errors.pop() if _errors else None
 
@@ -146,10 +147,10 @@ class External(Objective):
     def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return value and gradient at a vector, checked."""
         if self.gradient_fn is None:
-            value, gradient = self.fn(as_given(self.structure, x))
+            value, gradient = interruptible(self.fn, as_given(self.structure, x))
         else:
-            value = self.fn(as_given(self.structure, x))
-            gradient = self.gradient_fn(as_given(self.structure, x))
+            value = interruptible(self.fn, as_given(self.structure, x))
+            gradient = interruptible(self.gradient_fn, as_given(self.structure, x))
         value = np.asarray(value, x.dtype)
         if value.shape != ():
             checks.fail("External", "value", "return a scalar", f"shape {value.shape}")
@@ -227,8 +228,9 @@ def call_from_jax(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given:
     def called(*words: Any) -> np.ndarray:
         vectors = (np.asarray(word).view(dtype).reshape(-1) for word in words)
         try:
-            answer = fn(*vectors)
-        except Exception as error:
+            # after an error the program runs to its end without calling the function again
+            answer = np.full(shape, np.nan, dtype) if _errors else fn(*vectors)
+        except BaseException as error:  # KeyboardInterrupt and SystemExit, too
             _errors.append(error)
             answer = np.full(shape, np.nan, dtype)
         return np.ascontiguousarray(answer).view(np.uint32).reshape(back.shape)

@@ -31,7 +31,7 @@ def agreed(
     interrupt: Interrupt,
     wished: Next,
     at: tuple[int, float],
-    error: Exception | None = None,
+    error: BaseException | None = None,
 ) -> Next:
     """Return the next action of all processes.
 
@@ -43,7 +43,7 @@ def agreed(
     if group.is_single or status not in LOCAL:
         return wished
     late, stops = status is Status.time_limit, status is Status.callback
-    flags = (interrupt.asked, late, stops, error is not None)
+    flags = (interrupt.is_asked, late, stops, error is not None)
     gathered = group.gather([*flags, length, due, *at])
     asked, late, stops, failed = map(bool, np.any(gathered[:, :4], axis=0))
     if failed:

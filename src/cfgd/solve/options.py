@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
 from cfgd.solve.compiling import not_counted
 from cfgd.solve.solution import Solution
 
@@ -103,7 +104,7 @@ def _writable_path(owner: str, given: Any, writes: bool) -> Path:
 def _wants_to_stop(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:
     """Return whether the callback wants the run to end."""
     with not_counted():
-        answer = callback(solution)
+        answer = interruptible(callback, solution)
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:
