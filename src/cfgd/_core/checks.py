@@ -22,6 +22,7 @@ import numpy as np
 
 from cfgd._core import sharding
 from cfgd._core.arrays import as_array
+from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import Values
 
 # iteration counters are int32
@@ -355,7 +356,7 @@ def _check_output(
     problems: list[tuple[str, str]] = []
 
     def call(*args: Any) -> None:
-        problem = problem_with(fn(*args))
+        problem = problem_with(interruptible_trace(fn, *args))
         if problem is not None:
             problems.append(problem)
 

@@ -49,9 +49,12 @@ class CompiledLoop(Loop):
         return row
 
     def run(self, length: int, last: int, history: History) -> None:
-        carry, rows, labels, written = self._chunk(
-            self.carry, np.int32(length), np.int32(last), self.tolerances
-        )
+        args = self.carry, np.int32(length), np.int32(last), self.tolerances
+        if self.objective.traits.runs_user_code:
+            # With inputs that are ready, JAX runs small programs in this thread, where Ctrl-C can
+            # interrupt a function of the user.
+            args = jax.block_until_ready(jax.device_put(args))
+        carry, rows, labels, written = self._chunk(*args)
         error = pop_error()
         if isinstance(error, KeyboardInterrupt):
             # the state before the chunk is whole; its rows are those of the history
@@ -104,12 +107,13 @@ class CompiledLoop(Loop):
     def known_result(self) -> tuple[Evaluation, bool]:
         take_last, best = self._take_last(), to_host(self.carry.best)
         at = to_host(self.carry.state.evaluation._replace(aux=None))
-        is_exact = bool(np.all(take_last)) and not self.objective.traits.accumulates_rounding
+        has_all = best.gradient is not None or bool(np.all(take_last))
+        is_exact = has_all and not self.objective.traits.accumulates_rounding
         column = take_last[..., None]
         known = Evaluation(
             np.where(column, at.x, best.x),
             np.where(take_last, at.value, best.value)[()],
-            np.where(column, at.gradient, np.nan),
+            np.where(column, at.gradient, np.nan if best.gradient is None else best.gradient),
         )
         return known, is_exact
 

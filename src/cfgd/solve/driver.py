@@ -81,15 +81,18 @@ class Run:
 
     def go(self) -> Solution:
         """Run to the end and return the solution."""
-        file = self.options.checkpoint
-        advice = "" if file is None else f" The same call goes on from its checkpoint, {file}."
-        with in_precision(self.problem.dtype), self.group.report_lost_process(advice):
+        with in_precision(self.problem.dtype), self.group.report_lost_process(self._advice()):
             try:
                 return self._go()
             except KeyboardInterrupt as error:
                 if not self.has_started or not self.group.is_single:
                     raise  # there is no result yet; or the other processes know nothing of it
                 return self._interrupted(error)
+
+    def _advice(self) -> str:
+        """Return how to go on after a process was lost."""
+        file = self.options.checkpoint
+        return "" if file is None else f" The same call goes on from its checkpoint, {file}."
 
     def _go(self) -> Solution:
         tick = clock.now()
@@ -238,7 +241,9 @@ class Run:
     ) -> tuple[Status | None, bool]:
         """Return what all processes do next: end with a status, or write a checkpoint."""
         at = int(np.max(stats.iterations)), float(np.min(self.loop.best_value()))
-        status, self.chunk_length, due = agreed(self.group, self.interrupt, wished, at, failed)
+        status, self.chunk_length, due = agreed(
+            self.group, self.interrupt, wished, at, failed, self._advice()
+        )
         return status, due
 
     def _status(self, stats: RunStats) -> Status | None:
@@ -262,6 +267,8 @@ class Run:
         """Call the user's callback; return its wish to end, or an error for all processes."""
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
+        if not self.group.is_single:
+            self.group.barrier()  # the callback alone, and no compilation, tries the patience
         try:
             return Status.callback if self.options.callback(so_far) else None, None
         except StopIteration:

@@ -57,7 +57,7 @@ class Loop(abc.ABC):
     def known_result(self) -> tuple[Evaluation, bool]:
         """Return the same without another evaluation, and whether all of it is known exactly.
 
-        Where the best point is not the last one, its gradient may be unknown, which is NaN.
+        Where the best point is not the last one, its gradient may be unknown: then it is NaN.
         """
 
     @abc.abstractmethod
