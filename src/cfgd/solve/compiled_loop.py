@@ -49,12 +49,9 @@ class CompiledLoop(Loop):
         return row
 
     def run(self, length: int, last: int, history: History) -> None:
-        args = self.carry, np.int32(length), np.int32(last), self.tolerances
-        if self.objective.traits.runs_user_code:
-            # With inputs that are ready, JAX runs small programs in this thread, where Ctrl-C can
-            # interrupt a function of the user.
-            args = jax.block_until_ready(jax.device_put(args))
-        carry, rows, labels, written = self._chunk(*args)
+        carry, rows, labels, written = self._chunk(
+            self.carry, np.int32(length), np.int32(last), self.tolerances
+        )
         error = pop_error()
         if isinstance(error, KeyboardInterrupt):
             # the state before the chunk is whole; its rows are those of the history
