@@ -193,7 +193,9 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
     A saddle is left to the other side first, and is one only if its negative curvature is.
     """
     evaluation, search = state.evaluation, state.search
-    if search.leaves_saddle and np.ndim(search.offset) == 0:
+    if np.ndim(search.offset):  # x itself passed the check, and the valley does not lead down
+        return dataclasses.replace(state, status=Status.converged)
+    if search.leaves_saddle:
         if search.t > 0:
             back = search._replace(t=-search.t, slope=-search.slope)
             return dataclasses.replace(state, search=back)
