@@ -392,9 +392,3 @@ class Run:
             return None
         curvature = self.loop.curvature_at(to_host(x))
         return None if curvature is None or not can_factor(curvature) else information(curvature)
-
-
-def _attach(error: Exception, solution: Solution) -> None:
-    """Add the best point so far to an error, as its `solution`."""
-    error.solution = solution  # type: ignore[attr-defined]
-    error.add_note("The best point so far is in the `solution` of this error.")
