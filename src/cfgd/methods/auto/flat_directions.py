@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen
-from cfgd._core.types import Number, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import Probes
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start
@@ -45,7 +45,7 @@ def coordinate_sizes(x: Vector, start: Start) -> Vector:
     return np.where(sizes > 0, sizes, mean if mean > 0 else 1)
 
 
-def flat_directions(probes: Probes, x: Vector, start: Start) -> tuple[Vectors, Vector]:
+def flat_directions(probes: Probes, x: Vector, start: Start) -> tuple[Vectors, Column]:
     """Return the nearly flat directions among those that were probed, and their curvatures.
 
     The directions are of length one in units of the sizes of coordinates.
@@ -66,7 +66,7 @@ def lower_point(
     evaluation: Evaluation,
     start: Start,
     directions: Vectors,
-    curvatures: Vector,
+    curvatures: Column,
     tolerance: Number,
 ) -> Vector | None:
     """Return an offset to a point with a lower value along one of the directions, or None.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
     Assessment,
     Probes,
@@ -387,7 +387,7 @@ def _after_check(
 
 
 def look_along(
-    oracle: Oracle, state: LBFGSState, flat: tuple[Vectors, Vector], goal: Goal
+    oracle: Oracle, state: LBFGSState, flat: tuple[Vectors, Column], goal: Goal
 ) -> LBFGSState:
     """Look along the nearly flat directions of a point where a run would end; go on if f falls."""
     if state.status is Status.running or state.looks == MOST_LOOKS:
