@@ -26,6 +26,7 @@ import cfgd
 # By definition.
 
 
+@pytest.mark.one_case
 @curves
 @orders
 def test_definition(curve, order):

@@ -75,6 +75,7 @@ def test_jit_and_vmap(make, exact):
     np.testing.assert_allclose(got[-1], exact, rtol=1e-13)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("x", "order"), [(-1.6, 0.3), (2.9, 1.7)], ids=["right", "left"])
 def test_gradient_of_caputo(order, x):
     """In x and in the terminal, against the definition differentiated by mpmath."""

@@ -89,6 +89,7 @@ def test_smoothing_figure():
     np.testing.assert_array_equal(F(z)[2:], f(-1.0))
 
 
+@pytest.mark.one_case
 @settings
 @curves
 def test_smoothing_slope_is_the_scaled_caputo_slope(curve, alpha, beta):
@@ -98,6 +99,7 @@ def test_smoothing_slope_is_the_scaled_caputo_slope(curve, alpha, beta):
     np.testing.assert_allclose(F.slope(X), expected, rtol=1e-11)
 
 
+@pytest.mark.one_case
 @curves
 def test_smoothing_slope_is_the_slope_of_its_value(curve):
     F = cfgd.smoothing(in_jax(curve), 0.3, -0.4, TERMINAL)
@@ -199,6 +201,7 @@ def test_float32_stays_float32(make, exact, kind, x64):
     np.testing.assert_allclose(got, [exact] * 4, rtol=1e-5)
 
 
+@pytest.mark.one_case
 @functions
 def test_jit_and_vmap(make, exact):
     fn = make()

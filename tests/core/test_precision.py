@@ -50,6 +50,7 @@ KINDS = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("x0", "data", "kind", "dtype"), KINDS.values(), ids=KINDS)
 def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
     x0 = x0() if callable(x0) else x0

@@ -69,6 +69,7 @@ CORE = {
 QUICK = ["-0.4-1-exact", "0.7-3-quadrature", "-0.4-3-given"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("gamma", "lag", "curvature"), quick(CORE, QUICK))
 def test_iterates_are_those_of_the_core(gamma, lag, curvature):
     method = core.AdaptiveTerminal(gamma=gamma, lag=lag, step=core.FixedStep(0.05))

@@ -103,6 +103,7 @@ def loss_with_constant_bias(p):
     return loss({"w": p["w"], "b": PARAMS["b"]})
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("curvature", few(["hutchinson", "given", "exact", "quadrature"], 2))
 def test_masked_parameters_are_constants_of_the_loss(curvature):
     """They are not probed: signs and diagonal are those of a loss of the other parameters."""

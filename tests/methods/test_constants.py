@@ -42,6 +42,7 @@ KINDS = {
 QUICK = ["dense-wide: singular", "sparse-tall", "quadratic-wide: singular"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("kind", "m"), quick(KINDS, QUICK))
 def test_the_extreme_eigenvalues(kind, m):
     X, y = problem(17, m, seed=1)

@@ -18,6 +18,7 @@ def random_data():
     return least_squares(X, rng.normal(size=100), rng.normal(size=100))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("gamma", few(GAMMAS, 2))
 @pytest.mark.parametrize("step", ["exact", "fixed"])
 def test_non_adaptive_converges_to_the_tikhonov_solution(random_data, gamma, step):

@@ -35,6 +35,7 @@ def test_figure1():
 ITERATIONS_TO_1E_12 = {(-1.0, -1.0): 4, (-1.0, -1.01): 20, (-2.0, -1.0): 43, (0.3, -0.7): 83}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("past", "iterations"), ITERATIONS_TO_1E_12.items(), ids=map(str, ITERATIONS_TO_1E_12)
 )

@@ -501,6 +501,7 @@ def predicted_decrease(fn, x, g):
 
 
 # five have each kind and each dimension, twenty have each kind in each dimension
+@pytest.mark.one_case
 @pytest.mark.parametrize("number", few(range(200), 5))
 def test_random_problems_end_with_a_true_status(number, unchecked):
     fn, x0 = mixed(number)

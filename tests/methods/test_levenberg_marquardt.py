@@ -265,6 +265,7 @@ def test_the_last_newton_step_takes_no_matrix_of_its_own(monkeypatch):
 # ---------------------------------------------------------------- runs
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", quick({name: name for name in NIST}, ["BoxBOD", "Thurber"]))
 def test_certified_regressions_to_six_digits(name):
     f = cfgd.Residuals(residuals(name))

@@ -39,6 +39,7 @@ QUICK = {
 } | {f"quadratic-{row}-exact" for row in METHODS if row not in REST}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("problem", "row", "step", "eta"), quick(CASES, QUICK))
 def test_iterates_are_those_of_a_plain_loop(problem, row, step, eta):
     got = points_of(problem, row.make(step), callback=do_nothing)
@@ -83,6 +84,7 @@ ONE_AS_ANOTHER = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("row", ONE_AS_ANOTHER.values(), ids=ONE_AS_ANOTHER)
 @pytest.mark.parametrize(("step", "eta"), quick(STEPS, ["exact"]))
 def test_gradient_descent_as_a_special_case(row, step, eta):

@@ -231,6 +231,7 @@ COMPOSED = {  # a preset, and the same written out
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("preset", "composed"), COMPOSED.values(), ids=COMPOSED)
 def test_presets_are_compositions_of_public_rules(preset, composed):
     options = {"max_iterations": 20, "record": {"x": identity}, "callback": do_nothing}

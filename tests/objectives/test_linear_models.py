@@ -110,6 +110,7 @@ def answers(f, x, d, t):
     ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_structure_agrees_with_the_general_formulas(name, kind):
     def close(a, b):

@@ -48,6 +48,7 @@ def test_every_claim_has_a_place_in_the_paper_and_a_number(experiment: Experimen
         assert one.tolerance <= 0.01
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["fig1", "smoothing", "tikhonov", "orders"])
 def test_claims_hold_in_tiny_size(name: str) -> None:
     experiment = EXPERIMENTS[name]

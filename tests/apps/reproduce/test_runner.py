@@ -66,6 +66,7 @@ def test_ctrl_c_saves_finished_experiments_and_resume_skips_them(tmp_path: Path)
     assert not report.end.interrupted
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("change", [{"size": "quick"}, {"seeds": 4}])
 def test_resume_does_not_reuse_results_of_other_settings(tmp_path: Path, change: Any) -> None:
     calls: list[str] = []

@@ -16,6 +16,7 @@ import numpy as np
 from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
 from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
+    LONG,
     Assessment,
     Probes,
     assess,
@@ -197,7 +198,9 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
     A saddle is left to the other side first, and is one only if its negative curvature is.
     """
     evaluation, search = state.evaluation, state.search
-    if search.leaves_saddle and np.ndim(search.offset) == 0:
+    if np.ndim(search.offset):  # x itself passed the check, and the valley does not lead down
+        return dataclasses.replace(state, status=Status.converged)
+    if search.leaves_saddle:
         if search.t > 0:
             back = search._replace(t=-search.t, slope=-search.slope)
             return dataclasses.replace(state, search=back)
@@ -208,7 +211,12 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
         after = look_along(oracle, ending, (along[None], np.zeros(1)), goal)
         if is_saddle or after.status is Status.running:
             return after
-    is_done = decrease_is_hidden(evaluation.value, state.decrease, goal.tolerance)
+        # the curvature was rounding: take the step of the memory, which consists of the probes
+        g = evaluation.gradient
+        p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
+        t = longest_fraction(evaluation.x, state.start.x, p)
+        return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
+    is_done = decrease_is_hidden(evaluation.value, state.start, state.decrease, goal.tolerance)
     return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
 
 
@@ -308,9 +316,10 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         out = Probes(state.memory.steps, state.memory.changes)
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
-        flat = flat_directions(probes, evaluation.x, start)
+        is_long = g.size >= LONG  # the directions would take more memory than the run
+        flat = None if is_long else flat_directions(probes, evaluation.x, start)
         after = _after_check(state, probes, state.scaling, found, goal)
-        return look_along(oracle, after, flat, goal)
+        return after if flat is None else look_along(oracle, after, flat, goal)
 
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
@@ -361,7 +370,7 @@ def _after_check(
     """Return the state after a check, whose probes become the memory."""
     is_stationary = bool(state.norm2 <= goal.floor)
     decrease = np.inf if found.is_unbounded else found.decrease
-    is_done = decrease_is_hidden(state.evaluation.value, decrease, goal.tolerance)
+    is_done = decrease_is_hidden(state.evaluation.value, state.start, decrease, goal.tolerance)
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
     is_minimum = (
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)

@@ -147,9 +147,14 @@ def change_is_negligible(
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
-def decrease_is_hidden(value: Scalar, decrease: Scalar, tolerance: Number) -> bool:
-    """Return whether a predicted decrease of f is negligible, or hidden by rounding."""
-    return bool(decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(value)) * abs(value))
+def decrease_is_hidden(value: Scalar, start: Start, decrease: Number, tolerance: Number) -> bool:
+    """Return whether a predicted decrease of f is negligible, or hidden by rounding.
+
+    The value of a sum of squares is known to eps^2 of its start where residuals are known to eps.
+    """
+    eps = eps_of(value)
+    least = eps**2 * (start.value - value)
+    return bool(decrease <= max(max(tolerance / 100, HIDDEN_UNITS * eps) * abs(value), least))
 
 
 def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
