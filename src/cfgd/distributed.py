@@ -34,7 +34,7 @@ from cfgd._core.process_group import (
     ProcessGroup,
 )
 from cfgd._core.sharding import WIDE
-from cfgd._core.types import Values
+from cfgd._core.types import UserInput, Values
 
 # environment variables that `cfgd launch` sets: address of the coordinator, number of processes,
 # index of the process
@@ -131,7 +131,7 @@ def _exit_at_once(
     os._exit(INTERRUPTED if kind is KeyboardInterrupt else 1)
 
 
-def rows(X: Any, y: Any, sample_weight: Any = None) -> DistributedRows:
+def rows(X: UserInput, y: UserInput, sample_weight: UserInput = None) -> DistributedRows:
     """Make global arrays of the rows that each process holds; every process must make this call.
 
     No data leaves a process. Processes may hold different numbers of rows: those with fewer rows
@@ -202,7 +202,7 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> DistributedRows:
     )
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def _numbers(name: str, value: UserInput) -> np.ndarray:
     """Return an input as a finite NumPy array in its compute dtype; integers keep their dtype."""
     array = checks.real("rows", name, value)
     if array.size:

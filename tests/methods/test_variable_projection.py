@@ -157,6 +157,7 @@ def test_the_end_is_a_minimiser_without_the_penalty(unchecked):
     assert np.abs(newton).max() < 1e-6 * np.abs(ends.x).max()
 
 
+@pytest.mark.slow
 def test_a_good_start_is_not_made_worse():
     first = cfgd.minimize(NETWORK, X0, max_iterations=40)
     again = cfgd.minimize(NETWORK, first.x, max_iterations=5)
@@ -181,6 +182,7 @@ def test_starts_with_dependent_or_saturated_features(x0):
     assert np.all(np.diff(ends.history["value"]) <= 0)
 
 
+@pytest.mark.slow
 def test_targets_that_are_zero():
     network = cfgd.ShallowNetwork(Z, 0 * Z, UNITS)
     ends = cfgd.minimize(network, X0)
@@ -188,6 +190,7 @@ def test_targets_that_are_zero():
     assert ends.value < 1e-25
 
 
+@pytest.mark.slow
 def test_an_activation_of_the_user_takes_steps_on_all_weights(monkeypatch):
     network = cfgd.ShallowNetwork(Z, TARGET, UNITS, lambda u: u / (1 + u * u) ** 0.5)
 
@@ -277,6 +280,13 @@ def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path):
     ends = cfgd.minimize(NETWORK, X0, max_iterations=30, checkpoint=path, **settings)
     assert ends.x.tobytes() == whole.x.tobytes()
     np.testing.assert_array_equal(ends.history["gamma"], whole.history["gamma"])
+
+
+def test_the_summary_names_the_solver_that_ran_on_a_rescaled_network():
+    """The gradient at the start is beyond 1e60, so that a multiple of f is minimised."""
+    huge = cfgd.ShallowNetwork(Z, 1e70 * TARGET, UNITS)
+    ends = cfgd.minimize(huge, X0, max_iterations=1)
+    assert ends.how == "Auto: Levenberg-Marquardt (Gauss-Newton matrix, diagonal scaling)"
 
 
 def test_the_summary_names_variable_projection():

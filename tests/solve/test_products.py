@@ -7,7 +7,7 @@ from networks import STARTS, TARGET, UNITS, Z
 import cfgd
 from cfgd import Status
 from objectives import COUNTS, FORMATS, LABELS, W0, WEIGHTS, X, Y, wave
-from problems import identity, look_on, quick
+from problems import do_nothing, identity, quick
 
 ZERO = X.copy()
 ZERO[:, 1] = 0.0  # an all-zero column: its coordinate keeps the gradient step, which is 0
@@ -68,7 +68,7 @@ ITERATIONS = 10
 
 def callback_of(objective, method):
     """Gradient descent goes by blocks all the same, so that these occur too."""
-    return look_on if objective.traits.is_quadratic and method != "gradient descent" else None
+    return do_nothing if objective.traits.is_quadratic and method != "gradient descent" else None
 
 
 @pytest.mark.parametrize(("objective", "method", "step"), quick(PRODUCT, QUICK))

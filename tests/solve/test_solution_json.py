@@ -73,7 +73,7 @@ EARLIER = """\
 "resets": 2,
 "seconds": 1.5,
 "compile_seconds": 1.25,
-"how": "Auto: the span",
+"how": "Auto: L-BFGS",
 "rate": 0.1,
 "x": {"dict": [["a", {"tuple": [{"jax": "bfloat16", "shape": [2, 1], "values": [1.0, 1.0]}, {"dict": [[1, 0.5]]}]}], ["b", {"list": [{"numpy": "float64", "shape": [4], "values": ["nan", "-inf", -0.0, 5e-324]}, null, {"tuple": []}]}]]},
 "information": {"matrix": {"numpy": "float64", "shape": [2, 2], "values": [1.0, 0.25, 0.25, 1.0]}, "root": {"numpy": "float64", "shape": [2], "values": [3.0, 0.5]}, "factor": 0.125},
@@ -83,7 +83,7 @@ EARLIER = """\
 
 
 def test_a_file_of_an_earlier_version(tmp_path):
-    """The format is stable: such a file is read, and written again with the same content."""
+    """The format is stable: such a file is read, and written again with fields that are new."""
     path = tmp_path / "a.json"
     path.write_text(EARLIER)
     solution = cfgd.Solution.from_json(path)
@@ -96,7 +96,8 @@ def test_a_file_of_an_earlier_version(tmp_path):
     wanted = one(x=x, value=np.float32(1 / 3), information=KNOWN, history=history)
     assert_same_solution(solution, wanted)
     solution.to_json(path)
-    assert path.read_text() == EARLIER
+    new = '"rate": 0.1,\n', '"rate": 0.1,\n"tolerance": null,\n'
+    assert path.read_text() == EARLIER.replace(*new)
 
 
 def test_every_field_is_saved():
@@ -174,6 +175,25 @@ DAMAGES = {
     "value, list": ("value", [1.0], "`value` must be a number, an array, or a dict, list or tuple"),
     "value, shape": ("value", X, "`value` must have shape (), got (2,)"),
     "iterations": ("iterations", 2.5, "`iterations` must be integers, got 2.5"),
+    "iterations, negative": ("iterations", -1, "`iterations` must be at least 0, got -1"),
+    "evaluations, negative": ("evaluations", -0.5, "`evaluations` must be at least 0, got -0.5"),
+    "value, too large": ("value", 10**400, "`value` must be real numbers, got 1000"),
+    "value, complex": (
+        "value",
+        {"scalar": "complex128", "shape": [], "values": [1.0, 2.0]},
+        "`value` must be real numbers, got a dict",
+    ),
+    "half a character": ("how", "\ud800", "`how` must be a string of Unicode"),
+    "history, a number": (
+        "history",
+        {"value": 1.0},
+        "`history['value']` must be an array, got 1.0",
+    ),
+    "history, a matrix": (
+        "history",
+        {"iteration": X | {"shape": [1, 2]}},
+        "`history['iteration']` must be a vector of numbers, got shape (1, 2)",
+    ),
     "seconds": ("seconds", None, f"`seconds` {NUMBER}, got None"),
     "rate": ("rate", "fast", f"`rate` {NUMBER}, got 'fast'"),
     "how": ("how", None, "`how` must be a string, got None"),
@@ -183,6 +203,11 @@ DAMAGES = {
     "x, kind": ("x", {"numpy": [1.0]}, "`x` must be a number, an array, or a dict, list or tuple"),
     "dtype": ("x", X | {"numpy": "object"}, f"`x` {DTYPES}"),
     "shape": ("x", X | {"shape": [-2]}, "`x` must have a shape of integers, got [-2]"),
+    "a shape of no array": (
+        "x",
+        X | {"shape": [0, 10**30], "values": []},
+        "`x` must have a shape that NumPy allows, got [0, 1000",
+    ),
     "count": ("x", X | {"shape": [3]}, "`x` must have 3 values for its shape [3], got 2"),
     "values": ("x", X | {"values": 1.0}, "`x` must have a list of values, got 1.0"),
     "entry": ("x", X | {"values": [0.1, None]}, f"`x` {NUMBER}, got None"),

@@ -89,7 +89,7 @@ class ExternalResiduals(Residuals):
         return self
 
     def vector(self, x: Any) -> Column:
-        return np.asarray(interruptible(self.fn, as_given(None, x)), x.dtype).reshape(-1)
+        return np.array(interruptible(self.fn, as_given(None, x)), x.dtype).reshape(-1)
 
     def jacobian(self, x: Any) -> Rows:
         J: Any = dense(self.jacobian_fn(x), x.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
+from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
@@ -22,8 +24,14 @@ from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.covariance import Information, information
-from cfgd.solve.ending import NormAndValue, final_statuses, row_norms, status_details
-from cfgd.solve.history import History
+from cfgd.solve.ending import (
+    NormAndValue,
+    describe_tolerance,
+    final_statuses,
+    row_norms,
+    status_details,
+)
+from cfgd.solve.history import History, settle_values
 from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
@@ -32,6 +40,7 @@ from cfgd.solve.problem import Problem
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution, attach
+from cfgd.solve.wrong_gradient import diagnosed
 from cfgd.status import STATUSES, Status
 
 # Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
@@ -116,7 +125,16 @@ class Run:
             self.meter.close(*self._progress(self.loop.stats()))
         # after Ctrl-C a function of the user's, which may take long, is not called again
         asks_user = self.objective.traits.runs_user_code
-        return self._solution(status, only_known=status is Status.interrupted and asks_user)
+        only_known = status is Status.interrupted and asks_user
+        return self._diagnosed(self._solution(status, only_known=only_known))
+
+    def _diagnosed(self, solution: Solution) -> Solution:
+        """Return the solution of a run that may have failed because of a wrong gradient."""
+        is_minimize = self.problem.n_settings is None and self.group.is_single
+        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+            return solution
+        x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
+        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
 
     # ------------------------------------------------------------------ the start
 
@@ -171,8 +189,12 @@ class Run:
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
-        found = None if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None
+        found = self.checkpoint.read(self.loop, self.history)
         if found is None:
+            if self.last < self.loop.block:  # too short a run to save more than its start
+                self.checkpoint.write(self.loop, self.history)
             return None
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
@@ -270,7 +292,8 @@ class Run:
         if not self.group.is_single:
             self.group.barrier()  # the callback alone, and no compilation, tries the patience
         try:
-            return Status.callback if self.options.callback(so_far) else None, None
+            # a copy: what the callback writes into must not be the solution of its error
+            return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
         except KeyboardInterrupt:
@@ -330,12 +353,17 @@ class Run:
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
-        details = status_details(self.traits, stats, statuses, first, last, factor)
+        note = describe_tolerance(self.options.tolerance, problem.dtype)
+        details = status_details(self.traits, stats, statuses, first, last, factor, note)
         rows = self.history.as_dict(batched=not one)
-        value = at.value
+        value, how = at.value, problem.how
         if factor != 1:
+            if self.traits.runs_on_host:  # no variable projection on a multiple of a network
+                how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
+        if self.traits.seeks_minimiser:
+            rows["value"] = settle_values(rows["value"], value, self.options.every == 1)
         found = Solution(
             x=match_array_type(problem.structure.unravel(at.x), problem.x0),
             value=real(value),
@@ -348,8 +376,9 @@ class Run:
             seconds=clock.now() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
-            how=problem.how,
+            how=how,
             rate=tuning.rate if tuning else None,
+            tolerance=self.options.tolerance,
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)
@@ -361,4 +390,5 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        return information(self.loop.curvature_at(to_host(x)))
+        curvature = self.loop.curvature_at(to_host(x))
+        return None if curvature is None or not can_factor(curvature) else information(curvature)

@@ -35,6 +35,7 @@ class DampedStep(NamedTuple):
 
     p: Vector
     for_residuals: Callable[[Column], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
+    for_vector: Callable[[Vector], Vector] | None  # v -> (H + gamma D)^-1 v; None where J is wide
 
 
 class DampedSystem(NamedTuple):
@@ -109,14 +110,16 @@ def damped_system(
         def for_residuals(k: Column) -> Vector:
             return (solve(np.asarray(k)) @ rows) / root
 
-        return DampedStep(for_residuals(r), for_residuals)
+        return DampedStep(for_residuals(r), for_residuals, None)
 
     def solve_tall(damping: Number) -> DampedStep:
         solve = cholesky_solver(add_to_diagonal(matrix, damping))
-        p = solve(g / root) / root
-        if rows is None:
-            return DampedStep(p, None)
-        return DampedStep(p, lambda k: solve(k @ rows) / root)
+
+        def for_vector(v: Vector) -> Vector:
+            return solve(v / root) / root
+
+        for_residuals = None if rows is None else lambda k: solve(k @ rows) / root
+        return DampedStep(for_vector(g), for_residuals, for_vector)
 
     def newton() -> Vector:
         if is_wide:
@@ -149,7 +152,7 @@ def _system_by_products(
     return DampedSystem(
         D,
         lambda: P,
-        lambda damping: DampedStep(solve(damping, D), None),
+        lambda damping: DampedStep(solve(damping, D), None, None),
         lambda: solve(LEAST_DAMPING, P),
         None,
     )

@@ -85,6 +85,13 @@ class Oracle:
         self.cost += self.traits.value_cost
         return self._call(curvature.residuals_at, x)
 
+    def acceleration(self, curvature: Curvature, p: Vector, t: float) -> Vector:
+        """Return J'k of a sharded Jacobian, at the cost of a value and a gradient."""
+        assert curvature.acceleration is not None
+        self.check_stop()
+        self.cost += self.traits.value_cost + 1.0
+        return curvature.acceleration(p, t)
+
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         """Return the line x - eta d."""
         return self.objective.line(evaluation, d, slope)
@@ -108,13 +115,15 @@ class Oracle:
         assert curvature is not None
         return curvature.diagonal()
 
-    def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
-        """Return the product with the Hessian, and count it."""
+    def hessian_times(
+        self, evaluation: Evaluation, v: Vector, sizes: Vector | None = None
+    ) -> Vector:
+        """Return the product with the Hessian, and count it; `sizes` are for differences."""
         self.check_stop()
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:
             return self.objective.hessian_times(evaluation, v)
-        return hessian_product(self._gradient, evaluation.x, v, self.x0)
+        return hessian_product(self._gradient, evaluation.x, v, self.x0, sizes)
 
     def _gradient(self, x: Vector) -> Vector:
         return self._call(self.objective.evaluate, x).gradient

@@ -15,6 +15,7 @@ import scipy.sparse
 
 from cfgd._core import checks
 from cfgd._core.interruptible import interruptible
+from cfgd._core.types import UserInput
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ WANTED = (
 )
 
 
-def source_of(source: Any, given: Block, target: str | None, memory: float) -> Source:
+def source_of(source: UserInput, given: Block, target: str | None, memory: float) -> Source:
     """Return a function that iterates over the blocks of `source`, once for every call.
 
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
