@@ -229,7 +229,7 @@ def misbehave(me, how):
 
 def main(folder, *scenarios):
     # a short patience: a test need not wait for a minute
-    me = cfgd.distributed.start(patience=5.0 if "misbehave" in scenarios else 60.0)
+    me = cfgd.distributed.start(patience=5.0 if "sleep" in scenarios else 60.0)
     found = {"process": [me.index, me.count]}
     if "quick" in scenarios or "all" in scenarios:
         names = QUICK if "quick" in scenarios else ("all",)
