@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -54,13 +55,23 @@ def _resident() -> float:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-# Cases of a parametrised test that `make test` runs: the first and the last; slow has the rest.
-CASES = 2
+# A module whose tests are all slow says so with a line that starts like this.
+ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave modules whose tests are all slow unread in `make test`: importing takes seconds."""
+    if collection_path.suffix != ".py" or config.option.markexpr != "not slow":
+        return None
+    return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks
 def pytest_collection_modifyitems(items):
-    """Leave most cases of a parametrised test to `make slow`, unless it is marked `every_case`.
+    """Leave all cases but the first and the last of a parametrised test to `make slow`.
+
+    A test that is marked `every_case` keeps all of them. One that is marked `one_case`, because
+    each case compiles programs of its own, keeps the first alone.
 
     Annotations do not depend on numbers: only the first case of a test executes them.
     """
@@ -69,11 +80,10 @@ def pytest_collection_modifyitems(items):
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
         quick = [case for case in cases if case.get_closest_marker("slow") is None]
-        n = len(quick)
-        if n > CASES and quick[0].get_closest_marker("every_case") is None:
-            quick_cases = {i * (n - 1) // (CASES - 1) for i in range(CASES)}
-            for i in set(range(n)) - quick_cases:
-                quick[i].add_marker(pytest.mark.slow)
+        for i, case in enumerate(quick):
+            is_last = i == len(quick) - 1 and case.get_closest_marker("one_case") is None
+            if i > 0 and not is_last and case.get_closest_marker("every_case") is None:
+                case.add_marker(pytest.mark.slow)
         for case in cases[1:]:
             if "unchecked" not in case.fixturenames:
                 case.fixturenames.append("unchecked")

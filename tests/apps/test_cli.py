@@ -184,6 +184,7 @@ def browse(tmp_path: Path, report: Path) -> list[str]:
     return command(report / "index.html", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) -> None:
     done = subprocess.run([*browse, "--dump-dom"], capture_output=True, text=True, timeout=60)
     dom = done.stdout

@@ -156,12 +156,10 @@ def blocks(folder, ending):
         pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": y}), path)
 
     def read(path):
-        cfgd.Blocks([path], l2=1.0, memory=MEMORY, **given).stream.evaluate(np.zeros(3))
+        stream = cfgd.Blocks([path], l2=1.0, memory=MEMORY, **given).stream
+        stream.evaluate(np.zeros(stream.dimension))
 
-    def read_parquet(path):
-        cfgd.Blocks([path], l2=1.0, memory=MEMORY, **given)
-
-    return Reader([path], read_parquet if ending == "parquet" else read, edit)
+    return Reader([path], read, edit)
 
 
 def odd_npy(raw, random):

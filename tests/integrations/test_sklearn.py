@@ -207,6 +207,7 @@ def test_pipeline_grid_search_and_joblib(processes):
     assert isinstance(data, pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_warm_start_continues_from_the_last_fit():
     model = CaputoClassifier(warm_start=True, method="gradient_descent", max_iter=5)
     data, target = load_iris(return_X_y=True)

@@ -42,6 +42,7 @@ KINDS = {
 QUICK = ["dense-wide: singular", "sparse-tall", "quadratic-wide: singular"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("kind", "m"), quick(KINDS, QUICK))
 def test_the_extreme_eigenvalues(kind, m):
     X, y = problem(17, m, seed=1)
@@ -82,6 +83,7 @@ def test_a_null_space_on_a_large_problem():
     np.testing.assert_allclose([ends.low, ends.high], known[[0, -1]], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_promised_rate_is_not_too_small():
     """A Krylov space gives no exact smallest eigenvalue; the rate allows for its error."""
     d = 300
@@ -94,6 +96,7 @@ def test_the_promised_rate_is_not_too_small():
     assert end.rate >= cfgd.theory.best_constants(np.linalg.eigvalsh(A / np.outer(root, root))).rate
 
 
+@pytest.mark.slow
 def test_in_float32_a_small_eigenvalue_may_be_rounding():
     d = 150
     Q = np.linalg.qr(np.random.default_rng(7).normal(size=(d, d)))[0]
@@ -108,6 +111,7 @@ def test_a_matrix_of_zeros():
     assert cfgd.minimize(f, np.ones(3), BEST, callback=do_nothing).success
 
 
+@pytest.mark.slow
 def test_no_rate_is_promised_unless_the_eigenvalues_converged():
     """A small eigenvalue among 400 with equal ratios takes more products than the limit allows."""
     d = 400

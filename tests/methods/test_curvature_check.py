@@ -17,6 +17,7 @@ from cfgd.methods.auto.curvature_check import (
     probe_krylov,
     spectrum,
 )
+from cfgd.methods.auto.state import Start
 
 # ---------------------------------------------------------------- measuring
 
@@ -64,7 +65,8 @@ def test_krylov_probes_are_orthonormal_and_measure_the_hessian(random, d):
 def test_products_with_the_hessian_are_probes(random, d):
     X, x = random.normal(size=(d + 5, d)), random.normal(size=d)
     oracle = oracle_for(cfgd.LinearModel(X, (X[:, 0] > 0) * 1.0), x)
-    probes = probe_hessian(oracle, oracle.evaluate(x), np.ones(d))
+    at = oracle.evaluate(x)
+    probes = probe_hessian(oracle, at, Start.of(at), np.ones(d))
     assert len(probes.steps) == min(d, MOST_DIRECTIONS)
     p = 1 / (1 + np.exp(-X @ x))
     hessian = (X.T * (p * (1 - p))) @ X

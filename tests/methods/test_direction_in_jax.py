@@ -16,6 +16,7 @@ TRANSFORMED = ["quadratic", "smooth"]
 transformed = pytest.mark.parametrize("name", TRANSFORMED)
 
 
+@pytest.mark.one_case
 @transformed
 def test_jit(name):
     f = CASES[name].objective
@@ -46,6 +47,7 @@ def test_vmap(name):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.one_case
 @transformed
 def test_grad(name):
     """In the point, the terminal, the order and the smoothing, against central differences."""
@@ -86,6 +88,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(name):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "x64"), few([(np, True), (jnp, False), (np, False), (jnp, True)], 2)
 )
@@ -103,6 +106,7 @@ def test_float32_stays_float32(kind, x64, terminal):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_terminal_of_higher_precision_does_not_promote_x():
     x, f = np.float32([1.5, -0.5]), cfgd.Smooth(lambda x: jnp.sum(jnp.sin(x)))
     got = cfgd.fractional_gradient(f, jnp.asarray(x), np.array([0.2, 0.3]), 0.3, 0.2)

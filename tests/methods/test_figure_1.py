@@ -35,6 +35,7 @@ def test_figure1():
 ITERATIONS_TO_1E_12 = {(-1.0, -1.0): 4, (-1.0, -1.01): 20, (-2.0, -1.0): 43, (0.3, -0.7): 83}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("past", "iterations"), ITERATIONS_TO_1E_12.items(), ids=map(str, ITERATIONS_TO_1E_12)
 )
@@ -43,6 +44,7 @@ def test_figure1_depends_on_its_past(past, iterations):
     assert np.argmax(errors <= 1e-12) == iterations
 
 
+@pytest.mark.slow
 def test_figure1_from_a_past_at_the_minimiser():
     """There d = 0 although the gradient is not: without a reset the iteration would not move."""
     solution, errors = errors_on_figure1(figure1((0.0, 0.0)), 200)

@@ -318,6 +318,7 @@ def scipys_lbfgs(fn, x0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_small_problems_decrease_and_are_solved(name):
     fn, x0 = small(name)
@@ -500,6 +501,7 @@ def predicted_decrease(fn, x, g):
 
 
 # five have each kind and each dimension, twenty have each kind in each dimension
+@pytest.mark.one_case
 @pytest.mark.parametrize("number", few(range(200), 5))
 def test_random_problems_end_with_a_true_status(number, unchecked):
     fn, x0 = mixed(number)
@@ -523,6 +525,7 @@ def test_random_problems_end_with_a_true_status(number, unchecked):
         assert ends.iterations == most
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # the checker holds vectors, too
 def test_a_run_takes_the_memory_of_forty_vectors():
     """This includes the probes of the check at the end, but not what the function itself takes."""

@@ -39,6 +39,7 @@ QUICK = {
 } | {f"quadratic-{row}-exact" for row in METHODS if row not in REST}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("problem", "row", "step", "eta"), quick(CASES, QUICK))
 def test_iterates_are_those_of_a_plain_loop(problem, row, step, eta):
     got = points_of(problem, row.make(step), callback=do_nothing)
@@ -83,6 +84,7 @@ ONE_AS_ANOTHER = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("row", ONE_AS_ANOTHER.values(), ids=ONE_AS_ANOTHER)
 @pytest.mark.parametrize(("step", "eta"), quick(STEPS, ["exact"]))
 def test_gradient_descent_as_a_special_case(row, step, eta):
@@ -91,6 +93,7 @@ def test_gradient_descent_as_a_special_case(row, step, eta):
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_point_is_past_enough_for_lag_1():
     row = METHODS["lag 1"]
     got = points_of(BOWL, cfgd.AdaptiveTerminal(gamma=-0.25, past=row.past[0]))

@@ -79,6 +79,7 @@ def test_custom_rules_give_the_iterates_of_a_plain_loop():
     assert "Fractional with PartialStep, 1 node" in end.summary
 
 
+@pytest.mark.slow
 def test_a_sweep_varies_the_declared_fields_of_custom_rules():
     firsts = np.stack([C, 2 * C, -C])
     many = custom(keep=np.array([0.2, 0.6, 0.9]), first=firsts, gamma=np.array([-0.4, 0.1, 0.0]))
@@ -89,6 +90,7 @@ def test_a_sweep_varies_the_declared_fields_of_custom_rules():
         np.testing.assert_allclose(ends[i].history["x"], points, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_custom_rules_keep_the_precision_of_the_data():
     """Numbers that a rule creates do not promote float32, even with x64 enabled."""
     f = cfgd.Quadratic(A.astype(np.float32), B.astype(np.float32))
@@ -229,6 +231,7 @@ COMPOSED = {  # a preset, and the same written out
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("preset", "composed"), COMPOSED.values(), ids=COMPOSED)
 def test_presets_are_compositions_of_public_rules(preset, composed):
     options = {"max_iterations": 20, "record": {"x": identity}, "callback": do_nothing}

@@ -157,6 +157,7 @@ def test_the_end_is_a_minimiser_without_the_penalty(unchecked):
     assert np.abs(newton).max() < 1e-6 * np.abs(ends.x).max()
 
 
+@pytest.mark.slow
 def test_a_good_start_is_not_made_worse():
     first = cfgd.minimize(NETWORK, X0, max_iterations=40)
     again = cfgd.minimize(NETWORK, first.x, max_iterations=5)
@@ -181,6 +182,7 @@ def test_starts_with_dependent_or_saturated_features(x0):
     assert np.all(np.diff(ends.history["value"]) <= 0)
 
 
+@pytest.mark.slow
 def test_targets_that_are_zero():
     network = cfgd.ShallowNetwork(Z, 0 * Z, UNITS)
     ends = cfgd.minimize(network, X0)
@@ -188,6 +190,7 @@ def test_targets_that_are_zero():
     assert ends.value < 1e-25
 
 
+@pytest.mark.slow
 def test_an_activation_of_the_user_takes_steps_on_all_weights(monkeypatch):
     network = cfgd.ShallowNetwork(Z, TARGET, UNITS, lambda u: u / (1 + u * u) ** 0.5)
 

@@ -569,6 +569,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", FORWARDING)
 def test_inconsistent_answers_are_forwarded(name, variant):
@@ -663,6 +664,7 @@ def case_answers(case):
     return answers_of(CASES[case].objective, inputs_at(CASES[case].x, jnp))
 
 
+@pytest.mark.one_case
 @wrappers
 @cases
 def test_answers_are_those_of_the_wrapped_objective(name, case):
@@ -672,6 +674,7 @@ def test_answers_are_those_of_the_wrapped_objective(name, case):
     assert_forwards(wrapper, objective, CASES[case].x, case_answers(case))
 
 
+@pytest.mark.one_case
 @cases
 def test_answers_on_the_host_are_numpy_arrays_and_the_same(case):
     """What `host_objective` returns, with and without a factor."""

@@ -110,6 +110,7 @@ def answers(f, x, d, t):
     ]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_structure_agrees_with_the_general_formulas(name, kind):
     def close(a, b):
@@ -155,9 +156,11 @@ def test_an_intercept_is_a_column_of_ones_without_a_penalty(kind, loss):
     assert ends[0].value == pytest.approx(ends[1].value, rel=1e-10)
 
 
-def test_the_design_matrix_is_not_copied():
-    f = cfgd.LinearModel(X, LABELS > 1, intercept=True)
-    assert f.X.inner.X is X
+def test_the_design_matrix_is_not_copied_for_an_intercept():
+    """A read-only X is not copied at all."""
+    given = X.copy()
+    given.flags.writeable = False
+    assert cfgd.LinearModel(given, LABELS > 1, intercept=True).X.inner.X is given
 
 
 METHODS = {

@@ -40,6 +40,7 @@ def without_own_line(objective):
 WITH_OWN = ["quadratic", "network, tanh, p = 3", "custom, dense, weights, l2"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", WITH_OWN)
 def test_a_structured_line_equals_the_general_one(name):
     case = CASES[name]

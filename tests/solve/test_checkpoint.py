@@ -118,6 +118,7 @@ def test_a_run_resumes_after_a_stop_in_the_middle_of_a_step(objective, starts, t
     same(part, whole)
 
 
+@pytest.mark.slow
 def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
     """Some runs are then an iteration ahead of others."""
     objective, starts = CASES["L-BFGS"]
@@ -135,6 +136,7 @@ def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
         same(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, MEMORY], ids=["on the host", "compiled"])
 def test_rows_of_the_history_stay_multiples_of_every(method, tmp_path):
     """A run that stopped in between has a row there, which a longer run does not have."""
@@ -179,6 +181,7 @@ def test_intervals_between_two_files(every, takes, wanted, tmp_path, monkeypatch
     assert written == [*wanted, 19]  # there is no callback after the last iteration
 
 
+@pytest.mark.slow
 def test_a_run_resumes_after_its_callback_has_stopped_it(tmp_path):
     def stop(solution):
         if solution.iterations >= 7:
@@ -212,6 +215,7 @@ def saved(saved_once, tmp_path):
 PENALISED = cfgd.LinearModel(X, Y > 0, l2=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [cfgd.Auto(), MEMORY], ids=["on the host", "compiled"])
 def test_another_penalty_is_refused_although_it_is_zero_at_the_start(method, tmp_path):
     file = tmp_path / "run.npz"

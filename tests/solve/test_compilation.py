@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from bowls import X0, F
 
 import cfgd
@@ -42,6 +43,7 @@ def test_new_numbers_do_not_compile_again(caplog):
     assert not compilations(caplog, lambda: run(method(0.2, alpha=0.9, beta=0.1)))
 
 
+@pytest.mark.slow
 def test_new_numbers_of_a_sweep_do_not_compile_again(caplog):
     record = {"x": lambda x: 2 * x}
 

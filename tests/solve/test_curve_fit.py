@@ -63,6 +63,7 @@ def test_it_prints_a_table():
     assert [row.split()[0] for row in rows] == ["size", "rate", "rest"]
 
 
+@pytest.mark.slow
 def test_a_robust_loss_has_no_covariance():
     outlier = Y + 5.0 * (np.arange(8) == 4)
     fit = cfgd.curve_fit(decay, T, outlier, P0, loss="cauchy", scale=0.1)

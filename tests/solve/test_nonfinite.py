@@ -19,6 +19,7 @@ TOO_LONG = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("eta", "f"), TOO_LONG.values(), ids=TOO_LONG)
 def test_nonfinite_gives_the_best_finite_point(eta, f):
     solution = fixed(eta, f, tolerance=0)

@@ -13,6 +13,8 @@ from scipy.optimize import rosen, rosen_der, rosen_hess
 
 import cfgd
 from cfgd.integrations.scipy import auto, least_squares
+from cfgd.objectives.external import pop_error
+from cfgd.solve import compiled_loop
 
 RNG = np.random.default_rng(7)
 DATA = RNG.normal(size=(12, 3))
@@ -393,12 +395,16 @@ class TimesUpError(Exception):
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("shared", [False, True], ids=["own functions", "one function"])
-def test_each_of_two_concurrent_runs_gets_its_own_error(shared):
-    """Both functions have failed before either compiled loop ends and asks for its error.
+def test_each_of_two_concurrent_runs_gets_its_own_error(shared, monkeypatch):
+    """Both functions have failed before either compiled loop asks for its error."""
+    failed, both_failed = set(), threading.Event()
 
-    A search along a line goes on after an error, so that a run is called again in the same chunk.
-    """
-    barrier = threading.Barrier(2, timeout=60)
+    def wait_and_pop(run):
+        if threading.current_thread().name in failed:
+            both_failed.wait(60)
+        return pop_error(run)
+
+    monkeypatch.setattr(compiled_loop, "pop_error", wait_and_pop)
 
     def function():
         calls = {}
@@ -406,9 +412,10 @@ def test_each_of_two_concurrent_runs_gets_its_own_error(shared):
         def both(x):
             name = "first" if x[1] > 0 else "second"  # x[1] stays where it is
             calls[name] = calls.get(name, 0) + 1
-            if calls[name] in (5, 9):
-                barrier.wait()
-            if calls[name] == 8:
+            if calls[name] == 5:
+                failed.add(name)
+                if len(failed) == 2:
+                    both_failed.set()
                 raise TimesUpError(name)
             return x[0] ** 4, np.array([4 * x[0] ** 3, 0.0])
 
@@ -418,14 +425,16 @@ def test_each_of_two_concurrent_runs_gets_its_own_error(shared):
     objectives = (one, one) if shared else (one, function())
     raised = {}
 
-    def run(name, objective, x0):
+    def run(objective, x0):
         try:
-            cfgd.minimize(objective, x0, cfgd.GradientDescent(cfgd.ArmijoStep(0.01)))
+            cfgd.minimize(objective, x0, cfgd.GradientDescent(cfgd.FixedStep(1e-3)))
         except BaseException as error:
-            raised[name] = error
+            raised[threading.current_thread().name] = error
 
-    arguments = zip(("first", "second"), objectives, ([3.0, 1.0], [3.0, -1.0]), strict=True)
-    threads = [threading.Thread(target=run, args=each) for each in arguments]
+    threads = [
+        threading.Thread(target=run, name=name, args=(objective, [3.0, sign]))
+        for name, objective, sign in zip(("first", "second"), objectives, (1.0, -1.0), strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -204,6 +204,38 @@ def test_a_process_that_dies_ends_the_other(tmp_path, dies):
     assert file.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("exit", 5, "Process 1 failed, and so do all. It called sys.exit(5)."),
+        ("sleep", distributed.process_group.FOLLOWED, "Process 0 has waited 5 seconds"),
+        ("stop", 128 + signal.SIGKILL, "process 1 of 2 has been stopped for 3 seconds"),
+        ("kill", 128 + signal.SIGKILL, "process 1 of 2 ended with signal SIGKILL"),
+    ],
+)
+def test_a_process_that_misbehaves_in_its_callback_ends_all(
+    tmp_path, capfd, monkeypatch, how, code, said
+):
+    monkeypatch.setattr(launch, "STOPPED", 3.0)
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
+    pids = tmp_path / "pids"
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, runpy, sys\n"
+        f"with open({str(pids)!r}, 'a') as file:\n    file.write(f'{{os.getpid()}}\\n')\n"
+        f"runpy.run_path({SCRIPT!r}, run_name='__main__')\n"
+    )
+    command = [sys.executable, str(script), str(tmp_path), "misbehave", how]
+    assert launch.launch(command, 2) == code
+    assert said in capfd.readouterr().err
+    for pid in map(int, pids.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
 # ------------------------------------------------------------------ on one process
 
 
@@ -298,3 +330,44 @@ except KeyboardInterrupt:
 """
     assert in_processes(tmp_path, code) == 0
     assert sorted(capfd.readouterr().out.splitlines()) == ["[1] asked", "asked"]
+
+
+@pytest.mark.slow
+def test_no_process_outlives_the_launcher(tmp_path):
+    """Not even one that ignores signals, of a launcher that was killed."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, time\nfrom pathlib import Path\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"me = os.environ['{distributed.INDEX}']\n"
+        "Path(__file__).with_name(me).write_text(str(os.getpid()))\ntime.sleep(1e6)\n"
+    )
+    code = f"from cfgd.apps.launch import launch; launch([{sys.executable!r}, {str(script)!r}], 2)"
+    launcher = subprocess.Popen([sys.executable, "-c", code], env=os.environ | OWN)
+    files = [tmp_path / "0", tmp_path / "1"]
+    pids: list[int] = []
+    try:
+        began = time.monotonic()
+        while not all(file.exists() and file.read_text() for file in files):
+            assert time.monotonic() - began < LIMIT
+            time.sleep(0.05)
+        pids = [int(file.read_text()) for file in files]
+        launcher.kill()
+        launcher.wait()
+        while any(is_running(pid) for pid in pids):
+            assert time.monotonic() - began < LIMIT
+            time.sleep(0.05)
+    finally:
+        launcher.kill()
+        launcher.wait()
+        for pid in filter(is_running, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
+def is_running(pid):
+    """Return whether a process runs; one that nobody waits for has ended, too."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False

@@ -22,6 +22,7 @@ import numpy as np
 
 from cfgd._core import sharding
 from cfgd._core.arrays import as_array, own
+from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import UserInput, Values
 
 # iteration counters are int32
@@ -357,7 +358,7 @@ def _check_output(
     problems: list[tuple[str, str]] = []
 
     def call(*args: object) -> None:
-        problem = problem_with(fn(*args))
+        problem = problem_with(interruptible_trace(fn, *args))
         if problem is not None:
             problems.append(problem)
 

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 
 from cfgd._core.arrays import is_array
+from cfgd._core.interruptible import interruptible_trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +40,7 @@ def bind(fn: Callable[..., R], *parts: object) -> Callable[..., R]:
         def run(arrays: list[Any], *args: object) -> R:
             numbers = iter(arrays)
             leaves = [next(numbers) if leaf is None else leaf() for leaf in fixed]
-            return fn(*jax.tree.unflatten(treedef, leaves), *args)
+            return interruptible_trace(fn, *jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
         program = _programs.setdefault(key, _Program(run))

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
 from cfgd._core.linalg import inner, is_numpy, symmetric_eigen
 from cfgd._core.pytrees import Structure, checked_pytree, match_array_type
 from cfgd._core.types import AnyArray, DType, Numbers, Scalar, Vector, Vectors
@@ -53,7 +54,7 @@ class Remembered:
     def at(self, structure: Structure | None, x: np.ndarray) -> Any:
         last = self.last
         if last is None or not np.array_equal(x, last[0]):
-            last = np.array(x), copy.deepcopy(self.fn(as_given(structure, x)))
+            last = np.array(x), copy.deepcopy(interruptible(self.fn, as_given(structure, x)))
             self.last = last
         return last[1]
 
@@ -71,7 +72,7 @@ class Remembered:
 # Errors of functions that JAX called from a compiled loop, where they cannot be raised, by the
 # number of the run: runs in several threads may share one compiled program. The loop asks for them
 # after every program that it ran.
-_errors: dict[int, Exception] = {}
+_errors: dict[int, BaseException] = {}
 _run_numbers = itertools.count(1)
 # stands for a call that is not made by a run
 NO_RUN = 0
@@ -88,7 +89,7 @@ def for_one_run(objective: Any) -> tuple[Any, int]:
     return jax.tree.map(numbered, objective, is_leaf=is_external), number
 
 
-def pop_error(run: int) -> Exception | None:
+def pop_error(run: int) -> BaseException | None:
     """Return what a function raised inside a compiled loop of this run, and forget it."""
     return _errors.pop(run, None)
 
@@ -201,12 +202,12 @@ class External(Objective):
     def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return value and gradient at a vector, checked and copied."""
         if self.gradient_fn is None:
-            value, gradient = self.fn(as_given(self.structure, x))
+            value, gradient = interruptible(self.fn, as_given(self.structure, x))
             value = np.array(value, x.dtype)
         else:
             # a copy before the gradient is computed, which may use the same buffer
-            value = np.array(self.fn(as_given(self.structure, x)), x.dtype)
-            gradient = self.gradient_fn(as_given(self.structure, x))
+            value = np.array(interruptible(self.fn, as_given(self.structure, x)), x.dtype)
+            gradient = interruptible(self.gradient_fn, as_given(self.structure, x))
         if value.shape != ():
             checks.fail("External", "value", "return a scalar", f"shape {value.shape}")
         return value, _as_vector("gradient", "a gradient", gradient, x)
@@ -293,8 +294,9 @@ def call_from_jax(
     def called(run: Any, *words: Any) -> np.ndarray:
         vectors = (np.asarray(word).view(dtype).reshape(-1) for word in words)
         try:
-            answer = fn(*vectors)
-        except Exception as error:
+            # after an error the program runs to its end without calling the function again
+            answer = np.full(shape, np.nan, dtype) if int(run) in _errors else fn(*vectors)
+        except BaseException as error:  # KeyboardInterrupt and SystemExit, too
             if int(run) == NO_RUN:
                 raise
             _errors.setdefault(int(run), error)  # the first one is the cause of later ones

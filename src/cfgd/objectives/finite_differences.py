@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of
-from cfgd._core.types import Number, Scalar, Vector
+from cfgd._core.types import Vector
 
 # A coordinate counts as no smaller than this part of the typical one: it may be zero by chance.
 SMALLEST = 1e-3
@@ -19,24 +19,31 @@ def hessian_product(
     x: Vector,
     v: Vector,
     x0: Vector | None = None,
-    size: Number = np.inf,
+    sizes: Vector | None = None,
 ) -> Vector:
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and
-    truncation errors. Sizes are those of x, or of the start `x0` where x is near zero. A coordinate
-    near zero may have another unit than the others: its size is then at most that part of `size` v,
-    where `size` is that of x in a norm, without units, in which v has length one.
+    truncation errors. Where no `sizes` are given, they are those of x, or of the start `x0` where x
+    is near zero.
     """
-    squares = (x * x).mean() if x0 is None else max((x * x).mean(), (x0 * x0).mean())
-    typical = np.minimum(np.sqrt(squares), size * abs(v)) if size > 0 else np.sqrt(squares)
-    h = eps_of(x) ** (1 / 3) / _relative_size(v, x, typical)
+    if sizes is None:
+        sizes = _sizes(x) if x0 is None else np.maximum(_sizes(x), SMALLEST * _root_mean_square(x0))
+    h = eps_of(x) ** (1 / 3) / _relative_size(v, sizes)
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
 
 
-def _relative_size(v: Vector, x: Vector, typical: Vector | Scalar) -> float:
-    """Return the largest |v_j| relative to the size of x_j, or to 1 where x is zero."""
-    sizes = np.maximum(abs(x), SMALLEST * typical)
+def _sizes(x: Vector) -> Vector:
+    """Return the sizes of the coordinates of x, those near zero a share of all of them."""
+    return np.maximum(abs(x), SMALLEST * _root_mean_square(x))
+
+
+def _root_mean_square(x: Vector) -> float:
+    return float(np.sqrt((x * x).mean()))
+
+
+def _relative_size(v: Vector, sizes: Vector) -> float:
+    """Return the largest |v_j| relative to the size of coordinate j, or to 1 where that is zero."""
     return float((abs(v) / np.where(sizes > 0, sizes, 1)).max())
 
 
@@ -62,7 +69,7 @@ def slopes_along(value: Callable[[Vector], float], x: Vector, v: Vector) -> Iter
     """
     centre = value(x)
     eps = eps_of(np.asarray(centre))
-    h = LONGEST / _relative_size(v, x, np.sqrt((x * x).mean()))
+    h = LONGEST / _relative_size(v, _sizes(x))
     previous = previous_gap = np.nan
     extrapolated: list[float] = []
     for _ in range(LEVELS):

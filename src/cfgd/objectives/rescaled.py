@@ -20,14 +20,18 @@ SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
 def safe_factor(largest: float, dtype: DType) -> float:
-    """Return the power of four that brings the largest entry of a gradient near one; 1 if safe.
+    """Return the power of four that brings the largest entry of a gradient to a safe size.
 
-    Products with a power of two are exact, and so are those of residuals with its root.
+    It is 1 if the gradient is safe. Products with a power of two are exact, and so are those of
+    residuals with its root. Large gradients are brought to one. Tiny ones are brought to the root
+    of the least safe size only: a gradient that nearly underflows may grow by many orders on the
+    way to a minimum.
     """
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
-    return float(4.0 ** -np.round(np.log2(largest) / 2))
+    wanted = 1.0 if largest > most else least**0.5
+    return float(4.0 ** -np.round(np.log2(largest / wanted) / 2))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own
+from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import array_namespace
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Column, Data, Rows, UserInput, Vector
@@ -94,7 +96,7 @@ class Residuals(Objective):
         if shapes in known:
             return
         with checks.traceable("Residuals", "fn"):
-            out = jax.eval_shape(self.fn, x, *self.args)
+            out = jax.eval_shape(partial(interruptible_trace, self.fn), x, *self.args)
         leaves = jax.tree.leaves(out)
         if not leaves or sum(leaf.size for leaf in leaves) == 0:
             checks.fail("Residuals", "fn", "return at least one number", "nothing")

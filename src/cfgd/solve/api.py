@@ -18,7 +18,7 @@ from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
-from cfgd.solve.solution import ConvergenceError, Solution
+from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
 
 AUTO = Auto()
 
@@ -227,15 +227,24 @@ def _solve(
     """Check the input of the function `owner`, `minimize` or `sweep`, and run it."""
     began, compiled = clock.now(), seconds_compiling()
     group = ProcessGroup(jax.devices()) if spread else ProcessGroup.of(objective, args)
-    with Interrupt() as interrupt, checks.concrete(owner):
-        with group.propagate_errors():
-            record = {} if record is None else record
-            options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
-            f = as_objective(owner, objective, args)
-            problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
-            options = options.in_precision(problem.dtype)
-        if not group.is_single:
-            group.assert_replicated(owner, replicated_arguments(options, problem))
-        if spread:
-            problem = shard_settings(problem)
-        return Run(options, problem, interrupt, began, group, compiled).go()
+    with Interrupt(group.is_single) as interrupt, checks.concrete(owner):
+        try:
+            with group.propagate_errors():
+                record = {} if record is None else record
+                options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
+                f = as_objective(owner, objective, args)
+                problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
+                options = options.in_precision(problem.dtype)
+            if not group.is_single:
+                group.assert_replicated(owner, replicated_arguments(options, problem))
+            if spread:
+                problem = shard_settings(problem)
+            return Run(options, problem, interrupt, began, group, compiled).go()
+        except KeyboardInterrupt as error:
+            if hasattr(error, "solution") or owner == "sweep" or not group.is_single:
+                raise
+            start = unevaluated(x0, clock.now() - began)
+            if interrupt.is_second:
+                attach(error, start)
+                raise
+            return start

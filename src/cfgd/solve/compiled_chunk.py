@@ -47,16 +47,27 @@ Recorder: TypeAlias = Callable[[State], Rows]
 
 
 class Best(FastModule):
-    """The least finite value so far, and where; of equal values the latest."""
+    """The least finite value so far, and where; of equal values the latest.
+
+    The gradient is kept of functions of the user only, which are not called again after Ctrl-C.
+    """
 
     value: Scalar
     x: Vector
+    gradient: Vector | None
+
+    @classmethod
+    def at_start(cls, objective: Objective, evaluation: Evaluation) -> Best:
+        keeps = objective.traits.runs_user_code
+        return cls(evaluation.value, evaluation.x, evaluation.gradient if keeps else None)
 
     def or_better(self, evaluation: Evaluation, is_over: Flag) -> Best:
         """Return the better of both, or this one if the run was over before the evaluation."""
-        value, x = evaluation.value, evaluation.x
+        value = evaluation.value
         better = jnp.isfinite(value) & (value <= self.value) & ~is_over
-        return Best(jnp.where(better, value, self.value), jnp.where(better, x, self.x))
+        keeps = self.gradient is not None
+        new = Best(value, evaluation.x, evaluation.gradient if keeps else None)
+        return jax.tree.map(lambda a, b: jnp.where(better, a, b), new, self)
 
 
 class Carry(FastModule):
@@ -104,7 +115,7 @@ def begin(
             code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
             needs_recheck=jnp.zeros((), bool),
         )
-        return Carry(state, stats, Best(state.evaluation.value, state.evaluation.x))
+        return Carry(state, stats, Best.at_start(objective, state.evaluation))
 
     carry = over_runs(settings, start)(method, x0)
     return carry, over_runs(settings, partial(row_of, settings))(carry.state)

@@ -56,8 +56,16 @@ class CompiledLoop(Loop):
         carry, rows, labels, written = self._chunk(
             self.carry, np.int32(length), np.int32(last), self.tolerances
         )
+        try:
+            self._raise_error(carry)
+        except KeyboardInterrupt:
+            # the state before the chunk is whole; its rows are those of the history
+            self.carry = dataclasses.replace(self.carry, best=carry.best)
+            raise
+        except BaseException:
+            self.carry = carry
+            raise
         self.carry = carry
-        self._raise_error(carry)
         history.add(rows, np.asarray(labels)[: int(written)].astype(int))
 
     def _raise_error(self, answer: Any) -> None:
@@ -104,23 +112,41 @@ class CompiledLoop(Loop):
         self.carry = carry
 
     def result(self) -> tuple[Evaluation, Any]:
-        carry, most = self.carry, np.inf
-        at, stats = carry.state.evaluation, self.stats()
-        last, best, x, x_best = to_host((at.value, carry.best.value, at.x, carry.best.x))
-        # the last point of a run that failed may be no number
-        take_last = (stats.code == RUNNING) | (stats.code == CONVERGED)
+        take_last, most = self._take_last(), np.inf
+        x, x_best = to_host((self.carry.state.evaluation.x, self.carry.best.x))
         if self.method.traits.seeks_minimiser:
-            take_last = take_last & value_is_as_good(self.objective, last, best, self.value0)
-            most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
+            most = self.value0 + np.sqrt(np.finfo(x.dtype).eps) * np.abs(self.value0)
         x, start = np.where(take_last[..., None], x, x_best), to_host(self.start)
         compute = self._evaluate
         try:
             found, count = evaluate_finite(self.objective, compute, x, x_best, start, most)
         except Exception:
             # a function of the user that failed before may fail again: the best value is known
-            unknown = np.full_like(x_best, np.nan)
-            return Evaluation(x_best, best, unknown), np.zeros_like(stats.iterations)
+            return self.known_result()[0], np.zeros(take_last.shape, int)
         return to_host(found._replace(aux=None)), count - 1
+
+    def known_result(self) -> tuple[Evaluation, bool]:
+        take_last, best = self._take_last(), to_host(self.carry.best)
+        at = to_host(self.carry.state.evaluation._replace(aux=None))
+        has_all = best.gradient is not None or bool(np.all(take_last))
+        is_exact = has_all and not self.objective.traits.accumulates_rounding
+        column = take_last[..., None]
+        known = Evaluation(
+            np.where(column, at.x, best.x),
+            np.where(take_last, at.value, best.value)[()],
+            np.where(column, at.gradient, np.nan if best.gradient is None else best.gradient),
+        )
+        return known, is_exact
+
+    def _take_last(self) -> Any:
+        """Return whether the last point, and not the best one, is the result of each run."""
+        last, best = to_host((self.carry.state.evaluation.value, self.carry.best.value))
+        code = self.stats().code
+        # the last point of a run that failed may be no number
+        take_last = (code == RUNNING) | (code == CONVERGED)
+        if self.method.traits.seeks_minimiser:
+            take_last = take_last & value_is_as_good(self.objective, last, best, self.value0)
+        return np.asarray(take_last)
 
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
         try:

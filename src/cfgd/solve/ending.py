@@ -17,6 +17,11 @@ SLACK = 1.01
 # A function is unbounded below if its value has fallen by this factor times |f| + |g| at the start.
 UNBOUNDED_FALL = 1e25
 
+GRADIENT_GREW = (
+    " The gradient has grown: `x` may lie at an edge of where the objective is defined, at a kink "
+    "or at a pole."
+)
+
 
 class NormAndValue(NamedTuple):
     """Gradient norm and value at one point, or at one point for each setting."""
@@ -78,6 +83,7 @@ def status_details(
     return [
         f"The norm of the {what} went from {a:.3g} to {b:.3g}, the value from {c:.6g} to {d:.6g}."
         + tolerance
+        + (GRADIENT_GREW if status is Status.stalled and b > a else "")
         + (f" {traits.advice[status]}" if status in traits.advice else "")
         for status, a, b, c, d in zip(statuses, *columns, strict=True)
     ]

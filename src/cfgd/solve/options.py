@@ -14,6 +14,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.files import reason
+from cfgd._core.interruptible import interruptible
 from cfgd._core.types import DType
 from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
@@ -130,7 +131,7 @@ def _writable_path(owner: str, given: object, writes: bool) -> Path:
 def _wants_to_stop(owner: str, callback: Callable[[Solution], Any], solution: Solution) -> bool:
     """Return whether the callback wants the run to end."""
     with not_counted():
-        answer = callback(solution)
+        answer = interruptible(callback, solution)
     try:
         return bool(answer)
     except (TypeError, ValueError) as error:

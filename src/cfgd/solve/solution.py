@@ -15,6 +15,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
+from cfgd._core.pytrees import checked_pytree
 from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
@@ -307,3 +308,26 @@ def _as_array(leaf: object) -> Any:
 def _as_number(value: Any) -> Any:
     """Return a Python number for a scalar, as `minimize` does."""
     return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+
+
+def attach(error: BaseException, solution: Solution) -> None:
+    """Add the best point so far to an error, as its `solution`."""
+    error.solution = solution  # type: ignore[attr-defined]
+    error.add_note("The best point so far is in the `solution` of this error.")
+
+
+def unevaluated(x0: Any, seconds: float) -> Solution:
+    """Return the solution of a run that Ctrl-C ended in the first evaluation of its objective."""
+    none = np.zeros(0)
+    return Solution(
+        x=jax.tree.map(np.asarray, checked_pytree("minimize", "x0", x0)),
+        value=np.nan,
+        gradient_norm=np.nan,
+        iterations=0,
+        evaluations=0.0,
+        status=Status.interrupted,
+        history={"iteration": none.astype(int), "value": none, "gradient_norm": none},
+        seconds=seconds,
+        details="It is the start, at which the objective has not been evaluated: "
+        "value and gradient norm are unknown (nan).",
+    )

@@ -77,6 +77,7 @@ def test_fit_prints_results_and_writes_files(fitted):
     assert f"{saved['terms'][0]['standard error'][0]:.5g}" in output
 
 
+@pytest.mark.slow
 def test_fit_resumes_from_a_checkpoint(data, tmp_path):
     path, file = data("logistic"), tmp_path / "run.npz"
     call = ("fit", path, "--target", "y", "--checkpoint", file, "--out")

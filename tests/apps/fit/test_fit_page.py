@@ -92,6 +92,7 @@ def test_the_page_fits_narrow_screens_in_both_themes(folder, theme):
     assert f"paper {paper};" in measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", few(["poisson", "squared"]))
 def test_number_targets_have_residual_plots(tmp_path, loss):
     random, columns, eta = skewed_columns()

@@ -36,6 +36,7 @@ def fit_table(path, **options):
     return fit(FitOptions(path, "y", **options), ProgressReporter())
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("memory", [GRADIENTS_ONLY, WITH_HESSIAN])
 @pytest.mark.parametrize(
     ("loss", "l2"), [*((loss, 0.0) for loss in LOSSES), ("logistic", 30.0), ("multinomial", 30.0)]
@@ -65,6 +66,7 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
     np.testing.assert_allclose(streamed.model.coefficients, in_memory.model.coefficients, rtol=1e-6)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("memory", [GRADIENTS_ONLY, WITH_HESSIAN])
 def test_each_evaluation_is_one_pass(tmp_path, memory):
     result = fit_table(write_table(tmp_path, "logistic"), memory=memory)
@@ -100,6 +102,7 @@ def test_cross_validation_chooses_the_same_penalty(tmp_path):
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 def test_missing_values_are_treated_alike(tmp_path, missing):
     random, columns, eta = skewed_columns(ROWS)
@@ -112,6 +115,7 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
     assert streamed.statistics.left_out_count == (91 if missing == "drop" else 0)
 
 
+@pytest.mark.slow
 def test_held_out_rows_with_an_unknown_text_are_counted(tmp_path):
     random, columns, eta = skewed_columns(700)
     held_out = np.flatnonzero(np.random.default_rng(0).random(700) < 0.2)

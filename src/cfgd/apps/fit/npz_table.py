@@ -77,9 +77,7 @@ def _checked_member(archive: zipfile.ZipFile, file: str, size: int) -> Member:
     checked = member(archive, file, size)
     name, shape, dtype = checked.name, checked.shape, checked.dtype
     if dtype.kind == "c":
-        raise UnreadableError(
-            f"{name!r} has dtype {dtype}, but only real numbers and texts are used"
-        )
+        raise UnreadableError(f"{name!r} has dtype {dtype}, not of real numbers or texts")
     if len(shape) not in (1, 2):
         raise UnreadableError(f"{name!r} must be a vector or a matrix, got shape {shape}")
     return checked

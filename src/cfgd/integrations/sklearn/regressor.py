@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.integrations.sklearn.base import (
+    DTYPES,
+    LinearEstimator,
+    check_sample_weight,
+    is_auto,
+    pad_samples,
+)
 from cfgd.methods import Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
@@ -110,7 +116,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
             # a Newton step solves the normal equations at once, as LinearRegression and Ridge do
             method = Auto("levenberg_marquardt")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X)
         y = y.astype(X.dtype, copy=False)
         x0, d = self._initial_point(X), X.shape[1]
         if not is_auto(method) or self.loss == "huber":

@@ -45,6 +45,13 @@ IN_SPAN = 1e-12
 SHARE_FAR = 0.1
 # Squared length that tells unit vectors from rows of zeros, which stand for no direction.
 NOT_ZERO = 0.5
+# Rounding units of a gradient's entry within which its change along a probe may be rounding alone.
+UNMEASURED_UNITS = 64
+# Such a probe is made longer by this factor, and one along which the curvature changes shorter, at
+# most so many times: coordinates whose units differ by 1e30 are then measured.
+OTHER_LENGTH, MOST_LENGTHS = 1e4, 8
+# Share of h (g' - g) / 2 by which f may differ along a probe from its quadratic model.
+NEAR_QUADRATIC = 0.25
 # Rounding units by which a slope, a sum of products, and an asymmetry of two differences count as
 # zero.
 FEW_UNITS = 4
@@ -93,6 +100,7 @@ class Assessment(NamedTuple):
     leaves_saddle: bool
     is_negligible: bool  # the Newton step changes nothing beyond the tolerance
     is_unbounded: bool  # no longest step can be predicted
+    decrease: Scalar  # that the Newton step predicts
     valley: Vector  # an offset along a flat direction at which to check the curvature, or zero
     is_convex: bool
 
@@ -133,12 +141,44 @@ def probe_along_coordinates(
     for j in range(d):
         least = min(SMALLEST_PROBE * typical / np.sqrt(scaling[j]), others if others > 0 else 1.0)
         h = sign * eps ** (1 / 3) * max(abs(x[j]), least)
-        probe = x.copy()
-        probe[j] = x[j] + h
-        at = oracle.evaluate(probe + offset)
+        if np.ndim(offset):
+            probe = x + offset
+            probe[j] += h
+            at = oracle.evaluate(probe)
+        else:
+            at = _probe_coordinate(oracle, evaluation, j, h)
         steps[j] = at.x - x
         changes[j] = at.gradient - evaluation.gradient
     return Probes(steps, changes)
+
+
+def _probe_coordinate(oracle: Oracle, evaluation: Evaluation, j: int, h: Scalar) -> Evaluation:
+    """Evaluate f where coordinate j is moved by h, or by more or less where its unit is another.
+
+    `h` is a guess from the size of x. It is too short where the gradient does not change, and too
+    long where f is far from quadratic along it.
+    """
+    x, f, g = evaluation[:3]
+    eps = eps_of(x)
+    first, is_longer = None, False
+    for _ in range(1 + MOST_LENGTHS):
+        probe = x.copy()
+        probe[j] = x[j] + h
+        at = oracle.evaluate(probe)
+        first = at if first is None else first
+        change = at.gradient[j] - g[j]
+        error = abs(at.value - f - h * (g[j] + at.gradient[j]) / 2)
+        rounding = FEW_UNITS * eps * (abs(f) + abs(at.value))
+        if not error <= NEAR_QUADRATIC * abs(h * change) / 2 + rounding:
+            shorter = h / OTHER_LENGTH
+            if is_longer or abs(shorter) < eps * abs(x[j]):
+                return first
+            h = shorter
+        elif abs(change) <= UNMEASURED_UNITS * eps * abs(g[j]) and g[j] != 0:
+            h, is_longer = OTHER_LENGTH * h, True
+        else:
+            return at
+    return first if first is not None else at
 
 
 def probe_krylov(
@@ -159,19 +199,22 @@ def probe_krylov(
     return _krylov(evaluation, scaling, change_along, out)
 
 
-def probe_hessian(oracle: Oracle, evaluation: Evaluation, scaling: Vector) -> Probes:
+def probe_hessian(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
     """Multiply with the Hessian along every coordinate, or along Krylov directions."""
-    d = evaluation.x.size
-    size = max(weighted_norm(evaluation.x, scaling), weighted_norm(oracle.x0, scaling))
+    x, d = evaluation.x, evaluation.x.size
+    # where products are differences, coordinates are moved in their own units
+    sizes = np.maximum(abs(x), SMALLEST_PROBE * size_of_x(x, start, scaling) / np.sqrt(scaling))
+
+    def times(v: Vector) -> Vector:
+        return oracle.hessian_times(evaluation, v, sizes)
+
     if is_small(d):
         steps = np.diag(1 / np.sqrt(scaling))
-        changes = np.array([oracle.hessian_times(evaluation, step, size) for step in steps])
+        changes = np.array([times(step) for step in steps])
         return Probes(steps, changes)
     n = most_directions(d)
     out = Probes(np.empty((n, d), scaling.dtype), np.empty((n, d), scaling.dtype))
-    return _krylov(
-        evaluation, scaling, lambda v: (v, oracle.hessian_times(evaluation, v, size)), out
-    )
+    return _krylov(evaluation, scaling, lambda v: (v, times(v)), out)
 
 
 def _krylov(
@@ -313,6 +356,7 @@ def assess(
         leaves,
         negligible,
         not found.length < np.inf,
+        inner(g, found.newton) / 2,
         _valley_offset(x, start.x, size * found.flat),
         found.is_convex,
     )

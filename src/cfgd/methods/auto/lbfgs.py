@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
-from cfgd._core.types import Number, Scalar, Vector
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
+    LONG,
     Assessment,
     Probes,
     assess,
@@ -24,6 +25,13 @@ from cfgd.methods.auto.curvature_check import (
     one_sided_noise,
     probe_along_coordinates,
     probe_krylov,
+)
+from cfgd.methods.auto.flat_directions import (
+    MOST_LOOKS,
+    coordinate_sizes,
+    curvature_is_negative,
+    flat_directions,
+    lower_point,
 )
 from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
@@ -41,7 +49,8 @@ from cfgd.methods.auto.state import (
     SolverState,
     Start,
     change_is_negligible,
-    gradient_exploded,
+    decrease_is_hidden,
+    judge_fall,
 )
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
@@ -70,8 +79,9 @@ HIDDEN_SLOPE, HIDDEN_CHANGE = 0.6, 0.8
 SLOPE_AT_END = 0.8
 
 # Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
-# 1e15 from one coordinate to another.
+# 1e15 from one coordinate to another, and by 1e60 where a point is judged in float64.
 LEAST_CURVATURE = 1e-30
+LEAST_JUDGED = {np.dtype(np.float64): 1e-120, np.dtype(np.float32): LEAST_CURVATURE}
 
 
 class Search(NamedTuple):
@@ -100,6 +110,8 @@ class LBFGSState(SolverState):
     idle: int = 0  # iterations without progress
     since_check: int = 0
     least_norm2: Scalar
+    decrease: Number = np.inf  # that the last check predicted
+    looks: int = 0  # along flat directions that found a lower value
 
 
 class LBFGS(Solver[LBFGSState]):
@@ -146,9 +158,10 @@ class LBFGS(Solver[LBFGSState]):
             if found is Status.unbounded:
                 return dataclasses.replace(state, status=Status.unbounded)
             if state.curvature_is_known:
-                ending = Status.saddle if state.search.leaves_saddle else Status.stalled
-                ending = Status.unbounded if gradient_exploded(state) else ending
-                return dataclasses.replace(state, status=ending)
+                state = end_without_step(oracle, state, goal)
+                if state.status is not Status.running:
+                    return state
+                continue
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
 
@@ -171,12 +184,40 @@ def line_search(oracle: Oracle, state: LBFGSState) -> Accepted | Status:
         enough, value = decreases(search, t, origin, at, oracle.resolution)
         if enough and abs(at.value) < np.inf and norm2 < np.inf:
             return Accepted(at, value, t)
-        if state.start.is_unbounded_at(at.value):
+        if judge_fall(oracle, state.start, at)[1]:
             return Status.unbounded
         # to the minimum of the parabola through both values and the slope, within [t/10, t/2]
         parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
         t = min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
     return Status.stalled
+
+
+def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
+    """Return the status of a point from which no search found a lower value.
+
+    A saddle is left to the other side first, and is one only if its negative curvature is.
+    """
+    evaluation, search = state.evaluation, state.search
+    if np.ndim(search.offset):  # x itself passed the check, and the valley does not lead down
+        return dataclasses.replace(state, status=Status.converged)
+    if search.leaves_saddle:
+        if search.t > 0:
+            back = search._replace(t=-search.t, slope=-search.slope)
+            return dataclasses.replace(state, search=back)
+        sizes = coordinate_sizes(evaluation.x, state.start)
+        along = search.p / (abs(search.p) / sizes).max()
+        is_saddle = curvature_is_negative(oracle, evaluation, state.start, search.p)
+        ending = dataclasses.replace(state, status=Status.saddle)
+        after = look_along(oracle, ending, (along[None], np.zeros(1)), goal)
+        if is_saddle or after.status is Status.running:
+            return after
+        # the curvature was rounding: take the step of the memory, which consists of the probes
+        g = evaluation.gradient
+        p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
+        t = longest_fraction(evaluation.x, state.start.x, p)
+        return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
+    is_done = decrease_is_hidden(evaluation.value, state.start, state.decrease, goal.tolerance)
+    return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
 
 
 def decreases(
@@ -209,8 +250,8 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     search, old, at = state.search, state.evaluation, found.evaluation
     point = at._replace(value=found.value)
     norm2 = inner(at.gradient, at.gradient)
-    start = state.start.with_scale_of(point)
-    status = Status.unbounded if start.is_unbounded_at(at.value) else Status.running
+    start, is_unbounded = judge_fall(oracle, state.start, point)
+    status = Status.unbounded if is_unbounded else Status.running
     memory, pair = state.memory, Pair.of(at.x - old.x, at.gradient - old.gradient)
     memory.add(pair)
     diagonal = oracle.diagonal(at)
@@ -275,13 +316,16 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         out = Probes(state.memory.steps, state.memory.changes)
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
-        return _after_check(state, probes, state.scaling, found, is_stationary)
+        is_long = g.size >= LONG  # the directions would take more memory than the run
+        flat = None if is_long else flat_directions(probes, evaluation.x, start)
+        after = _after_check(state, probes, state.scaling, found, goal)
+        return after if flat is None else look_along(oracle, after, flat, goal)
 
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
             return state.scaling
         curvatures = probes.changes.diagonal() / probes.steps.diagonal()
-        return clip_positive(curvatures, LEAST_CURVATURE)
+        return clip_positive(curvatures, LEAST_JUDGED[curvatures.dtype])
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
     probes, P = ahead, scaling_of(ahead)
@@ -291,7 +335,8 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = _central(ahead, behind)
         P = scaling_of(probes)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary)
-    after = _after_check(state, probes, P, found, is_stationary)
+    flat = flat_directions(probes, evaluation.x, start)
+    after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
         return after
     # the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
@@ -304,7 +349,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         P = scaling_of(probes)
         off_x = assess_probes(probes, scaling=P, is_stationary=True)
         if off_x.leaves_saddle:
-            way_out = _after_check(state, probes, P, off_x, is_stationary, offset)
+            way_out = _after_check(state, probes, P, off_x, goal, offset)
             return dataclasses.replace(way_out, idle=0)
     return after
 
@@ -319,21 +364,22 @@ def _after_check(
     probes: Probes,
     scaling: Vector,
     found: Assessment,
-    is_stationary: bool,
+    goal: Goal,
     offset: Any = 0.0,
 ) -> LBFGSState:
     """Return the state after a check, whose probes become the memory."""
+    is_stationary = bool(state.norm2 <= goal.floor)
+    decrease = np.inf if found.is_unbounded else found.decrease
+    is_done = decrease_is_hidden(state.evaluation.value, state.start, decrease, goal.tolerance)
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
     is_minimum = (
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)
     )
     status = Status.running
-    if is_over and gradient_exploded(state):
-        status = Status.unbounded
-    elif is_minimum:
+    if is_minimum:
         status = Status.converged
     elif is_over:
-        status = Status.stalled
+        status = Status.converged if is_done and not found.leaves_saddle else Status.stalled
     search = Search(found.step, found.slope, found.t, 1.0, 0.0, found.leaves_saddle, offset)
     return dataclasses.replace(
         state,
@@ -345,4 +391,20 @@ def _after_check(
         checked_norm2=state.norm2,
         since_check=0,
         status=status,
+        decrease=decrease,
+    )
+
+
+def look_along(
+    oracle: Oracle, state: LBFGSState, flat: tuple[Vectors, Column], goal: Goal
+) -> LBFGSState:
+    """Look along the nearly flat directions of a point where a run would end; go on if f falls."""
+    if state.status is Status.running or state.looks == MOST_LOOKS:
+        return state
+    offset = lower_point(oracle, state.evaluation, state.start, *flat, goal.tolerance)
+    if offset is None:
+        return state
+    search = Search(-offset, state.norm2.dtype.type(0), 1.0, leaves_saddle=True)
+    return dataclasses.replace(
+        state, search=search, idle=0, looks=state.looks + 1, status=Status.running
     )

@@ -23,8 +23,24 @@ from cfgd.methods.auto.damped_system import (
     DampedSystem,
     damped_system,
 )
+from cfgd.methods.auto.flat_directions import (
+    MOST_LOOKS,
+    coordinate_sizes,
+    curvature_is_negative,
+    flat_directions,
+    lower_point,
+)
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Goal, Solver, SolverState, Start, change_is_negligible
+from cfgd.methods.auto.state import (
+    HIDDEN_UNITS,
+    Goal,
+    Solver,
+    SolverState,
+    Start,
+    change_is_negligible,
+    decrease_is_hidden,
+    judge_fall,
+)
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature, second_difference
 from cfgd.objectives.evaluation import Evaluation
@@ -61,9 +77,8 @@ NEAR_PREDICTION = 0.1
 # How often a step may be halved, to 1e-9 of it, and doubled: at eight times the Newton step another
 # Hessian is better than another trial.
 MOST_HALVINGS, MOST_DOUBLINGS = 30, 3
-# A predicted decrease below so many rounding units of f is hidden by rounding; f itself is then
-# known to about eps^0.8 |f|.
-HIDDEN_UNITS, HIDDEN_CHANGE = 1e3, 0.8
+# Where rounding hides a predicted decrease, f itself is known to about eps^0.8 |f|.
+HIDDEN_CHANGE = 0.8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,6 +88,8 @@ class LMState(SolverState):
     damping: Number = FIRST_DAMPING  # of the next step
     scaling: Vector  # D
     is_first: bool = True  # no step was made yet
+    looks: int = 0  # along flat directions that found a lower value
+    is_on_plateau: bool = False  # steps are scaled by the sizes of coordinates, too
 
 
 # ------------------------------------------------------------------ the step
@@ -119,6 +136,8 @@ def accepted_step(
                 step = fraction * step
             # in float32 the right-hand side may round to f: a step that gains nothing is none
             is_lower = value < f and value <= f - ACCEPT * min(fraction, 1.0) * predicted
+            # the gradient is needed at the next point in any case
+            is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
             if is_lower or (is_hidden and _gradient_falls(oracle, evaluation, D, step, value)):
                 if not damping < 1 / LEAST_DAMPING:
                     return None
@@ -129,6 +148,22 @@ def accepted_step(
         if not is_long:
             growth = 2 * growth
     return None
+
+
+def scaled_by_sizes(state: LMState, curvature: Curvature) -> Curvature:
+    """Return a curvature whose D also scales coordinates by their own size.
+
+    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
+    scaled by it alone is far too long.
+    """
+    sizes = coordinate_sizes(state.evaluation.x, state.start)
+    level = (state.scaling * sizes**2).max()
+    extra = curvature.extra_damping
+    return dataclasses.replace(
+        curvature,
+        extra_damping=lambda: level / sizes**2 + (0.0 if extra is None else extra()),
+        cost=0.0,  # its matrix is known already
+    )
 
 
 def _next_damping(damping: Number, ratio: Scalar) -> Number:
@@ -205,6 +240,7 @@ class FinalCheck(NamedTuple):
 
     status: Status
     step: Vector | None = None
+    looks: int = 0  # along flat directions that found a lower value
 
 
 def final_check(
@@ -222,23 +258,30 @@ def final_check(
         status = Status.converged if is_negligible else Status.stalled
         improves = is_negligible and _newton_improves(oracle, state, newton)
         return FinalCheck(status, newton if improves else None)
-    scaling = system.diagonal()
-    probes = probe_hessian(oracle, evaluation, scaling)
-    found = assess(probes, evaluation, state.start, scaling, goal.tolerance, is_stationary=True)
+    scaling, start, f = system.diagonal(), state.start, evaluation.value
+    probes = probe_hessian(oracle, evaluation, start, scaling)
+    found = assess(probes, evaluation, start, scaling, goal.tolerance, is_stationary=True)
     is_minimum = found.is_negligible and not found.leaves_saddle
     if not is_minimum:
-        t = found.t
-        for _ in range(MOST_TRIES):
-            value = oracle.value(evaluation.x - t * found.step)
-            f = evaluation.value
-            if value <= f - ACCEPT * t * found.slope and value < f:
-                return FinalCheck(Status.running, t * found.step)
-            t = t / 3
-    if found.leaves_saddle:
+        for sign in (1.0, -1.0) if found.leaves_saddle else (1.0,):
+            t = sign * found.t
+            for _ in range(MOST_TRIES):
+                value = oracle.value(evaluation.x - t * found.step)
+                if value <= f - ACCEPT * t * found.slope and value < f:
+                    return FinalCheck(Status.running, t * found.step)
+                t = t / 3
+    # a sum of squares that has fallen to rounding has nothing to gain along flat directions
+    if f > eps_of(f) * start.value and state.looks < MOST_LOOKS:
+        flat = flat_directions(probes, evaluation.x, start)
+        offset = lower_point(oracle, evaluation, start, *flat, goal.tolerance)
+        if offset is not None:
+            return FinalCheck(Status.running, -offset, looks=state.looks + 1)
+    if found.leaves_saddle and curvature_is_negative(oracle, evaluation, start, found.step):
         return FinalCheck(Status.saddle)
     # where the undamped step is negligible, a change that the Hessian predicts is its rounding
     # error
-    if is_minimum or (is_negligible and not found.is_unbounded):
+    is_hidden = decrease_is_hidden(f, start, found.decrease, goal.tolerance)
+    if is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded):
         return FinalCheck(Status.converged)
     return FinalCheck(Status.stalled)
 
@@ -287,7 +330,15 @@ class LevenbergMarquardt(Solver[LMState]):
         damping = state.damping
         if curvature.is_exact and state.is_first:
             damping = SLIGHT_DAMPING
-        trial = accepted_step(oracle, evaluation, curvature, system, damping, state.start.x)
+        x0, trial = state.start.x, None
+        if not state.is_on_plateau:
+            trial = accepted_step(oracle, evaluation, curvature, system, damping, x0)
+        if trial is None and state.norm2 > goal.floor:
+            other = scaled_by_sizes(state, curvature)
+            sized = damped_system(oracle, other, evaluation, state.scaling, reduction)
+            damping = damping if state.is_on_plateau else FIRST_DAMPING
+            trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
+            state = dataclasses.replace(state, is_on_plateau=trial is not None)
         if trial is not None:
             return arrive(oracle, state, trial.step, trial.damping, trial.next_damping)
         newton, is_negligible, _ = predict(curvature, system, state, goal.tolerance)
@@ -306,6 +357,7 @@ class LevenbergMarquardt(Solver[LMState]):
         end = final_check(oracle, state, curvature, system, newton, is_negligible, goal)
         if end.step is None:
             return dataclasses.replace(state, status=end.status)
+        state = dataclasses.replace(state, looks=max(end.looks, state.looks))
         return arrive(oracle, state, end.step, 0.0, state.damping, end.status)
 
 
@@ -340,7 +392,8 @@ def arrive(
     """Return the state at x - step."""
     at = oracle.evaluate(state.evaluation.x - step)
     norm2 = inner(at.gradient, at.gradient)
-    if state.start.is_unbounded_at(at.value):
+    start, is_unbounded = judge_fall(oracle, state.start, at)
+    if is_unbounded:
         status = Status.unbounded
     elif not (abs(at.value) < np.inf and norm2 < np.inf):
         return dataclasses.replace(state, status=Status.nonfinite)
@@ -352,6 +405,7 @@ def arrive(
         evaluation=point,
         computed_value=at.value,
         norm2=norm2,
+        start=start,
         iteration=state.iteration + 1,
         eta=1.0,
         gamma=damping,

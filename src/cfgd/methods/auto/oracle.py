@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.types import Number, Scalar, Vector
+from cfgd._core.types import Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line
@@ -115,13 +115,15 @@ class Oracle:
         assert curvature is not None
         return curvature.diagonal()
 
-    def hessian_times(self, evaluation: Evaluation, v: Vector, size: Number = np.inf) -> Vector:
-        """Return the product with the Hessian, and count it; `size` as in `hessian_product`."""
+    def hessian_times(
+        self, evaluation: Evaluation, v: Vector, sizes: Vector | None = None
+    ) -> Vector:
+        """Return the product with the Hessian, and count it; `sizes` are for differences."""
         self.check_stop()
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:
             return self.objective.hessian_times(evaluation, v)
-        return hessian_product(self._gradient, evaluation.x, v, self.x0, size)
+        return hessian_product(self._gradient, evaluation.x, v, self.x0, sizes)
 
     def _gradient(self, x: Vector) -> Vector:
         return self._call(self.objective.evaluate, x).gradient

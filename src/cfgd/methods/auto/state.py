@@ -18,6 +18,14 @@ from cfgd.status import Status
 # Share of the distance from the start that is added to the size of x, with which steps are
 # compared: at a solution near zero the size of x alone would be nothing.
 TRAVELLED = 1e-3
+# Multiples of x - x0 at which an unbounded function is evaluated, up to 1/eps, and the factor by
+# which its fall grows at least from one to the next: the root of theirs. Any polynomial that is
+# unbounded does better, and a function that has a minimum within these distances does not.
+RAY, RAY_GROWTH = 10.0 ** np.arange(2, 18, 2), 10.0
+# Where f rises along the ray, it is evaluated there again after f has fallen by so many times more.
+NEXT_FALL = 1e4
+# A predicted decrease below so many rounding units of f is hidden by rounding.
+HIDDEN_UNITS = 1e3
 
 
 class Goal(NamedTuple):
@@ -50,8 +58,8 @@ class Start(NamedTuple):
         """Take the scale from a later point where value and gradient were zero at the start."""
         return self if self.scale > 0 else self._replace(scale=Start.of(evaluation).scale)
 
-    def is_unbounded_at(self, value: Scalar) -> bool:
-        """Return whether f fell by 1/eps^2 times its scale, as only an unbounded function does."""
+    def has_fallen_far(self, value: Scalar) -> bool:
+        """Return whether f fell by 1/eps^2 times its scale, as unbounded functions do."""
         if value == -np.inf:
             return True
         return bool(self.scale > 0 and value < self.value - self.scale / eps_of(self.x) ** 2)
@@ -139,11 +147,32 @@ def change_is_negligible(
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
-def gradient_exploded(state: SolverState) -> bool:
-    """Return whether the gradient grew by 1/eps^0.6 while f fell, as at a pole."""
-    start = state.start
-    return bool(
-        start.norm > 0
-        and state.norm2 > start.norm**2 / eps_of(state.norm2) ** 1.2
-        and state.evaluation.value < start.value
-    )
+def decrease_is_hidden(value: Scalar, start: Start, decrease: Number, tolerance: Number) -> bool:
+    """Return whether a predicted decrease of f is negligible, or hidden by rounding.
+
+    The value of a sum of squares is known to eps^2 of its start where residuals are known to eps.
+    """
+    eps = eps_of(value)
+    least = eps**2 * (start.value - value)
+    return bool(decrease <= max(max(tolerance / 100, HIDDEN_UNITS * eps) * abs(value), least))
+
+
+def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
+    """Return the start to compare with from now on, and whether f falls without bound.
+
+    It does where it has fallen far and goes on falling along the ray from the start through x. The
+    fall alone proves nothing where value and gradient of the start nearly underflow, as those of
+    -exp(-|x|^2) do far from its minimum; the scale then grows with the fall.
+    """
+    start = start.with_scale_of(evaluation)
+    if not start.has_fallen_far(evaluation.value):
+        return start, False
+    fall = fall0 = start.value - evaluation.value
+    for multiple in RAY:
+        if fall == np.inf:
+            break
+        further = start.value - oracle.value(start.x + multiple * (evaluation.x - start.x))
+        if not further >= RAY_GROWTH * fall:
+            return start._replace(scale=NEXT_FALL * eps_of(start.x) ** 2 * fall0), False
+        fall = further
+    return start, True

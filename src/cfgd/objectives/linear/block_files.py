@@ -117,8 +117,9 @@ def _npz(path: Path, memory: float) -> Iterator[Block]:
         for name, one in members.items():
             _check_numbers(name, one.dtype)
         check_memory(list(members.values()), memory)
-        row_bytes = sum(one.row_bytes for one in members.values())
-        block = checked_rows_of_block(memory, max(members["X"].shape[1], row_bytes // 8))
+        # an offset may have more columns than X
+        widest = max(one.row_bytes // one.dtype.itemsize for one in members.values())
+        block = checked_rows_of_block(memory, widest)
         readers = {name: Reader(stack, archive, one) for name, one in members.items()}
         for start in range(0, m[0], block):
             count = min(block, m[0] - start)

@@ -15,6 +15,8 @@ from cfgd._core.npy import UnreadableError, check_member, check_size, read_heade
 
 # Bytes of an open stream: the window of deflate, 32 kB, its tables, and a buffer.
 STREAM_BYTES = 2**16
+# Bytes of streams that are allowed in any case: about what the interpreter itself takes.
+LEAST_STREAMS = 2**26
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +66,7 @@ def check_memory(members: Sequence[Member], memory: float) -> None:
         raise UnreadableError(
             f"one row takes {float(row):.3g} bytes, and {memory:.3g} may be used for it"
         )
-    if streams > memory:
+    if streams > max(memory, LEAST_STREAMS):
         raise UnreadableError(
             f"rows of a matrix in column-major order take {float(streams):.3g} bytes to read, and "
             f"{memory:.3g} may be used: save it in row-major order"

@@ -24,7 +24,7 @@ const NOT_ZERO = 0.5;
 const FEW_UNITS = 4;
 // Errors of curvatures by differences, relative to the largest curvature: by central ones, and by
 // one-sided ones with the steps of central ones.
-export const DIFFERENCE_NOISE = 8 * EPS ** (2 / 3);
+const DIFFERENCE_NOISE = 8 * EPS ** (2 / 3);
 export const ONE_SIDED_NOISE = 8 * EPS ** (1 / 3);
 
 // ------------------------------------------------------------------ measuring

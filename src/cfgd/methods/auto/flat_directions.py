@@ -1,0 +1,106 @@
+"""Looks along directions in which the Hessian at the end of a run is nearly singular.
+
+Where the gradient vanishes and a curvature does, too, higher derivatives decide: x^3 falls on one
+side, -x^4 on both, x^4 rises. No curvature at x can tell these apart, and so f is evaluated on both
+sides of x, at several distances. Likewise a negative curvature counts only where gradients at other
+distances confirm it: one that is rounding falls with the distance, and one that is the error of a
+difference grows with it. Reference: Nocedal and Wright, section 8.1, for both errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfgd._core.linalg import eps_of, inner, symmetric_eigen
+from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
+from cfgd.methods.auto.curvature_check import Probes
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.state import Start
+from cfgd.objectives.evaluation import Evaluation
+
+# Curvature relative to the largest one below which a direction is nearly flat, with coordinates in
+# units of their own size. At an inflection of third order, which a run approaches until the
+# gradient has fallen to 1e-8, it is about 1e-4 of its start, and at one of fifth order 1e-6.
+NEARLY_FLAT = 1e-4
+# Distance in these units at which f is evaluated first, and the other ones: from where a fourth
+# power is just visible beside f to where the sign of a coordinate changes.
+FIRST_DISTANCE, DISTANCES = 1e-2, (1e-3, 0.1, 0.5, 0.9, 2.0)
+# Share of the rise that its curvature predicts with which f must rise at the first distance: then
+# x is a minimum in this direction, and the other distances are left out.
+RISES = 0.5
+# Distances at which a negative curvature is measured again, and the factor within which both
+# results must agree: rounding would differ by the factor 10, and the error of a difference by 100.
+CONFIRM_DISTANCES, AGREE = (1e-4, 1e-3), 3.0
+# How often a run goes on from a lower value that was found like this: f may fall for ever towards
+# infinity.
+MOST_LOOKS = 3
+# Rounding units of f within which a difference of two values is rounding: those of a sum.
+ROUNDING_UNITS = 8
+
+
+def coordinate_sizes(x: Vector, start: Start) -> Vector:
+    """Return |x| + |x - x0| for each coordinate; their mean, or one, where that is zero."""
+    sizes = abs(x) + abs(x - start.x)
+    mean = sizes.mean()
+    return np.where(sizes > 0, sizes, mean if mean > 0 else 1)
+
+
+def flat_directions(probes: Probes, x: Vector, start: Start) -> tuple[Vectors, Column]:
+    """Return the nearly flat directions among those that were probed, and their curvatures.
+
+    The directions are of length one in units of the sizes of coordinates.
+    """
+    sizes, moved = coordinate_sizes(x, start), (probes.steps != 0).any(axis=1)
+    steps, changes = probes.steps[moved] / sizes, probes.changes[moved] * sizes
+    Q, R = np.linalg.qr(steps.T)
+    if not abs(R.diagonal()).min(initial=np.inf) > 0:
+        return np.zeros((0, x.size), x.dtype), np.zeros(0, x.dtype)
+    H = np.linalg.solve(R.T, changes @ Q).T  # Q'H Q, with the Hessian in these units
+    curvatures, axes = symmetric_eigen((H + H.T) / 2)
+    is_flat = abs(curvatures) <= NEARLY_FLAT * abs(curvatures).max(initial=0)
+    return (Q @ axes[:, is_flat]).T * sizes, curvatures[is_flat]
+
+
+def lower_point(
+    oracle: Oracle,
+    evaluation: Evaluation,
+    start: Start,
+    directions: Vectors,
+    curvatures: Column,
+    tolerance: Number,
+) -> Vector | None:
+    """Return an offset to a point with a lower value along one of the directions, or None.
+
+    It is lower by more than tolerance/100 |f|, which is what counts as a decrease at the end, and
+    by more than a rounding unit of the fall of f so far.
+    """
+    x, f = evaluation[:2]
+    rounding = ROUNDING_UNITS * eps_of(f) * abs(f)
+    enough = max(rounding, tolerance / 100 * abs(f), eps_of(f) * (start.value - f))
+    for direction, curvature in zip(directions, curvatures, strict=True):
+        offsets = [sign * FIRST_DISTANCE * direction for sign in (1.0, -1.0)]
+        values = [oracle.value(x + offset) for offset in offsets]
+        rise = curvature * FIRST_DISTANCE**2 / 2
+        if rise > rounding and min(values) >= f + RISES * rise:
+            continue
+        if not min(values) < f - enough:
+            offsets = [sign * at * direction for at in DISTANCES for sign in (1.0, -1.0)]
+            values = [oracle.value(x + offset) for offset in offsets]
+        values = [value if abs(value) < np.inf else np.inf for value in values]
+        if min(values) < f - enough:
+            return offsets[int(np.argmin(values))]
+    return None
+
+
+def curvature_is_negative(
+    oracle: Oracle, evaluation: Evaluation, start: Start, direction: Vector
+) -> bool:
+    """Return whether the curvature along a direction is negative beyond its own error."""
+    x = evaluation.x
+    unit = direction / (abs(direction) / coordinate_sizes(x, start)).max()
+    found: list[Scalar] = []
+    for distance in CONFIRM_DISTANCES:
+        ahead, behind = (oracle.evaluate(x + sign * distance * unit) for sign in (1.0, -1.0))
+        found.append(inner(ahead.gradient - behind.gradient, unit) / (2 * distance))
+    near, far = found
+    return bool(near < 0 and far < 0 and AGREE * near <= far <= near / AGREE)
