@@ -62,8 +62,6 @@ def test_the_unit_of_X_does_not_matter_to_auto(loss, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss", list(TARGETS))
 def test_the_unit_of_X_does_not_matter_to_gradient_descent(loss, dtype):
-    if loss == "poisson" and dtype is np.float32:
-        pytest.skip("stalls in every unit: its terms are larger than f, and so is their rounding")
     # a line takes the curvature in the user's units: at 1e-150 its squares underflow
     units = None if dtype is np.float32 else (1e-100, 1e-60, 1e60, 1e100)
     model(loss, dtype, cfgd.GradientDescent(), units)
@@ -113,15 +111,18 @@ def test_a_network_is_rescaled_without_a_change_of_its_solver(width):
     assert other_value == pytest.approx(value, rel=1e-2)
 
 
-@pytest.mark.parametrize("s", [1e-15, 1e-8, 1e8])
+@pytest.mark.every_case
+@pytest.mark.parametrize("s", [1e-15, 1e15])
 def test_columns_may_have_another_unit_than_the_intercept(s):
     # 150 columns, so that L-BFGS goes first, whose diagonal must not be cut off at 1e-8
     random = np.random.default_rng(0)
     A = random.normal(size=(300, 150))
-    y = (A @ random.normal(size=150) / 6 + random.normal(size=300) > 0).astype(float)
-    one, other = (
-        cfgd.minimize(cfgd.LinearModel(A * unit, y, l2=unit**2, intercept=True), np.zeros(151))
-        for unit in (1.0, s)
-    )
+    y = (A @ random.normal(size=150) / 6 + random.normal(size=300) > 0).astype(np.float32)
+
+    def solve(unit):
+        X, l2 = (A * unit).astype(np.float32), np.float32(unit**2)
+        return cfgd.minimize(cfgd.LinearModel(X, y, l2=l2, intercept=True), np.zeros(151, "f4"))
+
+    one, other = solve(1.0), solve(s)
     assert one.status is other.status is cfgd.Status.converged
-    np.testing.assert_allclose(other.x[:-1] * s, one.x[:-1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(other.x[:-1] * s, one.x[:-1], rtol=1e-2, atol=1e-3)

@@ -18,8 +18,9 @@ from cfgd.objectives.evaluation import Evaluation, Line
 
 # how often a search may shorten its step: 2^-60 of a step is below rounding
 MAX_BACKTRACKS = 60
-# Rounding units by which two values of f, sums of many terms, may differ at equal points.
-ROUNDING_UNITS = 8
+# Rounding units of f by which its values may differ at equal points: f may be ten times smaller
+# than the terms of its sum, as that of a Poisson model, where 8 units were too few.
+ROUNDING_UNITS = 64
 
 # the state of a search: eta, f(x - eta d), the number of evaluations
 Search: TypeAlias = tuple[Scalar, Scalar, Count]
