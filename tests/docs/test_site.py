@@ -143,7 +143,7 @@ def test_search_finds_from_disk(site, tmp_path):
     browse[-1] += "?q=terminal"
     wait = "--virtual-time-budget=8000"
     done = subprocess.run(
-        [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=120
+        [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=600
     )
     assert re.search(r"found (\d\d+|[2-9]) page", done.stdout), done.stdout[-2000:]
     assert "how/versions.html" in done.stdout

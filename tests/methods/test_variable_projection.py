@@ -96,6 +96,7 @@ def test_the_jacobian_is_that_of_the_residuals_where_these_are_small():
     np.testing.assert_allclose(J, np.transpose(differences), atol=1e-5 * abs(J).max())
 
 
+@pytest.mark.slow
 def test_the_smaller_of_the_two_matrices_is_factorised():
     z = RNG.uniform(-1, 1, (6, 5))
     wide = cfgd.ShallowNetwork(z, z.sum(1), 4)
@@ -211,6 +212,7 @@ def test_a_sweep_is_its_runs():
         np.testing.assert_array_equal(x, cfgd.minimize(NETWORK, x0, max_iterations=20).x)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32():
     network = cfgd.ShallowNetwork(Z.astype(np.float32), TARGET.astype(np.float32), UNITS)
     ends = cfgd.minimize(network, X0.astype(np.float32))
@@ -233,6 +235,7 @@ def run_and_kinds(monkeypatch, network):
         return cfgd.minimize(network, x0, tolerance=0.0, max_iterations=60), seen
 
 
+@pytest.mark.slow
 def test_steps_on_all_weights_go_on_where_progress_is_slow(monkeypatch):
     """The iteration count of the history has no gap."""
     monkeypatch.setattr(variable_projection, "SLOW", 0.5)

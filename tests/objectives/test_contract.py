@@ -733,9 +733,9 @@ def on_each_process(model, fn):
     def total_for(rank):
         def total(part):
             parts[rank] = part
-            barrier.wait(timeout=60)
+            barrier.wait(timeout=600)
             whole = sum(parts)
-            barrier.wait(timeout=60)  # nobody writes before all have read
+            barrier.wait(timeout=600)  # nobody writes before all have read
             return whole
 
         return total

@@ -201,6 +201,7 @@ def test_positive_targets_and_counts_reach_scikit_learns_coefficients():
         np.testing.assert_allclose(f.predict(ends.x), model.predict(X), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_offset_is_the_logarithm_of_the_exposure():
     """The same coefficients as of rates, counts per exposure, with the exposure as weight."""
     time = WEIGHT

@@ -32,6 +32,7 @@ def test_units_in_which_gradients_are_rescaled(unit):
     assert_same_fit(unit)
 
 
+@pytest.mark.slow
 def test_units_in_between():
     for power in range(-6, 9):
         assert_same_fit(10.0**power)

@@ -47,6 +47,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("objective", "x0", "method"), quick(COMPILED | AUTO, [*AUTO, *FEW]))
 def test_a_run_resumes_bit_for_bit(objective, x0, method, tmp_path):
     options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
@@ -506,7 +507,7 @@ def killed_until_done(kind, folder, moments):
             process.wait()
             kills += 1
     else:
-        subprocess.run(script, check=True, timeout=300)
+        subprocess.run(script, check=True, timeout=900)
     with np.load(folder / "end.npz") as end:
         return dict(end), kills
 

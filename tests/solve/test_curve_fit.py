@@ -45,6 +45,7 @@ def test_parameters_and_covariance_are_those_of_scipy(sigma, absolute):
         )
 
 
+@pytest.mark.slow
 def test_a_dict_of_parameters_and_names():
     fit = cfgd.curve_fit(decay, T, Y, {"size": 1.0, "rate": 1.0, "rest": 0.0})
     assert fit.names == ["rate", "rest", "size"]

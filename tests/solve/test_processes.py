@@ -28,7 +28,7 @@ OWN = {
 }
 # the tests share the processes: one worker runs them all
 pytestmark = pytest.mark.xdist_group("processes")
-LIMIT = 240  # seconds after which a test gives up; an idle machine takes a minute
+LIMIT = 900  # seconds after which a test gives up: for a busy machine, an idle one takes 20
 
 
 def started(count, folder, *scenarios):
@@ -105,10 +105,10 @@ def test_two_processes_give_what_one_gives_on_every_objective(tmp_path):
 
 
 @pytest.mark.slow
-def test_four_processes_give_what_one_gives(tmp_path, alone):
+def test_four_processes_give_what_one_gives(tmp_path):
     """The second of them has no rows."""
     ends = found(4, tmp_path, "few")
-    few = {name: alone[name] for name in ("logistic", "least squares")}
+    few = solve(lambda X, y: (X, y, None), ("logistic", "least squares"))
     assert_same_as_alone(ends[0], few)
     for other in ends[1:]:
         assert all(other[name] == ends[0][name] for name in few)

@@ -108,6 +108,7 @@ def test_tolerance_of_the_non_adaptive_version_is_on_its_direction():
     np.testing.assert_array_equal(solution.x, points[-1])
 
 
+@pytest.mark.slow
 def test_the_last_point_and_not_the_best_ends_a_non_adaptive_run():
     """f is less on the way than at the Tikhonov solution."""
     start = BOWL.minimiser + np.array([0.3, -0.2, 0.1])
@@ -122,6 +123,7 @@ def test_tolerance_met_by_the_last_iteration_allowed():
     assert bowl(max_iterations=needed - 1).status is Status.max_iterations
 
 
+@pytest.mark.slow
 def test_stages_that_end_at_max_iterations():
     """To raise `max_iterations` would not help."""
     options = {"tolerance": 0, "record": RECORD, "callback": do_nothing}

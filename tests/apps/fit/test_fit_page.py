@@ -56,7 +56,7 @@ def browse(folder, file, *flags):
     # the measuring page reads the report from the same folder
     flags = ("--allow-file-access-from-files", *flags, "--dump-dom")
     opened = [*command(folder / file, folder), *flags]
-    return subprocess.run(opened, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(opened, capture_output=True, text=True, timeout=600).stdout
 
 
 @pytest.mark.slow
