@@ -63,7 +63,7 @@ class GradientCheck:
     >>> import cfgd, numpy as np
     >>> f = cfgd.External(lambda x: np.sum(x**4), lambda x: -4 * x**3)
     >>> check = cfgd.check_gradient(f, [1.0, 2.0])
-    >>> print(bool(check), check.ratio.round(6))
+    >>> print(bool(check), round(check.ratio, 6))
     False -1.0
     """
 

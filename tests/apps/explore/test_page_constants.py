@@ -1,15 +1,14 @@
 """The constants in the JavaScript of the explorer are those of the library."""
 
-import inspect
 import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-import cfgd
 from cfgd.methods.auto import curvature_check, lbfgs, lbfgs_memory, state
 from cfgd.methods.paper import step
+from cfgd.solve.options import DEFAULT_TOLERANCE
 
 FOLDER = files("cfgd.apps.explore") / "files" / "method"
 # the constants of each file of the page, and the module that has the same ones
@@ -53,5 +52,5 @@ def test_the_noise_of_curvatures_is_the_same():
 
 
 def test_the_tolerance_is_the_default_one():
-    default = inspect.signature(cfgd.minimize).parameters["tolerance"]
-    assert float(constant("run.js", "TOLERANCE")) == default.default
+    default = DEFAULT_TOLERANCE[np.dtype(np.float64)]
+    assert float(constant("run.js", "TOLERANCE")) == default

@@ -146,8 +146,7 @@ class Blocks(External):
             diagonal=diagonal,
             shape=(self.rows, stream.dimension) if stream.has_matrix else None,
             matrix=matrix if stream.has_matrix else None,
-            # with a matrix, each value along a line costs a pass, and a check by products none
-            is_exact=not stream.has_matrix,
+            is_exact=stream.loss.is_convex,
             product_cost=self.traits.product_cost,
             rows_are_data=True,
             dispersion=dispersion,
