@@ -17,9 +17,6 @@ D = 6
 ROWS = 1000  # fewer than any array with a number for each row has
 
 
-# one worker runs the script that they share
-
-
 @pytest.fixture(scope="module")
 def found():
     script = Path(__file__).parent / "collectives.py"
