@@ -134,7 +134,8 @@ class Run:
         if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
-        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
+        start = np.asarray(to_host(self.problem.start))
+        return diagnosed(solution, self.traits, x, start, self.loop.fingerprint, self.factor)
 
     # ------------------------------------------------------------------ the start
 
