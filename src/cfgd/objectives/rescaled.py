@@ -18,17 +18,16 @@ from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
 
 
-def safe_factor(largest: float, dtype: DType) -> float:
+def safe_factor(largest: float, dtype: DType, may_grow: bool = False) -> float:
     """Return the power of two that brings the largest entry of a gradient to a safe size.
 
-    It is 1 if the gradient is safe. Large gradients are brought to one. Tiny ones are brought to
-    the root of the least safe size only: a gradient that nearly underflows may grow by many orders
-    on the way to a minimum.
+    It is 1 if the gradient is safe, else it brings it to one. Where the gradient `may_grow` by many
+    orders on the way to a minimum, a tiny one is brought to the root of the least safe size.
     """
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
-    wanted = 1.0 if largest > most else least**0.5
+    wanted = least**0.5 if may_grow and largest < least else 1.0
     return float(2.0 ** -np.round(np.log2(largest / wanted)))
 
 

@@ -28,6 +28,9 @@ MOST_SHRINKAGE = 1e6
 # Share of the gradient that conjugate gradients leave at most (a forcing term, Nocedal and Wright,
 # section 7.1), and the number of products that they take at most.
 FORCING, MOST_PRODUCTS = 0.1, 200
+# Fraction of the step at which the acceleration of the residuals is measured, and the largest ratio
+# of acceleration to step with which it is used (Transtrum and Sethna: 0.1 and 0.75).
+PROBE_FRACTION, MOST_ACCELERATION = 0.1, 0.75
 
 
 class DampedStep(NamedTuple):
@@ -179,3 +182,29 @@ def solve_by_products(
         products += 1
     oracle.cost += curvature.product_cost * products
     return p
+
+
+def accelerated_step(
+    oracle: Oracle,
+    curvature: Curvature,
+    system: DampedSystem,
+    found: DampedStep,
+    evaluation: Evaluation,
+    length2: Scalar,
+) -> Vector:
+    """Return the step with the geodesic acceleration of the residuals along it.
+
+    To second order r(x - t p) is r - t Jp + t^2 k / 2; the curve x - t p + t^2 a follows it, where
+    (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
+    """
+    p = found.p
+    if curvature.residuals_at is None or found.for_residuals is None:
+        return p
+    assert curvature.rows is not None
+    assert system.jacobian_times is not None
+    r = curvature.rows().residuals
+    ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
+    k = 2 / PROBE_FRACTION * ((ahead - r) / PROBE_FRACTION + system.jacobian_times(p))
+    a = -found.for_residuals(k) / 2
+    bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
+    return p - a if bends_little else p
