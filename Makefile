@@ -6,18 +6,22 @@
 #                                               make clean   remove .venv, caches, output
 #
 # Each target makes .venv if it is missing and installs what it needs when pyproject.toml has
-# changed: `demo` the command line alone, the others the developers' tools too.
+# changed: `demo` the command line alone, `test` and `lint` their tools, the others all tools.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEMO := .venv/.demo
+ALL := .venv/.all
+TORCH_ALONE := .venv/.torch-alone
 TORCH := .venv/.torch
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+NO_TORCH := echo 'PyTorch could not be installed: its tests will be skipped' >&2
 
 # Nothing of another environment leaks in.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
-# lint and the installation of PyTorch run in parallel
+# PyTorch is installed while the other packages are, and the rest of it while lint runs.
 MAKEFLAGS += -j2
 
 .DEFAULT_GOAL := test
@@ -32,34 +36,49 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 
-slow: $(READY) $(TORCH)
+slow: $(ALL) $(TORCH)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 demo: $(DEMO)
 	$(BIN)/cfgd reproduce
 
-bench: $(READY)
+bench: $(ALL)
 	$(BIN)/python -m cfgd.apps.bench
 	$(BIN)/cfgd bench
 
 # a warning is an error, and every link and anchor is checked
-docs: $(READY) $(TORCH)
+docs: $(ALL) $(TORCH)
 	$(BIN)/python -m sphinx -E -a -q -n -W --keep-going -d build/doctrees docs build/site
 	@echo 'build/site/index.html'
 
 $(DEMO): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[cli]'
+	$(INSTALL) --editable '.[cli]'
 	@touch $@
 
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) --editable '.[test,lint]'
 	@touch $@
 
-# the tests of the PyTorch integration are skipped without it
-$(TORCH): pyproject.toml | $(READY)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[test-torch]' || \
-		echo 'PyTorch could not be installed: its tests will be skipped' >&2
+$(ALL): pyproject.toml | $(READY) $(TORCH)
+	$(INSTALL) --editable '.[dev]'
 	@touch $@
+
+# Two pips may run at a time because they have no package in common: torch, without what it needs,
+# is the largest package of all. The tests of its integration are skipped without it.
+$(TORCH_ALONE): pyproject.toml | $(BIN)/python
+	$(INSTALL) --no-deps "$$($(BIN)/python -c "$$PINNED")" || $(NO_TORCH)
+	@touch $@
+
+$(TORCH): $(TORCH_ALONE) | $(READY)
+	$(INSTALL) "$$($(BIN)/python -c "$$PINNED")" || $(NO_TORCH)
+	@touch $@
+
+define PINNED
+import tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["project"]["optional-dependencies"]["test-torch"])
+endef
+export PINNED
 
 $(BIN)/python:
 	$(PYTHON) -m venv --clear .venv

@@ -1,5 +1,14 @@
-"""The examples in docstrings of an integration are left out where its library is missing."""
+"""Which modules of the library are searched for examples in docstrings."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
+# the examples of an integration are left out where its library is missing
 collect_ignore = [] if find_spec("torch") else ["cfgd/integrations/torch"]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave modules without an example unread: importing them takes seconds."""
+    if collection_path.suffix != ".py":
+        return None
+    return None if ">>>" in collection_path.read_text(encoding="utf-8") else True

@@ -1,4 +1,4 @@
-"""A page in a browser that nobody sees."""
+"""Drive the explorer in a headless browser."""
 
 import contextlib
 
@@ -9,14 +9,14 @@ from cfgd.apps.explore import page
 
 
 def command(page, folder):
-    """Opens the page, with a profile of its own in the folder; flags may follow."""
+    """Return the command that opens the page, with a profile of its own in the folder."""
     if found() is None:
         pytest.skip("there is no chromium; `apt-get install chromium` brings it")
     return [found(), *FLAGS, f"--user-data-dir={folder / 'profile'}", page.as_uri()]
 
 
 class Explorer:
-    """The explorer's page and what drives it."""
+    """The page of the explorer and the browser that drives it."""
 
     def __init__(self, driver, path):
         self.driver, self.path = driver, path
@@ -24,18 +24,18 @@ class Explorer:
     def open(self, link=""):
         self.driver.get("about:blank")  # the same page with another link would not load again
         self.driver.get(self.path.as_uri() + link)
-        self.settle()
+        self.wait()
         return self
 
     def js(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def settle(self):
-        """Until everything is drawn and said."""
+    def wait(self):
+        """Wait until everything is drawn and its texts are written."""
         self.driver.execute_async_script(
             """const done = arguments[0];
-            const look = () => window.explorer?.settled ? done() : setTimeout(look, 10);
-            look();"""
+            const poll = () => window.explorer?.isIdle ? done() : setTimeout(poll, 10);
+            poll();"""
         )
 
     @property
@@ -55,7 +55,7 @@ class Explorer:
 
 @contextlib.contextmanager
 def explorer(folder):
-    """The explorer's page in a browser, driven."""
+    """Open the page of the explorer in a headless browser."""
     lacks = missing()
     if lacks is not None:
         pytest.skip(lacks)

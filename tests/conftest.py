@@ -1,14 +1,16 @@
-"""What all tests share: annotations that are executed, compiled programs that are kept."""
+"""Settings of all tests: executed annotations, a cache of compiled programs, the quick cases."""
 
 import gc
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
 # Two workers share two cores: threads of OpenBLAS that wait for one another doubled the time of
-# whatever has eigenvalues. Read when NumPy is imported.
+# eigenvalue computations. NumPy reads the variable when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Programs of this size run no faster for what XLA does to them: half of the time of compiling.
+# Programs of this size do not run faster after the optimisations of XLA, which take half of the
+# compile time.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0"
@@ -21,44 +23,55 @@ import jax
 import jaxtyping
 import pytest
 
-# Tracing makes objects by the million, and few of them in circles: a tenth of the time.
+# Tracing creates millions of objects with few reference cycles: frequent collections took a tenth
+# of the time.
 gc.set_threshold(200_000, 20, 100)
 
-# Most of the time of a test is compiling: a program that was compiled once is read from here, by
-# the other worker or by the next run. `make clean` removes it.
+# Most of the time of a test is compilation: a compiled program is stored here for the other worker
+# and the next run. `make clean` removes it.
 CACHE = Path(__file__).parents[1] / ".jax_cache"
 jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-# no module of examples: src has a conftest, too, and a module of that name is there only once
+# src has a conftest, too, and two modules of one name cannot be collected for doctests
 collect_ignore = ["conftest.py"]
 
 MOST_MEMORY = 1.5e9  # bytes of a worker; all programs of all tests are 3 GB
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _memory_is_given_back():
-    """Compiled programs of other modules are let go when there are many."""
+def _bounded_memory():
+    """Clear the compiled programs of other modules where a worker holds many."""
     yield
     if _resident() > MOST_MEMORY:
         jax.clear_caches()
 
 
 def _resident() -> float:
-    """Bytes of memory; 0 where the system does not say."""
+    """Return the resident bytes of this process; 0 where the system does not tell."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-# Cases of a parametrised test that `make test` runs: the first and the last; slow has the rest.
-CASES = 2
+# A module whose tests are all slow says so with a line that starts like this.
+ALL_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave modules whose tests are all slow unread in `make test`: importing takes seconds."""
+    if collection_path.suffix != ".py" or config.option.markexpr != "not slow":
+        return None
+    return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks
 def pytest_collection_modifyitems(items):
-    """Leave most cases of a parametrised test to `make slow`, unless it is marked `every_case`.
+    """Leave all cases but the first and the last of a parametrised test to `make slow`.
+
+    A test that is marked `every_case` keeps all of them. One that is marked `one_case`, because
+    each case compiles programs of its own, keeps the first alone.
 
     Annotations do not depend on numbers: only the first case of a test executes them.
     """
@@ -67,11 +80,10 @@ def pytest_collection_modifyitems(items):
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
         quick = [case for case in cases if case.get_closest_marker("slow") is None]
-        n = len(quick)
-        if n > CASES and quick[0].get_closest_marker("every_case") is None:
-            kept = {i * (n - 1) // (CASES - 1) for i in range(CASES)}
-            for i in set(range(n)) - kept:
-                quick[i].add_marker(pytest.mark.slow)
+        for i, case in enumerate(quick):
+            is_last = i == len(quick) - 1 and case.get_closest_marker("one_case") is None
+            if i > 0 and not is_last and case.get_closest_marker("every_case") is None:
+                case.add_marker(pytest.mark.slow)
         for case in cases[1:]:
             if "unchecked" not in case.fixturenames:
                 case.fixturenames.append("unchecked")
@@ -79,7 +91,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def unchecked():
-    """Annotations are not executed: for what a user without a type checker may pass."""
+    """Do not execute annotations: for arguments that a user without a type checker may pass."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

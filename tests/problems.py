@@ -1,8 +1,8 @@
 """Tables of problems and methods, and the paper's iterations as plain loops in NumPy.
 
-Nothing in this module calls the solver: its iterates are compared with those of `walk` and
-`smooth_walk`. The data is asymmetric on purpose (different entries, off-diagonal A, c != 0, both
-signs of x - c), so that a swapped interval end or a wrong sign fails a test.
+Nothing in this module calls the solver: its iterates are compared with `reference_iterates` and
+`iterates_on_wave`. The data is asymmetric on purpose (different entries, off-diagonal A, c != 0,
+both signs of x - c), so that a swapped interval end or a wrong sign fails a test.
 """
 
 import functools
@@ -25,7 +25,7 @@ def identity(x):
     return x
 
 
-def look_on(solution):
+def do_nothing(solution):
     """Do nothing; a run with a callback returns to Python after every iteration."""
 
 
@@ -209,7 +209,7 @@ def terminal_of(row, points, k):
     return points[0] if row.past is None else row.past[row.lag - k - 1]
 
 
-def walk(problem, row, eta, iterations, diagonal=None):
+def reference_iterates(problem, row, eta, iterations, diagonal=None):
     """Return the iterates x_0, ..., x_iterations of a row on a quadratic.
 
     `eta` is a number, None for the exact step, or a function of (x, d, <g, d>, the last eta); the
@@ -294,7 +294,7 @@ SMOOTH_METHODS = {
 
 
 class Step(NamedTuple):
-    """One iteration of `smooth_walk`: from x along d, with slope <g, d>, by eta."""
+    """One iteration of `iterates_on_wave`: from x along d, with slope <g, d>, by eta."""
 
     x: np.ndarray
     d: np.ndarray
@@ -302,7 +302,7 @@ class Step(NamedTuple):
     eta: float
 
 
-def smooth_walk(row, choose, x0, iterations):
+def iterates_on_wave(row, choose, x0, iterations):
     """Return iterates and steps of a row on `wave`; `choose(x, d, slope, last_eta)` returns eta.
 
     Where <g, d> <= 0 and the terminal moves, c = x for that iteration.

@@ -85,7 +85,7 @@ def test_the_script_for_several_processes_runs_unchanged_under_slurm():
         )
         for i in range(2)
     ]
-    said = [process.communicate(timeout=120)[0] for process in both]
+    said = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert "2 processes, 6 iterations, converged" in said[0]
     assert "iterations" not in said[1]

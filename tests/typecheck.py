@@ -3,7 +3,25 @@
 import jaxtyping
 from beartype import BeartypeConf, beartype
 
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
+_beartype = beartype(conf=BeartypeConf(is_pep484_tower=True))
+
+
+def checked(of):
+    """Return a function that checks its arguments as `of` is annotated, made at its first call.
+
+    To make one takes about a millisecond. Most of the 2,000 functions of the library are imported
+    by every worker and called by few tests.
+    """
+    made = None
+
+    def check(*args, **kwargs):
+        nonlocal made
+        if made is None:
+            made = _beartype(of)
+        return made(*args, **kwargs)
+
+    return check
+
 
 _decorator = jaxtyping.jaxtyped
 _known = set()

@@ -1,4 +1,4 @@
-"""Rosenbrock's valley: how three methods walk along it."""
+"""Rosenbrock's valley: the paths of three methods."""
 
 import jax.numpy as jnp
 import numpy as np

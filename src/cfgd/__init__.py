@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cfgd.objectives import (
         Blocks as Blocks,
         External as External,
+        GradientCheck as GradientCheck,
         LeastSquares as LeastSquares,
         LinearModel as LinearModel,
         Local as Local,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         Residuals as Residuals,
         ShallowNetwork as ShallowNetwork,
         Smooth as Smooth,
+        check_gradient as check_gradient,
     )
     from cfgd.solve import (
         ConvergenceError as ConvergenceError,
@@ -70,6 +72,7 @@ __all__ = [
     "Fit",
     "FixedStep",
     "Fractional",
+    "GradientCheck",
     "GradientDescent",
     "GridStep",
     "LeastSquares",
@@ -87,6 +90,7 @@ __all__ = [
     "Status",
     "StepRule",
     "caputo",
+    "check_gradient",
     "curve_fit",
     "distributed",
     "fractional_gradient",

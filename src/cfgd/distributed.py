@@ -23,12 +23,18 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from cfgd._core import checks
+from cfgd._core import checks, process_group
 from cfgd._core.arrays import as_array, compute_dtype, in_precision
 from cfgd._core.files import INTERRUPTED
-from cfgd._core.process_group import LostProcessError as LostProcessError, ProcessGroup
+from cfgd._core.process_group import (
+    DEFAULT_PATIENCE,
+    FOLLOWED,
+    LostProcessError as LostProcessError,
+    OtherProcessError,
+    ProcessGroup,
+)
 from cfgd._core.sharding import WIDE
-from cfgd._core.types import Values
+from cfgd._core.types import UserInput, Values
 
 # environment variables that `cfgd launch` sets: address of the coordinator, number of processes,
 # index of the process
@@ -59,7 +65,7 @@ class DistributedRows(NamedTuple):
     sample_weight: Values | None
 
 
-def start() -> Process:
+def start(patience: float = DEFAULT_PATIENCE) -> Process:
     """Join the other processes; must be called before JAX computes anything.
 
     Processes started by `cfgd launch`, by SLURM's srun or by Open MPI find one another. Others call
@@ -67,6 +73,12 @@ def start() -> Process:
 
     If a process dies, the others end within a minute. An uncaught exception ends its process at
     once, without waiting for the others.
+
+    Parameters
+    ----------
+    patience
+        Seconds for which the callback of one process may keep the others waiting. After that they
+        end with a sentence.
 
     Returns
     -------
@@ -82,6 +94,7 @@ def start() -> Process:
     >>> cfgd.distributed.start()
     Process(index=0, count=1)
     """
+    process_group.patience = float(checks.positive("start", "patience", patience))
     coordinator = os.environ.get(COORDINATOR)
     in_cluster = any(
         int(os.environ.get(count, 1)) > 1 and marker in os.environ for count, marker in CLUSTERS
@@ -113,10 +126,12 @@ def _exit_at_once(
     sys.__excepthook__(kind, error, trace)
     sys.stdout.flush()
     sys.stderr.flush()
+    if issubclass(kind, LostProcessError | OtherProcessError):
+        os._exit(FOLLOWED)  # by which `cfgd launch` tells causes from consequences
     os._exit(INTERRUPTED if kind is KeyboardInterrupt else 1)
 
 
-def rows(X: Any, y: Any, sample_weight: Any = None) -> DistributedRows:
+def rows(X: UserInput, y: UserInput, sample_weight: UserInput = None) -> DistributedRows:
     """Make global arrays of the rows that each process holds; every process must make this call.
 
     No data leaves a process. Processes may hold different numbers of rows: those with fewer rows
@@ -187,7 +202,7 @@ def rows(X: Any, y: Any, sample_weight: Any = None) -> DistributedRows:
     )
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def _numbers(name: str, value: UserInput) -> np.ndarray:
     """Return an input as a finite NumPy array in its compute dtype; integers keep their dtype."""
     array = checks.real("rows", name, value)
     if array.size:

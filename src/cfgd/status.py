@@ -53,6 +53,10 @@ class Status(enum.Enum):
         "No step improves on `x`, although `tolerance` is not met: rounding errors limit the "
         "accuracy. Use float64, rescale the problem, or loosen `tolerance`."
     )
+    wrong_gradient = (
+        "The gradient contradicts the values of the objective: compare it with differences by "
+        "`cfgd.check_gradient(objective, x)`, and correct it."
+    )
 
     @property
     def code(self) -> int:

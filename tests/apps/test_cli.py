@@ -184,8 +184,9 @@ def browse(tmp_path: Path, report: Path) -> list[str]:
     return command(report / "index.html", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) -> None:
-    done = subprocess.run([*browse, "--dump-dom"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*browse, "--dump-dom"], capture_output=True, text=True, timeout=600)
     dom = done.stdout
     assert dom.count("<svg") == 4 + 2
     assert dom.count("<figcaption>") == 4 + 2
@@ -200,7 +201,7 @@ def test_the_page_shows_its_figures_and_table_in_a_browser(browse: list[str]) ->
 def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> None:
     picture = tmp_path / "page.png"
     size = f"--window-size={width},2000"
-    subprocess.run([*browse, size, f"--screenshot={picture}"], capture_output=True, timeout=60)
+    subprocess.run([*browse, size, f"--screenshot={picture}"], capture_output=True, timeout=600)
     raw = picture.read_bytes()
     assert struct.unpack(">II", raw[16:24]) == (width, 2000)
     assert len(raw) > 30_000  # an empty page is a few thousand bytes

@@ -45,6 +45,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.slow
 @functions
 def test_integers_are_numbers(make, exact):
     got = make()(np.array([3, 2, -1, 0]))
@@ -74,6 +75,7 @@ def test_jit_and_vmap(make, exact):
     np.testing.assert_allclose(got[-1], exact, rtol=1e-13)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("x", "order"), [(-1.6, 0.3), (2.9, 1.7)], ids=["right", "left"])
 def test_gradient_of_caputo(order, x):
     """In x and in the terminal, against the definition differentiated by mpmath."""
@@ -113,6 +115,7 @@ SEVERAL = {1: [0.3, 0.9, 1.0, 1e-3], 2: [1.3, 1.7, 2.0, 1.999]}
 several = pytest.mark.parametrize(("n", "several"), SEVERAL.items(), ids=SEVERAL)
 
 
+@pytest.mark.slow
 @several
 def test_one_order_for_each_x(n, several):
     """The integer among them is exact."""

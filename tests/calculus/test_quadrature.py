@@ -86,6 +86,7 @@ def test_forty_digits_near_one(alpha, nodes):
     np.testing.assert_allclose(w, w_exact, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", few(reversed(NEAR_ONE)))
 def test_scipy_is_less_accurate_near_one(alpha):
     """This is why SciPy is not the reference of the test above."""

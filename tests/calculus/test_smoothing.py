@@ -76,6 +76,7 @@ def test_smoothing_of_the_exponential(alpha, beta):
     np.testing.assert_allclose(value_and_slope(F, Z), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_smoothing_figure():
     def f(z):
         return (z - 6) * (z + 4) * (7 * z**2 + 10 * z + 24)
@@ -88,6 +89,7 @@ def test_smoothing_figure():
     np.testing.assert_array_equal(F(z)[2:], f(-1.0))
 
 
+@pytest.mark.one_case
 @settings
 @curves
 def test_smoothing_slope_is_the_scaled_caputo_slope(curve, alpha, beta):
@@ -97,6 +99,7 @@ def test_smoothing_slope_is_the_scaled_caputo_slope(curve, alpha, beta):
     np.testing.assert_allclose(F.slope(X), expected, rtol=1e-11)
 
 
+@pytest.mark.one_case
 @curves
 def test_smoothing_slope_is_the_slope_of_its_value(curve):
     F = cfgd.smoothing(in_jax(curve), 0.3, -0.4, TERMINAL)
@@ -177,6 +180,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(make, exact, x):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.slow
 @functions
 def test_integers_are_numbers(make, exact):
     got = make()(np.array([3, 2, -1, 0]))
@@ -197,6 +201,7 @@ def test_float32_stays_float32(make, exact, kind, x64):
     np.testing.assert_allclose(got, [exact] * 4, rtol=1e-5)
 
 
+@pytest.mark.one_case
 @functions
 def test_jit_and_vmap(make, exact):
     fn = make()

@@ -22,6 +22,7 @@ def test_best_constants_have_the_rate_that_they_state(seed):
         assert theory.spectral_radius(A, best.gamma, factor * best.eta, 1) > best.rate + 1e-4
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("seed", range(3))
 def test_no_constants_on_a_grid_are_better(seed):
     A = standardised(seed, d=3)

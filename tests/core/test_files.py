@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cfgd._core.files import NotWrittenError, check_writable, write
+from cfgd._core.files import NotWrittenError, atomic_writer, check_writable, write
 
 
 @contextlib.contextmanager
@@ -107,3 +107,64 @@ def test_a_link_is_replaced_and_its_target_left_alone(tmp_path: Path) -> None:
     write(tmp_path / "x", b"\x00new")
     assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "x").read_bytes() == b"\x00new"
+
+
+@contextlib.contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode_of(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_mode_of_a_new_file_follows_the_umask(tmp_path: Path, mask: int, mode: int) -> None:
+    with umask(mask):
+        write(tmp_path / "x", "new")
+    assert mode_of(tmp_path / "x") == mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_an_existing_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+    path, previous = tmp_path / "x", tmp_path / "x.before"
+    path.write_text("before", encoding="utf-8")
+    path.chmod(mode)
+    with atomic_writer(path, keep_previous=previous) as file:
+        # what replaces a secret file is no less secret while it is written
+        (part,) = tmp_path.glob(".*.part")
+        assert mode_of(part) == mode
+        file.write(b"after")
+    assert (mode_of(path), mode_of(previous)) == (mode, mode)
+    assert (path.read_bytes(), previous.read_bytes()) == (b"after", b"before")
+
+
+def test_file_and_folder_are_synced_in_the_order_that_survives_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def record_fsync(handle: int) -> None:
+        events.append("folder" if os.path.isdir(f"/proc/self/fd/{handle}") else "file")
+        fsync(handle)
+
+    def record_replace(*names: Any) -> None:
+        events.append("rename")
+        replace(*names)
+
+    monkeypatch.setattr("os.fsync", record_fsync)
+    monkeypatch.setattr("os.replace", record_replace)
+    write(tmp_path / "x", "new")
+    assert events == ["file", "rename", "folder"]
+
+
+def test_a_name_that_is_too_long_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NotWrittenError, match=r"/x{300} could not be written: File name too long"):
+        write(tmp_path / ("x" * 300), "new")
+    write(tmp_path / ("x" * 255), "new")  # the longest that is allowed
+    assert files_in(tmp_path) == ["x" * 255]

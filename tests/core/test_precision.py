@@ -13,7 +13,7 @@ from problems import (
     WAVE_X0,
     A,
     B,
-    look_on,
+    do_nothing,
     pytree_bowl,
     quick,
     wave,
@@ -50,11 +50,12 @@ KINDS = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("x0", "data", "kind", "dtype"), KINDS.values(), ids=KINDS)
 def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
     x0 = x0() if callable(x0) else x0
     solution = cfgd.minimize(
-        small_quadratic(data), x0, GradientDescent(), tolerance=1e-6, callback=look_on
+        small_quadratic(data), x0, GradientDescent(), tolerance=1e-6, callback=do_nothing
     )
     assert isinstance(solution.x, kind)
     assert solution.x.dtype == dtype
@@ -66,6 +67,7 @@ def test_precision_follows_the_data(global_x64, x0, data, kind, dtype):
 SEARCHES = {"armijo, x64 off": (cfgd.ArmijoStep(), False), "grid, x64 on": (cfgd.GridStep(), True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "x64"), quick(SEARCHES, ["armijo, x64 off"]))
 def test_float32_stays_float32_on_a_function(step, x64):
     """The method has several nodes, a lag and a line search."""
@@ -94,6 +96,7 @@ def test_an_error_leaves_the_x64_flag_unchanged():
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.slow
 def test_pytrees_keep_structure_and_array_types():
     x0 = {"a": jnp.array([2.0, -1.0]), "b": np.float32(0.3)}
     solution = cfgd.minimize(pytree_bowl, x0, GradientDescent(), tolerance=1e-5)

@@ -1,4 +1,4 @@
-"""The extensions that build the site, and (slow) the built site in a browser."""
+"""The extensions that build the site, and the built site in a browser."""
 
 import os
 import re
@@ -17,6 +17,8 @@ sys.path.insert(0, str(DOCS))
 from extensions import gallery, link_check
 from extensions.mathml import mathml
 from sphinx.errors import ExtensionError
+
+pytestmark = pytest.mark.slow  # Sphinx is installed for `make slow`
 
 EXAMPLE = '''"""A line.
 
@@ -127,7 +129,6 @@ def site(tmp_path_factory):
     return folder / "build" / "site"
 
 
-@pytest.mark.slow
 def test_the_site_has_no_fault(site):
     assert not list(link_check.faults(site))
     assert (site / "gallery" / "index.html").exists()
@@ -137,13 +138,12 @@ def test_the_site_has_no_fault(site):
         assert not re.search(r'src="[^"]*mathjax', page.read_text(encoding="utf-8").lower()), page
 
 
-@pytest.mark.slow
 def test_search_finds_from_disk(site, tmp_path):
     browse = command(site / "search.html", tmp_path)
     browse[-1] += "?q=terminal"
     wait = "--virtual-time-budget=8000"
     done = subprocess.run(
-        [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=120
+        [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=600
     )
     assert re.search(r"found (\d\d+|[2-9]) page", done.stdout), done.stdout[-2000:]
     assert "how/versions.html" in done.stdout

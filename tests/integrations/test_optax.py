@@ -69,6 +69,7 @@ CORE = {
 QUICK = ["-0.4-1-exact", "0.7-3-quadrature", "-0.4-3-given"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("gamma", "lag", "curvature"), quick(CORE, QUICK))
 def test_iterates_are_those_of_the_core(gamma, lag, curvature):
     method = core.AdaptiveTerminal(gamma=gamma, lag=lag, step=core.FixedStep(0.05))
@@ -91,6 +92,7 @@ def rosenbrock(p):
     return 100 * (p["b"][0] - p["a"] ** 2) ** 2 + (1 - p["a"]) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", few([2, 1]))
 def test_iterates_on_a_pytree_are_those_of_the_local_model(lag):
     start = {"a": np.array(-1.2), "b": np.array([1.0])}
@@ -299,6 +301,7 @@ def test_complex_parameters_count_as_pairs_of_real_ones():
         step.clear_cache()
 
 
+@pytest.mark.slow
 def test_probes_of_complex_parameters():
     def f(z):
         return jnp.sum(jnp.array([1.0, 4.0]) * z.real**2 + jnp.array([3.0, 0.5]) * z.imag**2)

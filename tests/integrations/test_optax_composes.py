@@ -3,7 +3,6 @@
 import json
 
 import equinox as eqx
-import flax.serialization
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,6 +103,7 @@ def loss_with_constant_bias(p):
     return loss({"w": p["w"], "b": PARAMS["b"]})
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("curvature", few(["hutchinson", "given", "exact", "quadrature"], 2))
 def test_masked_parameters_are_constants_of_the_loss(curvature):
     """They are not probed: signs and diagonal are those of a loss of the other parameters."""
@@ -159,6 +159,7 @@ def test_inject_hyperparams_does_not_retrace():
     )
 
 
+@pytest.mark.slow
 def test_multi_steps():
     """Accumulated batches do not change the terminal."""
     several = optax.MultiSteps(cfgd(0.02, lag=2, curvature="exact"), 3)
@@ -168,6 +169,7 @@ def test_multi_steps():
     assert_trees_equal(params, trained(cfgd(0.02, lag=2, curvature="exact"), 5)[0], 1e-5)
 
 
+@pytest.mark.slow
 def test_apply_if_finite_skips_a_step():
     optimizer = optax.apply_if_finite(cfadam(0.02, lag=2, curvature=CURVATURE), 5)
 
@@ -187,6 +189,8 @@ def test_apply_if_finite_skips_a_step():
 
 
 def saved_by_flax(state, like, path):
+    import flax.serialization  # of cfgd[slow]
+
     path.write_bytes(flax.serialization.to_bytes(state))
     return flax.serialization.from_bytes(like, path.read_bytes())
 
@@ -311,6 +315,7 @@ def test_equinox_model(curvature):
     assert model.calls == 3
 
 
+@pytest.mark.slow
 def test_auto_on_flax_model():
     import flax.linen as nn
 

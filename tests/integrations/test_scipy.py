@@ -102,6 +102,7 @@ def test_args_tol_and_maxiter():
     assert few.status != 0
 
 
+@pytest.mark.slow
 def test_both_forms_of_callback():
     calls = []
 
@@ -273,6 +274,7 @@ def test_least_squares_equals_scipys(loss, fun, jac):
     assert set(theirs) <= set(ours)
 
 
+@pytest.mark.slow
 def test_least_squares_has_the_same_iterates_for_numpy_and_jax():
     for n in (1, 2, 3):
         by_jax, by_numpy = (

@@ -207,6 +207,7 @@ def test_pipeline_grid_search_and_joblib(processes):
     assert isinstance(data, pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_warm_start_continues_from_the_last_fit():
     model = CaputoClassifier(warm_start=True, method="gradient_descent", max_iter=5)
     data, target = load_iris(return_X_y=True)
@@ -250,8 +251,10 @@ def test_folds_of_similar_sizes_do_not_compile_again(model):
     model.fit(data[:320], target[:320])
     compiled = []
 
+    is_listening = True
+
     def record(event, duration, **about):
-        if event.endswith("backend_compile_duration"):
+        if is_listening and event.endswith("backend_compile_duration"):
             compiled.append(about.get("fun_name"))
 
     jax.monitoring.register_event_duration_secs_listener(record)
@@ -262,7 +265,7 @@ def test_folds_of_similar_sizes_do_not_compile_again(model):
         for m in (313, 317, 319):
             clone(model).fit(data[:m], target[:m])
     finally:
-        jax.monitoring.unregister_event_duration_listener(record)
+        is_listening = False  # jax 0.8.0 has no function that unregisters a listener
     assert compiled == []
 
 

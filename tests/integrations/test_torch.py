@@ -122,6 +122,7 @@ def core_iterates(gamma, lag, eta, steps):
     return np.stack([ends.history[f"x{j}"] for j in range(6)], 1)
 
 
+@pytest.mark.slow
 @FOREACH
 @pytest.mark.parametrize(("gamma", "lag"), [(-0.5, 1), (0.4, 1), (-0.3, 3)])
 def test_iterates_are_those_of_the_core(gamma, lag, foreach):
@@ -387,6 +388,7 @@ def test_torch_compile_does_not_change_a_step(name):
     assert torch.equal(*ends)
 
 
+@pytest.mark.slow
 def test_jax_is_not_imported():
     code = (
         "import sys, torch\n"

@@ -47,6 +47,7 @@ def test_linear_model_is_least_squares(loss):
     assert solution.value == pytest.approx(loss(model(DATA[0]), DATA[1]).item(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_another_loss_agrees_with_the_same_function_in_jax():
     import jax.numpy as jnp
 

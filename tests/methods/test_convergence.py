@@ -18,6 +18,7 @@ def random_data():
     return least_squares(X, rng.normal(size=100), rng.normal(size=100))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("gamma", few(GAMMAS, 2))
 @pytest.mark.parametrize("step", ["exact", "fixed"])
 def test_non_adaptive_converges_to_the_tikhonov_solution(random_data, gamma, step):
@@ -37,7 +38,7 @@ def test_non_adaptive_converges_to_the_tikhonov_solution(random_data, gamma, ste
     assert solution.gradient_norm > 1e-2
 
 
-def literal_walk(problem, gamma, c, iterations):
+def literal_iterates(problem, gamma, c, iterations):
     """The non-adaptive version with the paper's <g, d> / d'Ad."""
     x, D, points = problem.x0, np.diag(problem.A), [problem.x0]
     for _ in range(iterations):
@@ -48,9 +49,10 @@ def literal_walk(problem, gamma, c, iterations):
     return np.array(points)
 
 
+@pytest.mark.slow
 def test_the_literal_line_search_misses_the_tikhonov_solution():
     want = cfgd.theory.tikhonov_solution(BOWL.A, BOWL.b, C, 0.5)
-    literal = np.linalg.norm(literal_walk(BOWL, 0.5, C, 2000) - want, axis=1)
+    literal = np.linalg.norm(literal_iterates(BOWL, 0.5, C, 2000) - want, axis=1)
     assert literal.min() > 1e-3
     ours = cfgd.minimize(
         BOWL.objective,
@@ -105,6 +107,7 @@ def test_adaptive_order_stays_within_its_bound():
     np.testing.assert_allclose(solution.x, BOWL.minimiser, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_stage_ends_by_its_length_and_not_by_its_direction():
     """The first stage reaches its own limit, where d = 0 but f is not least: the run goes on."""
     stages = [cfgd.Stage(300, gamma=1.0), cfgd.Stage(300, gamma=0.0)]

@@ -51,6 +51,7 @@ DEFINED = {  # the first setting with every case, the second with one
 QUICK = [*(f"{name}-0.3" for name in CASES), "smooth-0.9"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("case", "alpha", "beta"), quick(DEFINED, QUICK))
 def test_definition(case, alpha, beta):
     got = cfgd.fractional_gradient(case.objective, POINT, TERMINAL, alpha, beta, NODES)
@@ -58,6 +59,7 @@ def test_definition(case, alpha, beta):
     np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["quadratic", "smooth"])
 def test_an_order_and_a_smoothing_for_each_coordinate(name):
     case = CASES[name]
@@ -146,6 +148,7 @@ def test_moving_all_coordinates_at_once_gives_another_direction(alpha, beta):
 # Nodes.
 
 
+@pytest.mark.slow
 def test_error_falls_as_nodes_grow():
     case = CASES["smooth"]
     expected = by_definition(case.f, POINT, TERMINAL, 0.3, 0.2)

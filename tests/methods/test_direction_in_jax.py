@@ -16,6 +16,7 @@ TRANSFORMED = ["quadratic", "smooth"]
 transformed = pytest.mark.parametrize("name", TRANSFORMED)
 
 
+@pytest.mark.one_case
 @transformed
 def test_jit(name):
     f = CASES[name].objective
@@ -46,6 +47,7 @@ def test_vmap(name):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.one_case
 @transformed
 def test_grad(name):
     """In the point, the terminal, the order and the smoothing, against central differences."""
@@ -86,6 +88,7 @@ def test_numpy_input_is_computed_in_float64_with_x64_off(name):
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "x64"), few([(np, True), (jnp, False), (np, False), (jnp, True)], 2)
 )
@@ -103,6 +106,7 @@ def test_float32_stays_float32(kind, x64, terminal):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_terminal_of_higher_precision_does_not_promote_x():
     x, f = np.float32([1.5, -0.5]), cfgd.Smooth(lambda x: jnp.sum(jnp.sin(x)))
     got = cfgd.fractional_gradient(f, jnp.asarray(x), np.array([0.2, 0.3]), 0.3, 0.2)
@@ -119,14 +123,14 @@ def test_new_numbers_cause_no_new_trace():
         traces.append(x.shape)
         return jnp.sum(jnp.cos(x) * x) + x[0] * x[1]
 
-    def look(x, c, alpha):
+    def directions(x, c, alpha):
         d = cfgd.fractional_gradient(f, x, c, alpha, beta=alpha - 0.3)
         g = cfgd.Smooth(f)
         return d, g.coordinate_slope(x, c), g.coordinate_curvature(x, c), g.gradient(x)
 
-    first = look([1.0, 2.0, 3.0], [0.0, 0.5, 1.0], 0.3)
+    first = directions([1.0, 2.0, 3.0], [0.0, 0.5, 1.0], 0.3)
     seen = len(traces)
-    second = look([1.5, 2.5, 0.1], [0.3, -0.5, 2.0], 0.6)
+    second = directions([1.5, 2.5, 0.1], [0.3, -0.5, 2.0], 0.6)
     assert seen > 0
     assert len(traces) == seen
     assert not np.allclose(first[0], second[0])

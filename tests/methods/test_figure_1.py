@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cfgd
-from problems import FIGURE1, identity, lagged, look_on, walk
+from problems import FIGURE1, do_nothing, identity, lagged, reference_iterates
 
 
 def errors_on_figure1(method, iterations):
@@ -15,7 +15,7 @@ def errors_on_figure1(method, iterations):
         max_iterations=iterations,
         tolerance=0,
         record={"x": identity},
-        callback=look_on,
+        callback=do_nothing,
     )
     return solution, np.linalg.norm(solution.history["x"], axis=1)
 
@@ -35,6 +35,7 @@ def test_figure1():
 ITERATIONS_TO_1E_12 = {(-1.0, -1.0): 4, (-1.0, -1.01): 20, (-2.0, -1.0): 43, (0.3, -0.7): 83}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("past", "iterations"), ITERATIONS_TO_1E_12.items(), ids=map(str, ITERATIONS_TO_1E_12)
 )
@@ -43,6 +44,7 @@ def test_figure1_depends_on_its_past(past, iterations):
     assert np.argmax(errors <= 1e-12) == iterations
 
 
+@pytest.mark.slow
 def test_figure1_from_a_past_at_the_minimiser():
     """There d = 0 although the gradient is not: without a reset the iteration would not move."""
     solution, errors = errors_on_figure1(figure1((0.0, 0.0)), 200)
@@ -63,6 +65,6 @@ def test_the_first_step_of_figure1_is_negative():
 def test_erratum_1():
     """With the square root of a_jj, as printed, the loss is still 1.5 after four iterations."""
     row, root = lagged(1, -1.0, np.array([[-1.0, -1.0]])), np.sqrt(np.diag(FIGURE1.A))
-    printed = walk(FIGURE1, row, None, 4, diagonal=root)[-1]
+    printed = reference_iterates(FIGURE1, row, None, 4, diagonal=root)[-1]
     assert 1.4 < FIGURE1.value(printed) < 1.6
-    assert FIGURE1.value(walk(FIGURE1, row, None, 4)[-1]) < 1e-24
+    assert FIGURE1.value(reference_iterates(FIGURE1, row, None, 4)[-1]) < 1e-24

@@ -320,6 +320,7 @@ def scipys_lbfgs(fn, x0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_small_problems_decrease_and_are_solved(name):
     fn, x0 = small(name)
@@ -356,14 +357,14 @@ def test_runs_go_on_by_slopes_where_rounding_hides_the_decrease():
 def test_evaluations_are_counted():
     calls = []
 
-    def watched(x):
+    def counted(x):
         jax.debug.callback(lambda _: calls.append(1), x[0])
         return PROBLEMS["Rosenbrock 2"](x)
 
     made, reported = [], []
     for iterations in (5, 12, 25):
         calls.clear()
-        ends = cfgd.minimize(watched, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
+        ends = cfgd.minimize(counted, [-1.2, 1.0], tolerance=0.0, max_iterations=iterations)
         jax.effects_barrier()
         made.append(len(calls))
         reported.append(ends.evaluations)
@@ -502,6 +503,7 @@ def predicted_decrease(fn, x, g):
 
 
 # five have each kind and each dimension, twenty have each kind in each dimension
+@pytest.mark.one_case
 @pytest.mark.parametrize("number", few(range(200), 5))
 def test_random_problems_end_with_a_true_status(number, unchecked):
     fn, x0 = mixed(number)
@@ -525,6 +527,7 @@ def test_random_problems_end_with_a_true_status(number, unchecked):
         assert ends.iterations == most
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")  # the checker holds vectors, too
 def test_a_run_takes_the_memory_of_forty_vectors():
     """This includes the probes of the check at the end, but not what the function itself takes."""

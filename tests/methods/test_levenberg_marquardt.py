@@ -222,6 +222,7 @@ def test_iterates_are_those_of_an_explicit_implementation():
         np.testing.assert_allclose(ends.history["x"][k + 1], x - step, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_step_is_the_limit_of_the_non_adaptive_method_on_the_model():
     """Theorem 3 with the terminal at x."""
     f = cfgd.LinearModel(WIDE, LABELS, l2=0.3)
@@ -264,6 +265,7 @@ def test_the_last_newton_step_takes_no_matrix_of_its_own(monkeypatch):
 # ---------------------------------------------------------------- runs
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", quick({name: name for name in NIST}, ["BoxBOD", "Thurber"]))
 def test_certified_regressions_to_six_digits(name):
     f = cfgd.Residuals(residuals(name))

@@ -13,15 +13,15 @@ from problems import (
     C,
     Row,
     constant,
+    do_nothing,
     lagged,
-    look_on,
     quick,
-    walk,
+    reference_iterates,
 )
 
 CORE = ("gradient descent", "non-adaptive", "lag 2", "adaptive order")
 # every row on the quadratic with the exact step; the four versions with all the rest
-WALKS = {
+CASES = {
     f"{problem}-{method}-{step}": (PROBLEMS[problem], METHODS[method], *STEPS[step])
     for problem in PROBLEMS
     for method in METHODS
@@ -39,10 +39,13 @@ QUICK = {
 } | {f"quadratic-{row}-exact" for row in METHODS if row not in REST}
 
 
-@pytest.mark.parametrize(("problem", "row", "step", "eta"), quick(WALKS, QUICK))
+@pytest.mark.one_case
+@pytest.mark.parametrize(("problem", "row", "step", "eta"), quick(CASES, QUICK))
 def test_iterates_are_those_of_a_plain_loop(problem, row, step, eta):
-    got = points_of(problem, row.make(step), callback=look_on)
-    np.testing.assert_allclose(got, walk(problem, row, eta, ITERATIONS), rtol=1e-10, atol=1e-11)
+    got = points_of(problem, row.make(step), callback=do_nothing)
+    np.testing.assert_allclose(
+        got, reference_iterates(problem, row, eta, ITERATIONS), rtol=1e-10, atol=1e-11
+    )
 
 
 BLOCKS = {"wide-lag 2": (PROBLEMS["wide"], METHODS["lag 2"])} | {
@@ -57,12 +60,14 @@ IN_BLOCKS = ["wide-lag 2", "quadratic-adaptive order"]
 @pytest.mark.parametrize(("problem", "row"), quick(BLOCKS, IN_BLOCKS))
 def test_iterates_are_those_of_a_plain_loop_in_blocks_too(problem, row):
     got = points_of(problem, row.make(cfgd.ExactStep()))
-    np.testing.assert_allclose(got, walk(problem, row, None, ITERATIONS), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(
+        got, reference_iterates(problem, row, None, ITERATIONS), rtol=1e-10, atol=1e-11
+    )
 
 
 def test_rows_of_the_table_differ():
     """No two methods make the same iterates, so that none can pass for another."""
-    ends = {name: walk(BOWL, row, None, 8)[-1] for name, row in METHODS.items()}
+    ends = {name: reference_iterates(BOWL, row, None, 8)[-1] for name, row in METHODS.items()}
     for name, end in ends.items():
         gaps = [np.linalg.norm(end - other) for key, other in ends.items() if key != name]
         assert min(gaps) > 1e-3, name
@@ -79,29 +84,31 @@ ONE_AS_ANOTHER = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("row", ONE_AS_ANOTHER.values(), ids=ONE_AS_ANOTHER)
 @pytest.mark.parametrize(("step", "eta"), quick(STEPS, ["exact"]))
 def test_gradient_descent_as_a_special_case(row, step, eta):
-    want = walk(BOWL, METHODS["gradient descent"], eta, ITERATIONS)
-    got = points_of(BOWL, row.make(step), callback=look_on)
+    want = reference_iterates(BOWL, METHODS["gradient descent"], eta, ITERATIONS)
+    got = points_of(BOWL, row.make(step), callback=do_nothing)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_point_is_past_enough_for_lag_1():
     row = METHODS["lag 1"]
     got = points_of(BOWL, cfgd.AdaptiveTerminal(gamma=-0.25, past=row.past[0]))
-    np.testing.assert_allclose(got, walk(BOWL, row, None, ITERATIONS), rtol=1e-10)
+    np.testing.assert_allclose(got, reference_iterates(BOWL, row, None, ITERATIONS), rtol=1e-10)
 
 
 def test_a_number_is_a_terminal():
     row = Row(None, constant(0.4), terminal=np.full(3, 0.7))
     got = points_of(BOWL, cfgd.NonAdaptive(0.7, 0.3, gamma=0.4))
-    np.testing.assert_allclose(got, walk(BOWL, row, None, ITERATIONS), rtol=1e-10)
+    np.testing.assert_allclose(got, reference_iterates(BOWL, row, None, ITERATIONS), rtol=1e-10)
 
 
 def test_a_step_for_each_coordinate():
     eta = np.array([0.1, 0.2, 0.4])
     for problem in (BOWL, PROBLEMS["wide"]):
-        got = points_of(problem, cfgd.GradientDescent(cfgd.FixedStep(eta)), callback=look_on)
-        want = walk(problem, METHODS["gradient descent"], eta, ITERATIONS)
+        got = points_of(problem, cfgd.GradientDescent(cfgd.FixedStep(eta)), callback=do_nothing)
+        want = reference_iterates(problem, METHODS["gradient descent"], eta, ITERATIONS)
         np.testing.assert_allclose(got, want, rtol=1e-10)

@@ -15,12 +15,12 @@ from problems import (
     PROBLEMS,
     SMOOTH_METHODS,
     WAVE_X0,
+    do_nothing,
     identity,
+    iterates_on_wave,
     lagged,
-    look_on,
     quick,
-    smooth_walk,
-    walk,
+    reference_iterates,
     wave,
     wave_hessian,
     wave_value,
@@ -62,7 +62,7 @@ def armijo_on(value):
     return choose
 
 
-SMOOTH_WALKS = {
+SMOOTH_CASES = {
     "gradient descent, exact": ("gradient descent", cfgd.ExactStep(), exact),
     "adaptive terminal, exact": ("adaptive terminal", cfgd.ExactStep(), exact),
     "non-adaptive, exact": ("non-adaptive", cfgd.ExactStep(), exact_on_what_d_descends),
@@ -88,8 +88,8 @@ SEARCHED = {
 def test_searches_on_a_quadratic(step, choose, problem):
     """There values along the line follow from slope and curvature."""
     row = METHODS["lag 1"]
-    got = points_of(problem, row.make(step), 8, callback=look_on)
-    want = walk(problem, row, choose(problem.value), 8)
+    got = points_of(problem, row.make(step), 8, callback=do_nothing)
+    want = reference_iterates(problem, row, choose(problem.value), 8)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-11)
 
 
@@ -105,7 +105,7 @@ def smooth_points(method, iterations=12):
     return solution.history["x"]
 
 
-WALKED = [
+QUICK_SMOOTH = [
     "adaptive terminal, exact",
     "non-adaptive, exact",
     "adaptive terminal, grid",
@@ -113,10 +113,10 @@ WALKED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "step", "choose"), quick(SMOOTH_WALKS, WALKED))
+@pytest.mark.parametrize(("name", "step", "choose"), quick(SMOOTH_CASES, QUICK_SMOOTH))
 def test_iterates_on_a_function(name, step, choose):
     row = SMOOTH_METHODS[name]
-    want, _ = smooth_walk(row, choose, WAVE_X0, 12)
+    want, _ = iterates_on_wave(row, choose, WAVE_X0, 12)
     np.testing.assert_allclose(smooth_points(row.make(step)), want, rtol=1e-10, atol=1e-11)
 
 
@@ -128,7 +128,7 @@ def steps_taken(points, row):
         here, there = next(lookup)
         return (here - there) @ d / (d @ d)
 
-    return smooth_walk(row, read, points[0], len(points) - 1)[1]
+    return iterates_on_wave(row, read, points[0], len(points) - 1)[1]
 
 
 def test_grid_step_takes_the_best_of_32():
@@ -144,7 +144,7 @@ def test_grid_step_has_all_32():
     for eta in CANDIDATES:
         f = cfgd.Quadratic([[1 / eta]], [0.0])
         method = cfgd.GradientDescent(cfgd.GridStep())
-        end = cfgd.minimize(f, [2.0], method, max_iterations=1, callback=look_on)
+        end = cfgd.minimize(f, [2.0], method, max_iterations=1, callback=do_nothing)
         np.testing.assert_allclose(end.x, [0.0], atol=1e-14)
 
 
@@ -196,7 +196,7 @@ def test_a_direction_without_descent_is_replaced_by_the_gradient(step):
     f, x0 = FIGURE1.objective, np.array([0.4, -1.0])
     method = cfgd.AdaptiveTerminal(gamma=-1.0, past=np.zeros((1, 2)), step=step)
     solution = cfgd.minimize(
-        f, x0, method, max_iterations=200, record={"x": identity}, callback=look_on
+        f, x0, method, max_iterations=200, record={"x": identity}, callback=do_nothing
     )
     assert solution.resets >= 1
     first = solution.history["x"][1] - x0
@@ -215,9 +215,11 @@ def test_a_fixed_step_is_left_as_the_theorems_have_it():
         method,
         max_iterations=5,
         record={"x": identity},
-        callback=look_on,
+        callback=do_nothing,
     )
     row = lagged(1, -1.0, np.zeros((1, 2)))
-    np.testing.assert_allclose(solution.history["x"], walk(FIGURE1, row, 0.02, 5), rtol=1e-12)
+    np.testing.assert_allclose(
+        solution.history["x"], reference_iterates(FIGURE1, row, 0.02, 5), rtol=1e-12
+    )
     np.testing.assert_array_equal(solution.history["x"][1], FIGURE1.x0)
     assert solution.resets == 0

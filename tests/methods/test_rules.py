@@ -10,7 +10,7 @@ from cfgd._core.pytrees import Structure
 from cfgd.methods.paper.order import Constant, Order, Stages, beta_of
 from cfgd.methods.paper.settings import lay_out, number, point
 from cfgd.methods.paper.terminal import Fixed, Here, Lagged, Terminal
-from problems import BOWL, PAST, X0, A, B, C, identity, look_on, wave
+from problems import BOWL, PAST, X0, A, B, C, do_nothing, identity, wave
 
 RECORD = {"x": identity, "gamma": "gamma", "eta": "eta"}
 
@@ -79,23 +79,25 @@ def test_custom_rules_give_the_iterates_of_a_plain_loop():
     assert "Fractional with PartialStep, 1 node" in end.summary
 
 
+@pytest.mark.slow
 def test_a_sweep_varies_the_declared_fields_of_custom_rules():
     firsts = np.stack([C, 2 * C, -C])
     many = custom(keep=np.array([0.2, 0.6, 0.9]), first=firsts, gamma=np.array([-0.4, 0.1, 0.0]))
-    options = {"max_iterations": 8, "tolerance": 0.0, "record": RECORD, "callback": look_on}
+    options = {"max_iterations": 8, "tolerance": 0.0, "record": RECORD, "callback": do_nothing}
     ends = cfgd.sweep(BOWL.objective, X0, many, **options)
     for i, (keep, gamma) in enumerate([(0.2, -0.4), (0.6, 0.1), (0.9, 0.0)]):
         points, _ = plain_loop(8, keep, firsts[i], gamma)
         np.testing.assert_allclose(ends[i].history["x"], points, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_custom_rules_keep_the_precision_of_the_data():
     """Numbers that a rule creates do not promote float32, even with x64 enabled."""
     f = cfgd.Quadratic(A.astype(np.float32), B.astype(np.float32))
     method = custom(first=C.astype(np.float32))
     with jax.enable_x64(True):
         end = cfgd.minimize(
-            f, X0.astype(np.float32), method, max_iterations=5, tolerance=0.0, callback=look_on
+            f, X0.astype(np.float32), method, max_iterations=5, tolerance=0.0, callback=do_nothing
         )
     assert end.x.dtype == np.float32
     np.testing.assert_allclose(end.x, plain_loop(5)[0][-1], rtol=1e-4)
@@ -229,9 +231,10 @@ COMPOSED = {  # a preset, and the same written out
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("preset", "composed"), COMPOSED.values(), ids=COMPOSED)
 def test_presets_are_compositions_of_public_rules(preset, composed):
-    options = {"max_iterations": 20, "record": {"x": identity}, "callback": look_on}
+    options = {"max_iterations": 20, "record": {"x": identity}, "callback": do_nothing}
     ends = [cfgd.minimize(BOWL.objective, X0, method, **options) for method in (preset, composed)]
     np.testing.assert_array_equal(ends[0].history["x"], ends[1].history["x"])
     assert ends[0].status is ends[1].status
@@ -274,7 +277,7 @@ GAMMAS = {  # a method, an objective, its gammas
 @pytest.mark.parametrize(("method", "f", "gamma"), GAMMAS.values(), ids=GAMMAS)
 def test_every_method_with_a_gamma_records_it(method, f, gamma):
     x0 = X0 if f is BOWL.objective else np.array([1.6, -1.2])
-    options = {"max_iterations": 12, "tolerance": 0.0, "callback": look_on}
+    options = {"max_iterations": 12, "tolerance": 0.0, "callback": do_nothing}
     end = cfgd.minimize(f, x0, method, record={"g": "gamma"}, **options)
     assert np.all(np.isnan(end.history["g"][0]))
     seen = end.history["g"][1:]

@@ -96,6 +96,7 @@ def test_the_jacobian_is_that_of_the_residuals_where_these_are_small():
     np.testing.assert_allclose(J, np.transpose(differences), atol=1e-5 * abs(J).max())
 
 
+@pytest.mark.slow
 def test_the_smaller_of_the_two_matrices_is_factorised():
     z = RNG.uniform(-1, 1, (6, 5))
     wide = cfgd.ShallowNetwork(z, z.sum(1), 4)
@@ -157,6 +158,7 @@ def test_the_end_is_a_minimiser_without_the_penalty(unchecked):
     assert np.abs(newton).max() < 1e-6 * np.abs(ends.x).max()
 
 
+@pytest.mark.slow
 def test_a_good_start_is_not_made_worse():
     first = cfgd.minimize(NETWORK, X0, max_iterations=40)
     again = cfgd.minimize(NETWORK, first.x, max_iterations=5)
@@ -181,6 +183,7 @@ def test_starts_with_dependent_or_saturated_features(x0):
     assert np.all(np.diff(ends.history["value"]) <= 0)
 
 
+@pytest.mark.slow
 def test_targets_that_are_zero():
     network = cfgd.ShallowNetwork(Z, 0 * Z, UNITS)
     ends = cfgd.minimize(network, X0)
@@ -188,6 +191,7 @@ def test_targets_that_are_zero():
     assert ends.value < 1e-25
 
 
+@pytest.mark.slow
 def test_an_activation_of_the_user_takes_steps_on_all_weights(monkeypatch):
     network = cfgd.ShallowNetwork(Z, TARGET, UNITS, lambda u: u / (1 + u * u) ** 0.5)
 
@@ -208,6 +212,7 @@ def test_a_sweep_is_its_runs():
         np.testing.assert_array_equal(x, cfgd.minimize(NETWORK, x0, max_iterations=20).x)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32():
     network = cfgd.ShallowNetwork(Z.astype(np.float32), TARGET.astype(np.float32), UNITS)
     ends = cfgd.minimize(network, X0.astype(np.float32))
@@ -230,6 +235,7 @@ def run_and_kinds(monkeypatch, network):
         return cfgd.minimize(network, x0, tolerance=0.0, max_iterations=60), seen
 
 
+@pytest.mark.slow
 def test_steps_on_all_weights_go_on_where_progress_is_slow(monkeypatch):
     """The iteration count of the history has no gap."""
     monkeypatch.setattr(variable_projection, "SLOW", 0.5)
@@ -277,6 +283,14 @@ def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path):
     ends = cfgd.minimize(NETWORK, X0, max_iterations=30, checkpoint=path, **settings)
     assert ends.x.tobytes() == whole.x.tobytes()
     np.testing.assert_array_equal(ends.history["gamma"], whole.history["gamma"])
+
+
+def test_a_rescaled_network_has_the_solver_of_every_other_network():
+    """The gradient at the start is beyond 1e60, so that a multiple of f is minimised."""
+    huge = cfgd.ShallowNetwork(Z, 1e70 * TARGET, UNITS)
+    ends = cfgd.minimize(huge, X0, max_iterations=1)
+    assert ends.how == cfgd.minimize(NETWORK, X0, max_iterations=1).how
+    assert "variable projection" in ends.how
 
 
 def test_the_summary_names_variable_projection():

@@ -129,6 +129,7 @@ ASK_CURVATURE: dict[str, Callable[[Any, Inputs], Any]] = {
     "rows": lambda rows, at: tuple(rows()),
     "matrix": lambda matrix, at: matrix(),
     "residuals_at": lambda residuals_at, at: residuals_at(at.t[1]),
+    "acceleration": lambda acceleration, at: acceleration(at.d, 0.5),
     "is_exact": lambda is_exact, at: is_exact,
     "cost": lambda cost, at: cost,
     "product_cost": lambda cost, at: cost,
@@ -216,7 +217,7 @@ def scaled(key, power=1.0):
 
 
 def scaled_evaluation(key):
-    """x stays, value and gradient are scaled."""
+    """Return the same x with value and gradient scaled."""
 
     def expected(answers, f, at):
         def one(x, value, gradient):
@@ -236,7 +237,7 @@ RESCALED = (
             *("coordinate_derivatives", "hessian_times", "on_host", "raveled"),
             *("line.slope", "line.curvature", "line.values"),
             *("curvature.times", "curvature.diagonal", "curvature.matrix"),
-            *("curvature.extra_damping", "curvature.dispersion"),
+            *("curvature.acceleration", "curvature.extra_damping", "curvature.dispersion"),
         )
     }
     | {key: scaled(key, 0.5) for key in ("curvature.rows", "curvature.residuals_at")}
@@ -291,7 +292,7 @@ def local(estimator):
         **{
             f"curvature.{name}": constant(no_model, getattr(PRODUCTS_ALONE, name))
             for name in (
-                *("shape", "rows", "matrix", "residuals_at", "is_exact", "cost"),
+                *("shape", "rows", "matrix", "residuals_at", "acceleration", "is_exact", "cost"),
                 *("rows_are_data", "extra_damping", "dispersion"),
             )
         },
@@ -420,7 +421,7 @@ def test_every_member_of_the_contract_is_asked_for():
 
 def test_the_contract_stays_small():
     assert len(public(Objective)) <= 16
-    assert len(CURVATURE) <= 13
+    assert len(CURVATURE) <= 14
     assert len(TRAITS) <= 18
 
 
@@ -464,6 +465,7 @@ def inconsistent_curvature(x, residuals):
         "rows": lambda: JacobianRows(x[0] * jnp.asarray(JACOBIAN), 2.0 + residuals(x)),
         "matrix": lambda: x[1] * jnp.asarray(JACOBIAN[:3]),
         "residuals_at": residuals,
+        "acceleration": lambda p, t: t * p + 41.0 * x,
         "is_exact": True,
         "cost": 29.0,
         "product_cost": 31.0,
@@ -567,6 +569,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", FORWARDING)
 def test_inconsistent_answers_are_forwarded(name, variant):
@@ -661,6 +664,7 @@ def case_answers(case):
     return answers_of(CASES[case].objective, inputs_at(CASES[case].x, jnp))
 
 
+@pytest.mark.one_case
 @wrappers
 @cases
 def test_answers_are_those_of_the_wrapped_objective(name, case):
@@ -670,6 +674,7 @@ def test_answers_are_those_of_the_wrapped_objective(name, case):
     assert_forwards(wrapper, objective, CASES[case].x, case_answers(case))
 
 
+@pytest.mark.one_case
 @cases
 def test_answers_on_the_host_are_numpy_arrays_and_the_same(case):
     """What `host_objective` returns, with and without a factor."""
@@ -728,9 +733,9 @@ def on_each_process(model, fn):
     def total_for(rank):
         def total(part):
             parts[rank] = part
-            barrier.wait(timeout=60)
+            barrier.wait(timeout=600)
             whole = sum(parts)
-            barrier.wait(timeout=60)  # nobody writes before all have read
+            barrier.wait(timeout=600)  # nobody writes before all have read
             return whole
 
         return total

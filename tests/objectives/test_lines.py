@@ -40,6 +40,7 @@ def without_own_line(objective):
 WITH_OWN = ["quadratic", "network, tanh, p = 3", "custom, dense, weights, l2"]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", WITH_OWN)
 def test_a_structured_line_equals_the_general_one(name):
     case = CASES[name]
@@ -67,6 +68,7 @@ def test_each_coordinate_of_a_network_may_have_its_own_step():
     close(got, np.array([NETWORK.value(x - eta * d)]), 1e-13)
 
 
+@pytest.mark.slow
 def test_layers_of_a_network_have_one_step_each():
     x, d = NETWORK.init(4), np.cos(np.arange(12.0))
     inside, outside = np.array([0.2, -0.1, 0.0]), np.array([-0.4, 0.3, 0.7])

@@ -52,6 +52,7 @@ def test_direction_on_a_quadratic_is_the_closed_form(f, H):
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("probes", [1, 3])
 def test_probes_are_exact_where_the_hessian_is_diagonal(probes):
     f = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), B)
@@ -69,6 +70,7 @@ MODELS = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", quick(MODELS, ["smooth", "network"]))
 def test_coordinate_slopes_are_those_of_the_quadratic_model(name):
     case = CASES[name]
@@ -140,6 +142,7 @@ def hessian():
     return in_float64(jax.jit(jax.hessian(PROBED.fn)), PROBED.x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probes", few([5, 1]))
 def test_the_mean_of_hutchinsons_diagonal_is_the_exact_one(probes):
     """Within four standard errors in every coordinate; the seeds are fixed."""

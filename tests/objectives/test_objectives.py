@@ -47,6 +47,7 @@ QUICK = [
 cases = pytest.mark.parametrize("case", quick({name: name for name in CASES}, QUICK))
 
 
+@pytest.mark.one_case
 @cases
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_answers_equal_those_of_the_reference(case, quantity):

@@ -32,6 +32,7 @@ def test_units_in_which_gradients_are_rescaled(unit):
     assert_same_fit(unit)
 
 
+@pytest.mark.slow
 def test_units_in_between():
     for power in range(-6, 9):
         assert_same_fit(10.0**power)
@@ -50,5 +51,5 @@ def test_safe_factor_is_a_power_of_two_that_brings_the_gradient_to_a_safe_size(d
         (small, True, least**0.5),
     ):
         factor = safe_factor(outside, np.dtype(dtype), may_grow)
-        assert 0.5 < outside * factor / wanted < 2
+        assert 0.5 <= outside * factor / wanted <= 2
         assert np.log2(factor) == np.round(np.log2(factor))

@@ -62,6 +62,7 @@ def test_the_minimiser_is_scipys(loss):
     assert ours.value == pytest.approx(theirs.cost, rel=1e-9)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("loss", RHO)
 def test_curvature_is_the_gauss_newton_matrix(loss):
     """J' diag(w (rho' + 2 rho'' r^2)) J, by differences of the gradient in r with J constant."""

@@ -120,7 +120,7 @@ def test_the_next_block_is_read_while_one_is_computed_with():
 
     for k in prefetch(blocks()):
         # set by the reader while this loop still has block k
-        assert k == 4 or reading[k + 1].wait(timeout=60)
+        assert k == 4 or reading[k + 1].wait(timeout=600)
 
 
 def test_no_more_than_one_block_is_read_ahead():
@@ -132,9 +132,9 @@ def test_no_more_than_one_block_is_read_ahead():
             yield k
 
     for k in prefetch(blocks()):
-        assert k == 5 or read.acquire(timeout=60)  # block k, or k + 1 from the second turn on
+        assert k == 5 or read.acquire(timeout=600)  # block k, or k + 1 from the second turn on
         if k == 0:
-            assert read.acquire(timeout=60)
+            assert read.acquire(timeout=600)
         assert not read.acquire(timeout=0.02)
 
 

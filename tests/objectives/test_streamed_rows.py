@@ -47,6 +47,7 @@ def test_value_and_minimiser_are_those_of_the_linear_model(loss, intercept):
     assert streamed.value == pytest.approx(in_memory.value, rel=1e-10)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("loss", ["logistic", "multinomial"])
 def test_hessian_and_gradient_are_those_of_jax(loss, kind):
@@ -150,6 +151,7 @@ def test_many_columns_take_few_passes():
     assert cfgd.Blocks(few, y[:64]).stream.has_matrix  # with the default memory
 
 
+@pytest.mark.slow
 def test_the_papers_methods_converge_on_streamed_rows():
     f = cfgd.Blocks(X, TARGETS["squared"], "squared", memory=SMALL)
     local, before = cfgd.Local(f, "exact"), f.passes
@@ -201,6 +203,7 @@ def test_memory_is_bounded_for_dense_rows(tmp_path, dtype):
     assert value == pytest.approx(whole.value(np.full(d, 0.1)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_for_sparse_rows():
     """9.6 MB of entries and indices, in blocks bounded by entries and not by columns."""
     big = scipy.sparse.random_array((20_000, 4000), density=0.01, rng=random, format="csr")

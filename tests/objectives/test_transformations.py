@@ -94,6 +94,7 @@ TARGET_ROWS = {
 MAPPED = ["least squares, csr", "poisson", "logistic -1/1", "logistic 0/1", "network"]
 
 
+@pytest.mark.one_case
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(("make", "y", "other"), quick(TARGET_ROWS, MAPPED))
 def test_vmap_over_targets(make, y, other):

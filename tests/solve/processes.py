@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -48,7 +49,8 @@ METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
 
 
 # one for each kind of evaluation on the host, and a compiled loop
-QUICK = ("logistic", "least squares", "residuals", "terminal")
+# one of Auto and one of the paper's methods, in `make test`: each process compiles its own
+QUICK = ("logistic", "terminal")
 
 
 def solve(rows, names):
@@ -205,8 +207,30 @@ def endless(me, folder):
     cfgd.minimize(f, np.zeros(D), slow, **options, checkpoint=file, checkpoint_every=0.2)
 
 
+def misbehave(me, how):
+    """Let the second process do something in its callback for which the first would wait."""
+    of = data()
+    A, y, weight = cfgd.distributed.rows(*part(me, of["X"], of["labels"]))
+    f = cfgd.LinearModel(A, y, sample_weight=weight)
+    actions = {
+        "exit": lambda: sys.exit(5),
+        "sleep": lambda: time.sleep(3600),
+        "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    }
+
+    def callback(so_far):
+        if me.index == 1 and so_far.iterations >= 20:
+            actions[how]()
+
+    slow = cfgd.GradientDescent(step=cfgd.FixedStep(1e-9))
+    options = {"tolerance": 0.0, "max_iterations": 10**9, "every": 10}
+    cfgd.minimize(f, np.zeros(D), slow, **options, callback=callback)
+
+
 def main(folder, *scenarios):
-    me = cfgd.distributed.start()
+    # a short patience: a test need not wait for a minute
+    me = cfgd.distributed.start(patience=5.0 if "sleep" in scenarios else 60.0)
     found = {"process": [me.index, me.count]}
     if "quick" in scenarios or "all" in scenarios:
         names = QUICK if "quick" in scenarios else ("all",)
@@ -222,6 +246,8 @@ def main(folder, *scenarios):
         found["least squares"] = plain(cfgd.minimize(f, np.zeros(D)))
     if "decisions" in scenarios:
         found |= dict(decisions(me, folder))
+    if "misbehave" in scenarios:
+        misbehave(me, scenarios[-1])
     if "endless" in scenarios:
         (folder / f"{me.index}.pid").write_text(str(os.getpid()))
         endless(me, folder)

@@ -20,7 +20,7 @@ PLAIN = {
     "history": {"iteration": np.array([0, 28]), "value": np.array([3.0, -1.25])},
     "resets": 2,
     "seconds": 1.5,
-    "how": "Auto: the span",
+    "how": "Auto: L-BFGS",
     "rate": 0.1,
     "compile_seconds": 1.25,
     "details": "The norm fell from 2 to 3.14e-09.",

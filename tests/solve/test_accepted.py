@@ -138,6 +138,7 @@ def test_a_custom_node_of_numbers_is_a_pytree():
     assert checked_pytree("f", "x", node).args == (0.5, 2.0)
 
 
+@pytest.mark.slow
 def test_a_huge_tolerance_is_met_at_the_start():
     for x0 in (X0, X0.astype(F32)):
         end = cfgd.minimize(bowl, x0, GD, tolerance=1e200, callback=no_answer)

@@ -58,6 +58,7 @@ def test_the_best_point_is_one_that_was_evaluated(iterations):
     assert end.value == pytest.approx(end.history["value"][best], abs=1e-2)
 
 
+@pytest.mark.slow
 def test_the_best_of_a_block_is_in_its_middle():
     """Heavy ball on a quadratic goes up and down within the iterations of a block."""
     f = cfgd.Quadratic([[20.0, 3.0], [3.0, 2.0]], [1.0, -4.0])

@@ -42,7 +42,8 @@ def test_labels_of_rows_after_a_recomputed_gradient():
         record={"k": "k"},
     )
     np.testing.assert_array_equal(end.history["iteration"], end.history["k"])
-    assert end.history["iteration"][-1] == end.iterations == 100
+    assert end.status is cfgd.Status.stalled
+    assert end.history["iteration"][-1] == end.iterations > 40
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ def test_callback_gets_the_solution_so_far_and_stops_the_run():
     np.testing.assert_array_equal(solution.x["a"], solutions[-1].x["a"])
 
 
+@pytest.mark.slow
 def test_callback_gets_the_best_point_and_not_the_last():
     """With eta just above 2/lambda the value falls at first and then grows."""
     best = []

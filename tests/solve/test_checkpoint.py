@@ -47,6 +47,7 @@ def same(a, b):
         np.testing.assert_array_equal(a.history[name], b.history[name], err_msg=name)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("objective", "x0", "method"), quick(COMPILED | AUTO, [*AUTO, *FEW]))
 def test_a_run_resumes_bit_for_bit(objective, x0, method, tmp_path):
     options = {"max_iterations": 90, "record": {"first": lambda x: x[0]}, "tolerance": 1e-13}
@@ -118,6 +119,7 @@ def test_a_run_resumes_after_a_stop_in_the_middle_of_a_step(objective, starts, t
     same(part, whole)
 
 
+@pytest.mark.slow
 def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
     """Some runs are then an iteration ahead of others."""
     objective, starts = CASES["L-BFGS"]
@@ -135,6 +137,7 @@ def test_a_sweep_resumes_after_a_stop_between_its_runs(tmp_path):
         same(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, MEMORY], ids=["on the host", "compiled"])
 def test_rows_of_the_history_stay_multiples_of_every(method, tmp_path):
     """A run that stopped in between has a row there, which a longer run does not have."""
@@ -179,6 +182,7 @@ def test_intervals_between_two_files(every, takes, wanted, tmp_path, monkeypatch
     assert written == [*wanted, 19]  # there is no callback after the last iteration
 
 
+@pytest.mark.slow
 def test_a_run_resumes_after_its_callback_has_stopped_it(tmp_path):
     def stop(solution):
         if solution.iterations >= 7:
@@ -212,6 +216,7 @@ def saved(saved_once, tmp_path):
 PENALISED = cfgd.LinearModel(X, Y > 0, l2=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [cfgd.Auto(), MEMORY], ids=["on the host", "compiled"])
 def test_another_penalty_is_refused_although_it_is_zero_at_the_start(method, tmp_path):
     file = tmp_path / "run.npz"
@@ -342,6 +347,135 @@ def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+# ------------------------------------------------------------- valid checksums, and wrong contents
+
+
+def start_of_tree(meta):
+    """Return the fields of what was saved: the snapshot, the labels and the rows."""
+    return meta["tree"]["of"]
+
+
+def first_state(meta):
+    return start_of_tree(meta)["snapshot"]["of"]["0"]["of"]["state"]["of"]
+
+
+def no_tree(meta, arrays):
+    del meta["tree"]
+
+
+def text_for_a_number(meta, arrays):
+    first_state(meta)["iteration"] = {"is": "seven"}
+
+
+def huge_count(meta, arrays):
+    first_state(meta)["iteration"] = {"is": 10**400}
+
+
+def negative_count(meta, arrays):
+    first_state(meta)["iteration"] = {"is": -3}
+
+
+def missing_field(meta, arrays):
+    del first_state(meta)["norm2"]
+
+
+def unknown_field(meta, arrays):
+    first_state(meta)["__dict__"] = {"is": 1}
+
+
+def unknown_status(meta, arrays):
+    first_state(meta)["status"] = {"status": "fine"}
+
+
+def other_class(meta, arrays):
+    start_of_tree(meta)["snapshot"]["of"]["0"]["of"]["state"]["kind"] = "cfgd.status.Status"
+
+
+def other_shape(meta, arrays):
+    arrays[first_state(meta)["evaluation"]["of"]["x"]["array"]] = np.zeros((2, 3))
+
+
+def other_dtype(meta, arrays):
+    arrays[first_state(meta)["evaluation"]["of"]["gradient"]["array"]] = np.array(["a"] * 6)
+
+
+def text_for_a_scalar(meta, arrays):
+    arrays[first_state(meta)["norm2"]["array"]] = np.array("x")
+
+
+def no_such_array(meta, arrays):
+    first_state(meta)["evaluation"]["of"]["x"]["array"] = 1000
+
+
+def no_identity(meta, arrays):
+    meta["of"] = [1, 2]
+
+
+def rows_of_other_length(meta, arrays):
+    place = start_of_tree(meta)["rows"]["of"]["value"]["array"]
+    arrays[place] = arrays[place][:-1]
+
+
+def no_labels(meta, arrays):
+    arrays[start_of_tree(meta)["labels"]["array"]] = np.zeros(0, int)
+
+
+def memory_of_nothing(meta, arrays):
+    first_state(meta)["memory"]["of"]["newest"] = {"is": 99}
+
+
+FORGERIES = [
+    *(no_tree, text_for_a_number, huge_count, negative_count, missing_field, unknown_field),
+    *(unknown_status, other_class, other_shape, other_dtype, text_for_a_scalar, no_such_array),
+    *(no_identity, rows_of_other_length, no_labels, memory_of_nothing),
+]
+
+
+@pytest.fixture(scope="module")
+def saved_valley(tmp_path_factory):
+    file = tmp_path_factory.mktemp("forged") / "run.npz"
+    for most in (3, 6):
+        cfgd.minimize(valley, np.zeros(6), max_iterations=most, checkpoint=file)
+    return file, cfgd.minimize(valley, np.zeros(6), max_iterations=9)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("forge", FORGERIES)
+def test_wrong_content_with_a_valid_checksum(forge, saved_valley, tmp_path):
+    """The file before is tried; without it the run is refused with one sentence."""
+    original, whole = saved_valley
+    shutil.copytree(original.parent, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / original.name
+    meta, arrays = checkpoint_file.read(file)
+    forge(meta, arrays)
+    with file.open("wb") as opened:
+        checkpoint_file.put(opened, meta, arrays)
+    forged = file.read_bytes()
+    with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
+        same(cfgd.minimize(valley, np.zeros(6), max_iterations=9, checkpoint=file), whole)
+    file.write_bytes(forged)
+    checkpoint_file.previous_path(file).unlink()
+    with pytest.raises(ValueError, match=r"^`minimize\(checkpoint=[^\n]* is damaged: [^\n]*\.$"):
+        cfgd.minimize(valley, np.zeros(6), max_iterations=9, checkpoint=file)
+
+
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_a_run_shorter_than_a_block_leaves_a_checkpoint(most, tmp_path):
+    """Four iterations of a quadratic are one block; the start is saved where none is complete."""
+    file = tmp_path / "run.npz"
+    cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=most, checkpoint=file)
+    assert file.exists()
+    part = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=16, checkpoint=file)
+    same(part, cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, max_iterations=16))
+
+
+@pytest.mark.parametrize("length", [300, 252])
+def test_a_name_that_is_too_long_is_refused_before_the_run(length, tmp_path):
+    """The name of the file before, with seven more characters, must be allowed, too."""
+    with pytest.raises(ValueError, match=r"must be the name of a file .*\(File name too long\)\.$"):
+        cfgd.minimize(valley, np.zeros(3), checkpoint=tmp_path / ("x" * length))
+
+
 # ------------------------------------------------------------------------------------- kill -9
 
 SCRIPT = """
@@ -373,7 +507,7 @@ def killed_until_done(kind, folder, moments):
             process.wait()
             kills += 1
     else:
-        subprocess.run(script, check=True, timeout=300)
+        subprocess.run(script, check=True, timeout=900)
     with np.load(folder / "end.npz") as end:
         return dict(end), kills
 

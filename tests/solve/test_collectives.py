@@ -26,7 +26,7 @@ def found():
     script = Path(__file__).parent / "collectives.py"
     env = os.environ | {"XLA_FLAGS": FLAGS, "PYTHONPATH": str(Path(cfgd.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=240
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

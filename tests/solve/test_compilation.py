@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from bowls import X0, F
 
 import cfgd
 from cfgd import AdaptiveTerminal, FixedStep, NonAdaptive
-from problems import PAST, A, B, look_on
+from problems import PAST, A, B, do_nothing
 
 
 def compilations(caplog, run):
@@ -22,7 +23,13 @@ def test_new_numbers_do_not_compile_again(caplog):
 
     def run(method, f=F, x0=X0, tolerance=0.0):
         cfgd.minimize(
-            f, x0, method, max_iterations=20, tolerance=tolerance, record=record, callback=look_on
+            f,
+            x0,
+            method,
+            max_iterations=20,
+            tolerance=tolerance,
+            record=record,
+            callback=do_nothing,
         )
 
     def method(shift, **numbers):
@@ -36,12 +43,13 @@ def test_new_numbers_do_not_compile_again(caplog):
     assert not compilations(caplog, lambda: run(method(0.2, alpha=0.9, beta=0.1)))
 
 
+@pytest.mark.slow
 def test_new_numbers_of_a_sweep_do_not_compile_again(caplog):
     record = {"x": lambda x: 2 * x}
 
     def run(gammas, x0=X0):
         methods = AdaptiveTerminal(gamma=gammas)
-        cfgd.sweep(F, x0, methods, max_iterations=20, record=record, callback=look_on)
+        cfgd.sweep(F, x0, methods, max_iterations=20, record=record, callback=do_nothing)
 
     assert compilations(caplog, lambda: run([-0.3, -0.2, 0.0, 0.1]))
     assert not compilations(caplog, lambda: run([0.4, 0.3, 0.2, -0.1]))

@@ -6,7 +6,7 @@ from bowls import FLAT, RECORD, X0
 
 import cfgd
 from cfgd import AdaptiveTerminal, FixedStep, GradientDescent, Status
-from problems import FIGURE1, NODES, SMOOTH_METHODS, WAVE_X0, fixed_gd, look_on, wave
+from problems import FIGURE1, NODES, SMOOTH_METHODS, WAVE_X0, do_nothing, fixed_gd, wave
 
 
 def well_conditioned(d=20):
@@ -19,6 +19,7 @@ def well_conditioned(d=20):
     return f, -np.linalg.solve(f.A, f.b), eigenvalues[-1], vectors[:, -1]
 
 
+@pytest.mark.slow
 def test_errors_of_the_updated_gradient_do_not_accumulate():
     """In 2e4 iterations the first half oscillates with size 1e6, the second is rounding.
 
@@ -39,6 +40,7 @@ def test_errors_of_the_updated_gradient_do_not_accumulate():
     np.testing.assert_allclose(solution.x, minimiser, rtol=1e-12)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("scale", "tolerance"), [(1e6, 1e-18), (1e12, 1e-20)])
 def test_converged_means_by_a_computed_gradient(scale, tolerance):
     """A distant start leaves rounding errors of 1e-16 of its size in an updated gradient."""
@@ -60,6 +62,7 @@ def test_evaluations_on_a_quadratic():
         assert n < solution.evaluations <= 1.01 * n + 2
 
 
+@pytest.mark.slow
 def test_evaluations_on_a_function():
     """An iteration costs one gradient, a direction with s nodes s d of them."""
     run = cfgd.minimize(
@@ -73,7 +76,9 @@ def test_evaluations_on_a_function():
 
 def test_evaluations_of_figure_1():
     method = AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
-    solution = cfgd.minimize(FIGURE1.objective, FIGURE1.x0, method, record=RECORD, callback=look_on)
+    solution = cfgd.minimize(
+        FIGURE1.objective, FIGURE1.x0, method, record=RECORD, callback=do_nothing
+    )
     assert solution.status is Status.converged
     assert solution.iterations == 4
     assert 4 <= solution.evaluations <= 8

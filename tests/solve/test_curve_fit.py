@@ -45,6 +45,7 @@ def test_parameters_and_covariance_are_those_of_scipy(sigma, absolute):
         )
 
 
+@pytest.mark.slow
 def test_a_dict_of_parameters_and_names():
     fit = cfgd.curve_fit(decay, T, Y, {"size": 1.0, "rate": 1.0, "rest": 0.0})
     assert fit.names == ["rate", "rest", "size"]
@@ -63,6 +64,7 @@ def test_it_prints_a_table():
     assert [row.split()[0] for row in rows] == ["size", "rate", "rest"]
 
 
+@pytest.mark.slow
 def test_a_robust_loss_has_no_covariance():
     outlier = Y + 5.0 * (np.arange(8) == 4)
     fit = cfgd.curve_fit(decay, T, outlier, P0, loss="cauchy", scale=0.1)

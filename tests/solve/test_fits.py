@@ -63,6 +63,7 @@ SCIPY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "y", "parts"), quick(SCIPY, ["huber"]))
 def test_a_fit_has_the_coefficients_of_scipys_minimiser(loss, y, parts):
     other = scipy.optimize.minimize(

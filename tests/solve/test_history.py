@@ -10,6 +10,7 @@ from cfgd import FixedStep, GradientDescent
 from problems import TREE, A, pytree_bowl
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("iterations", [1, 5, 8, 9, 20, 128, 140])
 @pytest.mark.parametrize("every", [1, 3, 8])
 def test_labels_of_the_history(iterations, every):
@@ -38,6 +39,7 @@ def test_labels_of_a_run_that_converges():
     assert counts == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_labels_of_a_start_at_the_minimiser():
     f = cfgd.Quadratic(A, np.zeros(3))
     solution = cfgd.minimize(f, np.zeros(3), GradientDescent(), record=RECORD, every=3)
@@ -63,6 +65,7 @@ def test_a_record_gets_the_x_of_the_user():
     np.testing.assert_allclose(history["a"][-1], solution.x["a"], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_history_longer_than_a_chunk_may_write():
     """A chunk may write 2^17 numbers: with 301 numbers an iteration, 435 rows."""
     solution = fixed_long(record={"x": lambda x: jnp.tile(x, 100)})

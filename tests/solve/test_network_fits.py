@@ -104,6 +104,7 @@ def test_the_best_of_32_depends_on_the_start():
     assert max(best) < 0.1
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("method", "gamma"), STEPPED.values(), ids=STEPPED)
 def test_a_shallow_network_trains(method, gamma):
     network = cfgd.ShallowNetwork(Z, TARGET, UNITS)

@@ -19,6 +19,7 @@ TOO_LONG = {
 }
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("eta", "f"), TOO_LONG.values(), ids=TOO_LONG)
 def test_nonfinite_gives_the_best_finite_point(eta, f):
     solution = fixed(eta, f, tolerance=0)
@@ -67,6 +68,7 @@ def test_x_is_the_best_point(eta, x0, iterations, every):
     np.testing.assert_allclose(solution.gradient_norm, np.linalg.norm(A @ best + B), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_x_of_a_sweep_is_the_best_point_of_each_setting():
     etas = np.array([2.05, 0.7, 2.001, 2.3]) / HIGH
     ends = cfgd.sweep(

@@ -94,6 +94,7 @@ def test_the_error_of_a_callback_carries_the_best_point():
     assert ends.status is Status.callback
 
 
+@pytest.mark.slow
 def test_a_convergence_error_can_be_pickled():
     f = cfgd.Quadratic(np.diag([1.0, 10.0]), [1.0, 1.0])
     with pytest.raises(cfgd.ConvergenceError) as raised:

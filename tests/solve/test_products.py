@@ -7,7 +7,7 @@ from networks import STARTS, TARGET, UNITS, Z
 import cfgd
 from cfgd import Status
 from objectives import COUNTS, FORMATS, LABELS, W0, WEIGHTS, X, Y, wave
-from problems import identity, look_on, quick
+from problems import do_nothing, identity, quick
 
 ZERO = X.copy()
 ZERO[:, 1] = 0.0  # an all-zero column: its coordinate keeps the gradient step, which is 0
@@ -68,9 +68,10 @@ ITERATIONS = 10
 
 def callback_of(objective, method):
     """Gradient descent goes by blocks all the same, so that these occur too."""
-    return look_on if objective.traits.is_quadratic and method != "gradient descent" else None
+    return do_nothing if objective.traits.is_quadratic and method != "gradient descent" else None
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("objective", "method", "step"), quick(PRODUCT, QUICK))
 def test_every_objective_runs_with_every_method_and_every_step(objective, method, step):
     f, x0, eta, zero = OBJECTIVES[objective]
@@ -162,6 +163,7 @@ def test_a_sweep_is_its_runs_one_by_one(name):
         assert one.status is alone.status is Status.max_iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick({name: name for name in OBJECTIVES}, LOOSE))
 def test_every_objective_converges_to_a_loose_tolerance(name):
     f, x0, _, _ = OBJECTIVES[name]

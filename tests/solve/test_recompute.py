@@ -56,6 +56,7 @@ def test_sweeps_of_a_quadratic_without_recurrences_converge():
     assert len(set(ends.iterations)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", few(range(4)))
 def test_conjugate_gradients_keep_their_preconditioner(key):
     """With another random diagonal at every point directions would not be conjugate."""
@@ -97,6 +98,7 @@ def test_converged_means_by_the_computed_gradient():
     assert end.success == (g <= 1e-15 * np.linalg.norm(f.gradient(np.ones(12))))
 
 
+@pytest.mark.slow
 def test_the_best_point_of_a_diverging_run_is_its_start():
     end = cfgd.minimize(
         lambda x: jnp.sum(x**2),

@@ -47,6 +47,7 @@ def test_converged_runs_from_nearby_starts_end_in_minima(name, unchecked):
                 assert np.linalg.eigvalsh(H / np.outer(scale, scale))[0] > 1e-9, ends
 
 
+@pytest.mark.slow
 def test_the_status_does_not_depend_on_how_bad_the_start_was(unchecked):
     """exp(-b t) from b = -3: the gradient is 1e28 and falls by any factor long before the fit."""
     t = np.linspace(0, 10, 60)
@@ -126,6 +127,7 @@ def test_a_tolerance_beyond_rounding_does_not_take_all_iterations(dtype):
     assert ends.iterations < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     few(

@@ -34,5 +34,5 @@ def test_an_error_passes_through_a_process_pool():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         result = pool.apply_async(fail_in_another_process, (solution,))
         with pytest.raises(cfgd.ConvergenceError, match=r"^Stopped at `max_iterations`") as raised:
-            result.get(timeout=120)
+            result.get(timeout=600)
     assert_same_solution(raised.value.solution, solution)

@@ -8,11 +8,11 @@ from fake_clock import fake_clock
 
 import cfgd
 from cfgd import GradientDescent, NonAdaptive, Status
-from problems import BOWL, WAVE_X0, A, B, C, look_on, stages_of
+from problems import BOWL, WAVE_X0, A, B, C, do_nothing, stages_of
 
 
 def stages_done():
-    return cfgd.minimize(F, X0, stages_of(0.8), tolerance=0, record=RECORD, callback=look_on)
+    return cfgd.minimize(F, X0, stages_of(0.8), tolerance=0, record=RECORD, callback=do_nothing)
 
 
 def indefinite():
@@ -70,6 +70,7 @@ CAUSE_AND_REMEDY = {
     Status.interrupted: ("Interrupted", "start again from it"),
     Status.unbounded: ("decreases without bound", "check its sign"),
     Status.saddle: ("saddle", "start from another point"),
+    Status.wrong_gradient: ("contradicts the values", "cfgd.check_gradient"),
 }
 
 
@@ -107,6 +108,7 @@ def test_tolerance_of_the_non_adaptive_version_is_on_its_direction():
     np.testing.assert_array_equal(solution.x, points[-1])
 
 
+@pytest.mark.slow
 def test_the_last_point_and_not_the_best_ends_a_non_adaptive_run():
     """f is less on the way than at the Tikhonov solution."""
     start = BOWL.minimiser + np.array([0.3, -0.2, 0.1])
@@ -121,9 +123,10 @@ def test_tolerance_met_by_the_last_iteration_allowed():
     assert bowl(max_iterations=needed - 1).status is Status.max_iterations
 
 
+@pytest.mark.slow
 def test_stages_that_end_at_max_iterations():
     """To raise `max_iterations` would not help."""
-    options = {"tolerance": 0, "record": RECORD, "callback": look_on}
+    options = {"tolerance": 0, "record": RECORD, "callback": do_nothing}
     ended = cfgd.minimize(F, X0, stages_of(0.8), max_iterations=31, **options)
     assert ended.status is Status.stages_done
     cut = cfgd.minimize(F, X0, stages_of(0.8), max_iterations=30, **options)

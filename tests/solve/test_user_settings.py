@@ -56,6 +56,7 @@ def test_settings_do_not_change_the_solution(solve, setting):
     np.testing.assert_array_equal(solution.x, expected.x)
 
 
+@pytest.mark.slow
 def test_objectives_of_jax_arrays_under_strict_ranks():
     z, x = jnp.asarray(Y, F32), jnp.linspace(0, 1, 6, dtype=F32)
     f = cfgd.ShallowNetwork(z, z, 2)

@@ -71,7 +71,7 @@ def as_compute_dtype(array: Values) -> Values:
         return array.astype(dtype)
 
 
-def as_array(value: Any) -> Values:
+def as_array(value: object) -> Values:
     """Convert any array-like to an array: JAX arrays stay JAX arrays, all else becomes NumPy."""
     if isinstance(value, jax.Array):
         return as_compute_dtype(value)
@@ -79,6 +79,43 @@ def as_array(value: Any) -> Values:
     if array.dtype == object and hasattr(value, "to_numpy"):
         array = _from_pandas(value, array)
     return as_compute_dtype(array)
+
+
+def own(value: Any) -> Any:
+    """Return an array into which nobody else can write: a read-only copy of a NumPy array.
+
+    Returned as they are: JAX arrays, which nobody can write into, NumPy arrays that are read-only
+    and have memory of their own, and arrays in a memory-mapped file, which may not fit into memory.
+    """
+    if not isinstance(value, np.ndarray) or _is_memory_mapped(value):
+        return value
+    if value.flags.owndata and not value.flags.writeable:
+        return value
+    copied = np.array(value)
+    copied.flags.writeable = False
+    return copied
+
+
+def _is_memory_mapped(array: Any) -> bool:
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
+def equal_trees(one: PyTree, other: PyTree) -> bool:
+    """Return whether two pytrees have the same structure and equal leaves; NaN equals NaN."""
+    if len({jax.tree.structure(one), jax.tree.structure(other)}) > 1:
+        return False
+    return all(map(_equal_leaves, jax.tree.leaves(one), jax.tree.leaves(other)))
+
+
+def _equal_leaves(one: Any, other: Any) -> bool:
+    numbers = (*ARRAY_TYPES, int, float)
+    if isinstance(one, numbers) and isinstance(other, numbers):
+        return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+    return bool(one == other)
 
 
 def _from_pandas(table: Any, array: np.ndarray) -> np.ndarray:
@@ -162,7 +199,7 @@ def to_numpy(tree: PyTree) -> Any:
     if all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(tree)):
         return tree
 
-    def convert(leaf: Any) -> Any:
+    def convert(leaf: object) -> Any:
         can_fetch = _is_concrete(leaf) and (leaf.is_fully_replicated or not is_sharded(leaf))
         return np.asarray(leaf) if can_fetch else leaf
 

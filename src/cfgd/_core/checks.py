@@ -21,8 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import sharding
-from cfgd._core.arrays import as_array
-from cfgd._core.types import Values
+from cfgd._core.arrays import as_array, own
+from cfgd._core.interruptible import interruptible_trace
+from cfgd._core.types import UserInput, Values
 
 # iteration counters are int32
 MAX_INT32 = 2**31 - 1
@@ -51,7 +52,7 @@ def _is_internal(frame: FrameType) -> bool:
     return package in ("cfgd", "equinox", "jaxtyping", "beartype", "scipy")
 
 
-def is_traced(value: object) -> bool:
+def is_traced(value: UserInput) -> bool:
     """Return whether `value` is a JAX tracer, whose numbers are unknown."""
     return isinstance(value, jax.core.Tracer)
 
@@ -89,7 +90,9 @@ def floating(owner: str, field: str, value: Any, wanted: str = "be an array of n
     return np.asarray(value).astype(np.float64)
 
 
-def array(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
+def array(
+    owner: str, field: str, value: UserInput, wanted: str = "be an array of numbers"
+) -> Values:
     """Return `value` as a floating array, all of whose entries are finite."""
     value = floating(owner, field, value, wanted)
     if not is_traced(value):
@@ -97,7 +100,7 @@ def array(owner: str, field: str, value: Any, wanted: str = "be an array of numb
     return value
 
 
-def unmasked(owner: str, field: str, value: object) -> None:
+def unmasked(owner: str, field: str, value: UserInput) -> None:
     """Refuse masked entries: the conversion to an array would drop the mask and use them."""
     if isinstance(value, list | tuple):
         for i, part in enumerate(value):
@@ -145,14 +148,14 @@ def shape(owner: str, field: str, value: Values, wanted: tuple[int, ...]) -> Val
     return value
 
 
-def flag(owner: str, field: str, value: object) -> bool:
+def flag(owner: str, field: str, value: UserInput) -> bool:
     """Return `value` as a Python bool; only booleans are accepted."""
     if not isinstance(value, bool | np.bool_):
         fail(owner, field, "be True or False", repr(value))
     return bool(value)
 
 
-def matrix(owner: str, field: str, value: Any) -> Values:
+def matrix(owner: str, field: str, value: UserInput) -> Values:
     """Return `value` as a finite floating matrix with at least one entry."""
     value = array(owner, field, value, "be a matrix of numbers")
     if value.ndim != 2 or 0 in value.shape:
@@ -163,11 +166,11 @@ def matrix(owner: str, field: str, value: Any) -> Values:
 def number(
     owner: str,
     field: str,
-    value: Any,
+    value: UserInput,
     wanted: str,
     is_valid: Callable[[Any], Any],
 ) -> Values:
-    """Return `value` as a finite floating array for whose entries `is_valid` is true."""
+    """Return `value` as a finite floating array for whose entries `is_valid` is true, copied."""
     if type(value) is float and math.isfinite(value) and is_valid(np.asarray(value)):
         return np.asarray(value)  # the common case; the general one takes as long as a step
     if isinstance(value, str | bytes) or value is None:
@@ -178,20 +181,20 @@ def number(
     elif not is_traced(value) and not np.all(is_valid(np.asarray(value))):
         got = value if value.ndim == 0 else np.asarray(value)[~is_valid(np.asarray(value))][0]
         fail(owner, field, wanted, got)
-    return value
+    return own(value)
 
 
-def in_open_unit_interval(owner: str, field: str, value: Any) -> Values:
+def in_open_unit_interval(owner: str, field: str, value: UserInput) -> Values:
     """Return `value` as an array of numbers in (0, 1)."""
     return number(owner, field, value, "lie in (0, 1)", lambda v: (v > 0) & (v < 1))
 
 
-def positive(owner: str, field: str, value: Any) -> Values:
+def positive(owner: str, field: str, value: UserInput) -> Values:
     """Return `value` as an array of positive numbers."""
     return number(owner, field, value, "be positive", lambda v: v > 0)
 
 
-def integer(owner: str, field: str, value: object, least: int = 1) -> int:
+def integer(owner: str, field: str, value: UserInput, least: int = 1) -> int:
     """Return `value` as a Python int of at least `least` that fits into an int32."""
     wanted = f"be an integer of at least {least}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
@@ -203,7 +206,7 @@ def integer(owner: str, field: str, value: object, least: int = 1) -> int:
     return int(value)
 
 
-def exactly_one_of(owner: str, beta: object, gamma: object) -> None:
+def exactly_one_of(owner: str, beta: UserInput, gamma: UserInput) -> None:
     """Refuse a call that gives both `beta` and `gamma`, or neither."""
     if (beta is None) == (gamma is None):
         got = "neither" if beta is None else f"beta={beta} and gamma={gamma}"
@@ -229,24 +232,24 @@ def key(owner: str, value: Any) -> Any:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
-        return value if is_traced(value) else np.asarray(value)
+        return value if is_traced(value) else own(np.asarray(value))
     fail(owner, "key", "be an integer or a JAX key", value)
 
 
-def instance(owner: str, field: str, value: Any, kind: type, known: Sequence[str]) -> Any:
+def instance(owner: str, field: str, value: UserInput, kind: type, known: Sequence[str]) -> Any:
     """Return `value` if it is an instance of `kind`; `known` names the choices in the message."""
     if not isinstance(value, kind):
         fail(owner, field, f"be one of {', '.join(known)}", repr(value))
     return value
 
 
-def function(owner: str, field: str, value: object, wanted: str) -> None:
+def function(owner: str, field: str, value: UserInput, wanted: str) -> None:
     """Refuse a value that is no function; a class is callable, but calling it makes an instance."""
     if not callable(value) or isinstance(value, type):
         fail(owner, field, wanted, repr(value))
 
 
-def input_eps(value: object) -> float:
+def input_eps(value: UserInput) -> float:
     """Return the machine epsilon of an input's own dtype; 0 if it has no floating dtype."""
     dtype = getattr(value, "dtype", None)
     is_floating = isinstance(dtype, np.dtype) and jnp.issubdtype(dtype, jnp.floating)
@@ -306,7 +309,7 @@ def scalar_function(
 _checked: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
-def checked_signatures(fn: Any) -> set[Any]:
+def checked_signatures(fn: object) -> set[Any]:
     """Return the mutable set of the signatures with which `fn` has passed its check."""
     try:
         return _checked.setdefault(fn, set())
@@ -314,21 +317,21 @@ def checked_signatures(fn: Any) -> set[Any]:
         return set()
 
 
-def signature_of(args: Any) -> Any:
+def signature_of(args: object) -> Any:
     """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's float dtype."""
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
     return treedef, each, jnp.result_type(float)
 
 
-def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: Any) -> int:
+def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: object) -> int:
     """Return how many numbers a recorded function returns; refuse one that returns anything else.
 
     `fn` is traced and not executed.
     """
     count = 0
 
-    def problem_with(out: Any) -> tuple[str, str] | None:
+    def problem_with(out: object) -> tuple[str, str] | None:
         nonlocal count
         try:
             numbers = jnp.asarray(out)
@@ -349,13 +352,13 @@ def _check_output(
     field: str,
     problem_with: Callable[[Any], tuple[str, str] | None],
     fn: Callable[..., Any],
-    *args: Any,
+    *args: object,
 ) -> None:
     """Trace `fn` and raise if `problem_with` finds something wrong with its output."""
     problems: list[tuple[str, str]] = []
 
-    def call(*args: Any) -> None:
-        problem = problem_with(fn(*args))
+    def call(*args: object) -> None:
+        problem = problem_with(interruptible_trace(fn, *args))
         if problem is not None:
             problems.append(problem)
 
@@ -364,6 +367,6 @@ def _check_output(
         fail(owner, field, wanted, got)
 
 
-def describe(value: object) -> str:
+def describe(value: UserInput) -> str:
     """Describe a value in a message by its shape or type."""
     return f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 
 from cfgd._core.arrays import is_array
+from cfgd._core.interruptible import interruptible_trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +23,7 @@ OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
 _programs: dict[Any, _Program] = {}
 
 
-def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
+def bind(fn: Callable[..., R], *parts: object) -> Callable[..., R]:
     """Return fn(*parts, ...), compiled once for all parts that differ only in numbers.
 
     Arrays among the leaves of `parts` are arguments of the program; all other leaves are constants.
@@ -33,16 +34,17 @@ def bind(fn: Callable[..., R], *parts: Any) -> Callable[..., R]:
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
     key = fn, treedef, fixed
-    if key not in _programs:
+    program = _programs.get(key)
+    if program is None:
 
-        def run(arrays: list[Any], *args: Any) -> R:
+        def run(arrays: list[Any], *args: object) -> R:
             numbers = iter(arrays)
             leaves = [next(numbers) if leaf is None else leaf() for leaf in fixed]
-            return fn(*jax.tree.unflatten(treedef, leaves), *args)
+            return interruptible_trace(fn, *jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        _programs[key] = _Program(run)
-    return partial(_programs[key], arrays)
+        program = _programs.setdefault(key, _Program(run))
+    return partial(program, arrays)
 
 
 class _Program:
@@ -53,7 +55,7 @@ class _Program:
         self.inside_jit = jax.jit(fn)
         self.outermost = jax.jit(fn, compiler_options=OPTIONS)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         try:
             return self.outermost(*args)
         except ValueError as error:
@@ -71,7 +73,7 @@ class _Program:
 class _Strong:
     """A leaf that is no function: referred to strongly, and called as a weak reference is."""
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, leaf: object) -> None:
         self.leaf = leaf
 
     def __call__(self) -> Any:
@@ -88,7 +90,7 @@ class _Strong:
         return hash(self.leaf)
 
 
-def _weakly(leaf: Any) -> Callable[[], Any]:
+def _weakly(leaf: object) -> Callable[[], Any]:
     # a bound method is made anew whenever it is asked for: nobody else keeps it
     if not callable(leaf) or isinstance(leaf, MethodType | type):
         return _Strong(leaf)
@@ -98,6 +100,9 @@ def _weakly(leaf: Any) -> Callable[[], Any]:
         return _Strong(leaf)
 
 
-def _forget(gone: Any) -> None:
-    for key in [key for key in _programs if any(leaf is gone for leaf in key[2])]:
-        del _programs[key]
+def _forget(gone: object) -> None:
+    # a copy of the keys: other threads may add programs, and this function may be called inside
+    # itself where memory is freed
+    for key in list(_programs):
+        if any(leaf is gone for leaf in key[2]):
+            _programs.pop(key, None)

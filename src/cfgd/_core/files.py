@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +15,8 @@ import numpy as np
 
 INTERRUPTED = 130  # the exit code of shells for Ctrl-C
 PROBE_BYTES = 4_000_000  # more than one experiment writes
+MAX_MESSAGE = 160  # characters of an error message of another library that are quoted
+O_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends without it
 
 
 class NotWrittenError(OSError):
@@ -62,6 +66,29 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def first_line(message: str) -> str:
+    """Return the message of a library as a phrase: its first line, printable and not too long.
+
+    >>> first_line("Invalid data.\\n  in page 3")
+    'Invalid data'
+    """
+    return printable(message.strip().partition("\n")[0][:MAX_MESSAGE].strip().rstrip("."))
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Return whether both names are of one file; a file that is not there is another one.
+
+    Raises
+    ------
+    ValueError
+        If a name cannot be that of a file, because it is too long, say.
+    """
+    try:
+        return path.exists() and path.samefile(other)
+    except OSError as error:
+        raise ValueError(f"{error.filename or path} cannot be a file: {reason(error)}.") from None
+
+
 def printable(text: str) -> str:
     """Escape control characters, which a file name may hold and a terminal would execute.
 
@@ -78,18 +105,49 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def atomic_writer(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` once the context ends without an error."""
-    temporary = ""
+def atomic_writer(path: Path, keep_previous: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces `path` once the context ends without an error.
+
+    The file and its name are on the disk when this returns. An existing file keeps its mode; that
+    of a new one follows the umask, as that of any other new file. A link is replaced by a file.
+
+    Parameters
+    ----------
+    path
+        The file to write; its folder is created if need be.
+    keep_previous
+        The name under which an existing file is kept; None for not at all.
+
+    Raises
+    ------
+    NotWrittenError
+        If the file cannot be written: the previous one is still there.
+    """
+    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        mode = None
+        if path.is_file() and not path.is_symlink():
+            mode = stat.S_IMODE(path.stat().st_mode)
+        # The name does not contain that of the file: it would be longer than the system allows
+        # where that one is just short enough.
+        name = path.parent / f".{secrets.token_hex(8)}.part"
+        # An existing file may be secret, and so may what replaces it be from its first byte on.
+        permissions = 0o666 if mode is None else 0o600
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | O_BINARY, permissions)
+        temporary = name
         with os.fdopen(handle, "wb") as file:
+            if mode is not None:
+                os.chmod(name, mode)
             yield file
-        os.chmod(temporary, 0o644)
+            file.flush()
+            os.fsync(file.fileno())
+        if keep_previous is not None and path.exists():
+            os.replace(path, keep_previous)
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except BaseException as error:
-        if temporary:
+        if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         if isinstance(error, OSError):
@@ -97,7 +155,17 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def json_safe(value: Any, not_finite: Callable[[float], Any] = str) -> Any:
+def _sync_folder(folder: Path) -> None:
+    """Flush the names of files to the disk, on systems that can open a folder."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def json_safe(value: object, not_finite: Callable[[float], Any] = str) -> Any:
     """Convert a value to what JSON can represent: arrays, tuples and ranges become lists.
 
     JSON has no NaN and no infinity: such numbers are passed to `not_finite`, by default `str`.

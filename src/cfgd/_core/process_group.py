@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
+import sys
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -35,6 +38,15 @@ LOST_PROCESS_MARKERS = (
     "Connection closed",
     "heartbeat",
 )
+
+
+# Seconds for which the callback of one process may keep the others waiting;
+# `cfgd.distributed.start` sets it.
+DEFAULT_PATIENCE = 60.0
+patience = DEFAULT_PATIENCE
+# The exit code of a process that ends because of another one. (75 is EX_TEMPFAIL of sysexits.h: to
+# try again may help.)
+FOLLOWED = 75
 
 
 class LostProcessError(RuntimeError):
@@ -108,6 +120,38 @@ class ProcessGroup:
         sharding = _collectives(self.devices).row_sharding
         return jax.make_array_from_callback(shape, sharding, lambda _: row[None])
 
+    def barrier(self) -> None:
+        """Wait until all processes are here, however long that takes."""
+        self.gather([0])
+
+    @contextlib.contextmanager
+    def limit_wait(self, advice: str = "") -> Iterator[None]:
+        """End this process if it waits here for longer than `patience` seconds for the others.
+
+        A thread ends it, because a collective operation cannot be interrupted.
+        """
+        if self.is_single:
+            yield
+            return
+
+        def give_up() -> None:
+            sys.stderr.write(
+                f"Process {jax.process_index()} has waited {patience:g} seconds for the callback "
+                f"of another process, which does not return: so this process ends.{advice} Where "
+                "a callback takes longer, give `cfgd.distributed.start` a larger `patience`.\n"
+            )
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(FOLLOWED)
+
+        timer = threading.Timer(patience, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     # -------------------------------------------------------------- errors and agreement
 
     @contextlib.contextmanager
@@ -134,6 +178,8 @@ class ProcessGroup:
             On a process without an error: the error of the first process that has one.
         """
         text = "" if error is None else f"{type(error).__name__}: {error}"
+        if isinstance(error, SystemExit):
+            text = f"It called sys.exit({error.code!r})."
         own = text.encode()[:10_000]
         sizes = self.gather([len(own)])[:, 0].astype(int)
         if not sizes.any():

@@ -18,7 +18,7 @@ from cfgd._core import checks
 from cfgd._core.types import Data, DType, Values, Vector
 
 
-def checked_pytree(owner: str, field: str, x: Any) -> Any:
+def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
     """Return `x` with finite floating arrays as leaves, or raise a `ValueError`.
 
     A list or tuple of numbers is taken as one vector, not as a pytree of scalars.
@@ -34,7 +34,7 @@ def checked_pytree(owner: str, field: str, x: Any) -> Any:
     return x
 
 
-def _is_pytree(x: Any) -> bool:
+def _is_pytree(x: PyTree) -> bool:
     if x is None or jax.tree_util.all_leaves([x]):
         return False
     # a NumPy scalar counts as a number, a 0-d array as an array
@@ -122,5 +122,5 @@ class FunctionOfVector(eqx.Module):
     fn: Callable[[Any], Any]
     structure: Structure = eqx.field(static=True)
 
-    def __call__(self, vector: Vector, *args: Any) -> Any:
+    def __call__(self, vector: Vector, *args: object) -> Any:
         return self.fn(self.structure.unravel(vector), *args)

@@ -75,7 +75,7 @@ def shard_like(other: Any, array: np.ndarray) -> Any:
     )
 
 
-def ones_like_rows(X: Any, m: int, dtype: DType) -> Any:
+def ones_like_rows(X: object, m: int, dtype: DType) -> Any:
     """Return m ones, sharded like the rows of X; each process allocates only its own."""
     one = np.ones((), dtype)
     return shard_rows_like(X, np.broadcast_to(one, m)) if is_sharded(X) else np.ones(m, dtype)
@@ -144,12 +144,12 @@ _max = jax.jit(jnp.max)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _any(test: Test, array: Any) -> Any:
+def _any(test: Test, array: object) -> Any:
     return jnp.any(test(array))
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _count(test: Test, array: Any) -> Any:
+def _count(test: Test, array: object) -> Any:
     return jnp.sum(test(array), dtype=jnp.int64)
 
 
@@ -185,7 +185,7 @@ def to_host(tree: PyTree, most_rows: float = np.inf) -> Any:
             if leaf.is_fully_replicated:
                 leaf.copy_to_host_async()
 
-    def fetch(leaf: Any) -> Any:
+    def fetch(leaf: object) -> Any:
         if not isinstance(leaf, jax.Array):
             return leaf
         if leaf.is_fully_replicated:

@@ -27,7 +27,6 @@ Number: TypeAlias = Scalar | float  # a float is known before tracing
 Etas: TypeAlias = Float[AnyArray, " n *d"]  # n step sizes: numbers, or one for each coordinate
 LineValues: TypeAlias = Float[AnyArray, " n"]  # the values of f at n step sizes
 Numbers: TypeAlias = Float[AnyArray, "..."]  # one number, or one for each coordinate
-Offset: TypeAlias = Float[AnyArray, " offset"]  # added to a vector: has its shape, or is one zero
 
 # of one run, or of all runs of a sweep
 Points: TypeAlias = Float[AnyArray, "*runs d"]
@@ -36,6 +35,7 @@ Reals: TypeAlias = Float[AnyArray, "*runs"]
 Flags: TypeAlias = Bool[AnyArray, "*runs"]
 
 # inputs and data
+UserInput: TypeAlias = object  # numbers, arrays, tables or names, which the function checks
 ArrayInput: TypeAlias = ArrayLike | Sequence[Any]  # numbers as a user writes them
 Values: TypeAlias = Array | np.ndarray  # an input as an array: floating once checked, unless traced
 Data: TypeAlias = Float[Array | np.ndarray, "..."]  # floating, on the host or a device

@@ -94,7 +94,7 @@ def caputo(
     )
 
 
-def _interval(order: Any, derivatives: int | None) -> tuple[int, Any]:
+def _interval(order: object, derivatives: int | None) -> tuple[int, Any]:
     """Return n and alpha of order = n - 1 + alpha, 0 < alpha <= 1."""
     if derivatives is not None:
         n = checks.integer("caputo", "derivatives", derivatives)

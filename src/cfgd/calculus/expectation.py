@@ -30,6 +30,8 @@ ValuesAndSizes: TypeAlias = tuple[Numbers, Numbers]
 # for each attempt the number of nodes, and that of the rule it is compared with
 NodeCounts: TypeAlias = tuple[tuple[int, int], ...]
 
+# Rules that are tried in turn, each with the one that it is compared with: 64 nodes are exact to
+# rounding for analytic functions, 1,024 take milliseconds.
 AUTO_NODES: NodeCounts = ((64, 48), (256, 192), (1024, 768))
 AGREEMENT = 300  # in units of the rounding of the summands: rules that differ by less agree
 BLOCK = 64  # nodes that are evaluated at once, so that memory does not grow with their number
@@ -128,7 +130,7 @@ def error_estimate(average: Average, other: Average, c: Numbers, h: Numbers) -> 
 # ------------------------------------------------------------------ choice of the number of nodes
 
 
-def node_counts(owner: str, nodes: Any) -> NodeCounts:
+def node_counts(owner: str, nodes: object) -> NodeCounts:
     """Return the rules to try in turn, each with the rule that it is compared with.
 
     A given number of nodes is compared with a finer rule: a coarser one would report an error for
@@ -147,7 +149,7 @@ def with_enough_nodes(
     counts: NodeCounts,
     program: Callable[..., tuple[Numbers, Scalar]],
     f: Curve,
-    *numbers: Any,
+    *numbers: object,
 ) -> Data:
     """Return the value of `program` by the first rule that is accurate enough.
 
@@ -162,7 +164,7 @@ def with_enough_nodes(
         x, the terminal, the alpha of the rule, and further arguments of the program.
     """
 
-    def evaluate(*numbers: Any) -> Numbers:
+    def evaluate(*numbers: object) -> Numbers:
         # a Python number would become a constant of the compiled program
         x, c, alpha, *more = (a if isinstance(a, jax.Array) else np.asarray(a) for a in numbers)
         dtype = result_dtype(x, c, alpha, *more)

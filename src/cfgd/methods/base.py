@@ -56,7 +56,7 @@ class Tuning(NamedTuple):
     """Numbers chosen for a method in place of "best", and what is known of them.
 
     `rate` is the factor by which the error falls per iteration in the long run; None where it is
-    not proved, because the smallest eigenvalue did not settle.
+    not proved, because the smallest eigenvalue did not converge.
     """
 
     gamma: float

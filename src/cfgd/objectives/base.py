@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
@@ -134,25 +135,25 @@ class Objective(eqx.Module):
     # ------------------------------------------------------------------ for users
 
     @abc.abstractmethod
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         """Return f(x)."""
 
     @numpy_in_numpy_out
-    def gradient(self, x: Any) -> Any:
+    def gradient(self, x: PyTree) -> Any:
         """Return the gradient of f at x."""
         flat, structure, (vector,) = self._as_vectors(x)
         with self._traceable():
             return structure.unravel(_gradient(flat, vector))
 
     @numpy_in_numpy_out
-    def coordinate_slope(self, x: Any, t: Any) -> Any:
+    def coordinate_slope(self, x: PyTree, t: PyTree) -> Any:
         """Return f_j'(t_j) for all j: the slope along coordinate j with x_j replaced by t_j."""
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
             return structure.unravel(_derivatives(flat, vector, at)[0])
 
     @numpy_in_numpy_out
-    def coordinate_curvature(self, x: Any, t: Any) -> Any:
+    def coordinate_curvature(self, x: PyTree, t: PyTree) -> Any:
         """Return f_j''(t_j) for all j, as `coordinate_slope`."""
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
@@ -231,7 +232,7 @@ class Objective(eqx.Module):
     def _traceable(self) -> AbstractContextManager[None]:
         return checks.traceable(type(self).__name__, "fn" if hasattr(self, "fn") else "value")
 
-    def _as_vectors(self, *points: Any) -> tuple[Objective, Structure, list[Vector]]:
+    def _as_vectors(self, *points: PyTree) -> tuple[Objective, Structure, list[Vector]]:
         owner = type(self).__name__
         trees = [jax.tree.map(jnp.asarray, checked_pytree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Vector
+from cfgd._core.linalg import array_namespace, clip_positive, weighted_norm
+from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Scalar, Vector
+from cfgd.objectives.evaluation import Evaluation
 
 
 class JacobianRows(NamedTuple):
@@ -22,9 +24,9 @@ class JacobianRows(NamedTuple):
 class Curvature:
     """A positive semi-definite matrix H that models the Hessian at a point.
 
-    H is the Hessian itself where `is_exact`, else the Gauss-Newton matrix. It is given by one of
-    `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where only products with H
-    can be had. Whatever is given is computed when it is called.
+    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It
+    is given by one of `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where
+    only products with H can be had. Whatever is given is computed when it is called.
 
     Parameters
     ----------
@@ -40,8 +42,12 @@ class Curvature:
         H.
     residuals_at
         x -> r(x) where f = |r|^2 / 2, else None.
+    acceleration
+        (p, t) -> J'k with k the second derivative of the residuals along p, see
+        `second_difference`, where f = |r|^2 / 2 and the Jacobian is sharded; else None.
     is_exact
-        Whether H is the Hessian and never indefinite.
+        Whether H is the Hessian and never indefinite, and values along a line cost less than H:
+        Levenberg-Marquardt then searches along its steps and needs no check by products at the end.
     cost
         Of `rows` or `matrix`, in gradients.
     product_cost
@@ -65,6 +71,7 @@ class Curvature:
     rows: Callable[[], JacobianRows] | None = None
     matrix: Callable[[], Matrix] | None = None
     residuals_at: Callable[[Vector], Column] | None = None
+    acceleration: Callable[[Vector, float], Vector] | None = None
     is_exact: bool = False
     cost: float = 0.0
     product_cost: float = 2.0
@@ -77,7 +84,7 @@ class Curvature:
         """Return the curvature of factor * f."""
         root = factor**0.5
 
-        def maybe(fn: Callable[..., Any] | None, by: Any) -> Callable[..., Any] | None:
+        def maybe(fn: Callable[..., Any] | None, by: object) -> Callable[..., Any] | None:
             return None if fn is None else lambda *args: by * fn(*args)
 
         rows, dispersion = self.rows, self.dispersion
@@ -99,9 +106,29 @@ class Curvature:
             rows=None if rows is None else scaled_rows,
             matrix=maybe(self.matrix, factor),
             residuals_at=maybe(self.residuals_at, root),
+            acceleration=maybe(self.acceleration, factor),
             extra_damping=maybe(self.extra_damping, factor),
             dispersion=None if dispersion is None else scaled_dispersion,
         )
+
+
+def second_difference(ahead: Column, r: Column, along: Column, t: float) -> Column:
+    """Return k of r(x - t p) = r - t Jp + t^2 k / 2, given r(x - t p), r and Jp."""
+    return 2 / t * ((ahead - r) / t + along)
+
+
+def residual_is_stationary(
+    evaluation: Evaluation, diagonal: Vector, targets: Scalar, tolerance: Number
+) -> Flag:
+    """Test whether a least-squares residual is orthogonal to X, or nothing beside y and Xw.
+
+    `diagonal` is that of the Hessian, `targets` the weighted norm of y.
+    """
+    D = clip_positive(diagonal)
+    xp = array_namespace(D)
+    residual = xp.sqrt(2 * xp.maximum(evaluation.value, 0))
+    orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
+    return orthogonal | (residual <= tolerance * (targets + weighted_norm(evaluation.x, D)))
 
 
 def residual_variance(value: float, degrees_of_freedom: int) -> float:

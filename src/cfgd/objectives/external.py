@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +15,10 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
 from cfgd._core.linalg import inner, is_numpy, symmetric_eigen
-from cfgd._core.pytrees import Structure, checked_pytree
-from cfgd._core.types import DType, Numbers, Scalar, Vector, Vectors
+from cfgd._core.pytrees import Structure, checked_pytree, match_array_type
+from cfgd._core.types import AnyArray, DType, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
@@ -38,32 +41,57 @@ class ExternalLine(Line):
 
 
 class Remembered:
-    """A function with a cache of one: called again with the same x, it returns the last answer."""
+    """A function with a cache of one: called again with the same x, it returns the last answer.
+
+    The answer is a copy, because a function may return the same buffer every time. Point and
+    answer are replaced together, so that runs in several threads can share the function.
+    """
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self.fn = fn
-        self.x: Any = None
-        self.answer: Any = None
+        self.last: tuple[np.ndarray, Any] | None = None
 
     def at(self, structure: Structure | None, x: np.ndarray) -> Any:
-        if self.x is None or not np.array_equal(x, self.x):
-            self.x = None  # so that an error leaves no answer behind
-            self.answer = self.fn(as_given(structure, x))
-            self.x = np.array(x)
-        return self.answer
+        last = self.last
+        if last is None or not np.array_equal(x, last[0]):
+            last = np.array(x), copy.deepcopy(interruptible(self.fn, as_given(structure, x)))
+            self.last = last
+        return last[1]
 
     def __call__(self, x: np.ndarray) -> Any:
         return self.at(None, x)
 
+    def __eq__(self, other: object) -> bool:
+        # two objectives of the same functions are equal, whatever they remember
+        return isinstance(other, Remembered) and self.fn == other.fn
 
-# Errors of functions that JAX called from a compiled loop, where they cannot be raised; the loop
-# asks for them after every chunk.
-_errors: list[Exception] = []
+    def __hash__(self) -> int:
+        return hash(self.fn)
 
 
-def pop_error() -> Exception | None:
-    """Return what a function raised inside a compiled loop, and forget it."""
-    return _errors.pop() if _errors else None
+# Errors of functions that JAX called from a compiled loop, where they cannot be raised, by the
+# number of the run: runs in several threads may share one compiled program. The loop asks for them
+# after every program that it ran.
+_errors: dict[int, BaseException] = {}
+_run_numbers = itertools.count(1)
+# stands for a call that is not made by a run
+NO_RUN = 0
+
+
+def for_one_run(objective: Any) -> tuple[Any, int]:
+    """Return an objective whose functions report errors under a new number, and that number."""
+    number = next(_run_numbers) % 2**32 or next(_run_numbers)
+
+    def numbered(part: Any) -> Any:
+        return part.in_run(number) if isinstance(part, External) else part
+
+    is_external = lambda part: isinstance(part, External)  # noqa: E731
+    return jax.tree.map(numbered, objective, is_leaf=is_external), number
+
+
+def pop_error(run: int) -> BaseException | None:
+    """Return what a function raised inside a compiled loop of this run, and forget it."""
+    return _errors.pop(run, None)
 
 
 class External(Objective):
@@ -75,6 +103,9 @@ class External(Objective):
     Levenberg-Marquardt steps on it where it can be factorised, in up to 1,250 dimensions. An error
     inside a function ends the run and is raised with the best point so far as its `solution`.
 
+    A function gets an x of its own, into which it may write, and what it returns is copied: it may
+    return the same buffer every time. `check_gradient` tests a gradient against differences.
+
     >>> import cfgd, numpy as np
     >>> f = cfgd.External(lambda x: np.sum((x - 3) ** 4), lambda x: 4 * (x - 3) ** 3)
     >>> print(cfgd.minimize(f, [0.0, 1.0]).x.round(3))
@@ -85,6 +116,7 @@ class External(Objective):
     gradient_fn: Callable[[Any], Any] | None
     hessian_fn: Remembered | None
     structure: Structure | None = eqx.field(static=True)
+    run: AnyArray  # number of the run that gets the errors, an array: it is no part of a program
 
     def __init__(
         self,
@@ -100,6 +132,7 @@ class External(Objective):
         self.fn, self.gradient_fn = value, gradient
         self.hessian_fn = None if hessian is None else Remembered(hessian)
         self.structure = None
+        self.run = np.asarray(NO_RUN, np.uint32)
 
     @property
     def traits(self) -> Traits:
@@ -117,10 +150,17 @@ class External(Objective):
 
     def raveled(self, structure: Structure) -> External:
         """Return the same functions, called with what `structure` makes of a vector."""
-        copy = object.__new__(type(self))
-        for name, entry in {**vars(self), "structure": structure}.items():
-            object.__setattr__(copy, name, entry)
-        return copy
+        return self._with(structure=structure)
+
+    def in_run(self, run: int) -> External:
+        """Return the same functions, whose errors inside compiled loops are those of a run."""
+        return self._with(run=np.asarray(run, np.uint32))
+
+    def _with(self, **changes: Any) -> External:
+        other = object.__new__(type(self))
+        for name, entry in {**vars(self), **changes}.items():
+            object.__setattr__(other, name, entry)
+        return other
 
     def check(self, owner: str, x: Vector) -> None:
         """Evaluate once, so that a wrong shape is found before any work."""
@@ -132,25 +172,42 @@ class External(Objective):
     # ------------------------------------------------------------------ values and gradients
 
     def value(self, x: Any) -> Any:
-        tree = checked_pytree("External", "x", x)
+        return float(self._call_with_tree(x)[0])
+
+    def gradient(self, x: Any) -> Any:
+        """Return the gradient at x; an error of a function is raised as it is."""
+        if any(map(checks.is_traced, jax.tree.leaves(x))):
+            return super().gradient(x)
+        return self._call_with_tree(x)[1]
+
+    def _call_with_tree(self, x: Any) -> tuple[np.ndarray, Any]:
+        """Return the value, and the gradient in the form of x."""
+        tree = checked_pytree(type(self).__name__, "x", x)
         structure = Structure.of(tree)
-        return float(self.raveled(structure)._call(np.asarray(structure.ravel(tree)))[0])
+        if self.shape is not None and structure.shapes != (self.shape,):
+            got = getattr(tree, "shape", "a pytree")
+            checks.fail(type(self).__name__, "x", f"have shape {self.shape}", got)
+        flat = self.raveled(structure)
+        value, gradient = flat._call(np.asarray(structure.ravel(tree)))
+        return value, match_array_type(structure.unravel(gradient), tree)
 
     def evaluate(self, x: Vector) -> Evaluation:
         if is_numpy(x):
             value, gradient = self._call(x)
             return Evaluation(x, value[()], gradient)
-        both = call_from_jax(lambda x: np.append(*self._call(x)), (1 + x.size,), x)
+        f = self.in_run(NO_RUN)  # without the traced number, which must not outlive the trace
+        both = self._call_from_jax(lambda x: np.append(*f._call(x)), (1 + x.size,), x)
         return Evaluation(x, both[0], both[1:])
 
     def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return value and gradient at a vector, checked."""
+        """Return value and gradient at a vector, checked and copied."""
         if self.gradient_fn is None:
-            value, gradient = self.fn(as_given(self.structure, x))
+            value, gradient = interruptible(self.fn, as_given(self.structure, x))
+            value = np.array(value, x.dtype)
         else:
-            value = self.fn(as_given(self.structure, x))
-            gradient = self.gradient_fn(as_given(self.structure, x))
-        value = np.asarray(value, x.dtype)
+            # a copy before the gradient is computed, which may use the same buffer
+            value = np.array(interruptible(self.fn, as_given(self.structure, x)), x.dtype)
+            gradient = interruptible(self.gradient_fn, as_given(self.structure, x))
         if value.shape != ():
             checks.fail("External", "value", "return a scalar", f"shape {value.shape}")
         return value, _as_vector("gradient", "a gradient", gradient, x)
@@ -180,7 +237,8 @@ class External(Objective):
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         if self.hessian_fn is not None:
-            return call_from_jax(lambda x, v: self._hessian(x) @ v, v.shape, evaluation.x, v)
+            f = self.in_run(NO_RUN)
+            return self._call_from_jax(lambda x, v: f._hessian(x) @ v, v.shape, evaluation.x, v)
         size = jnp.sqrt(inner(v, v))
         reach = jnp.maximum(jnp.sqrt(inner(evaluation.x, evaluation.x)), 1e-3)
         h = jnp.finfo(v.dtype).eps ** (1 / 3) * reach / jnp.where(size > 0, size, 1)
@@ -192,14 +250,15 @@ class External(Objective):
 
         Steps on that matrix leave saddles.
         """
-        x = evaluation.x
+        x, f = evaluation.x, self.in_run(NO_RUN)
         if self.hessian_fn is None:
             return None
+        call = self._call_from_jax
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
-            diagonal=lambda: call_from_jax(lambda x: self._hessian(x).diagonal(), x.shape, x),
+            diagonal=lambda: call(lambda x: f._hessian(x).diagonal(), x.shape, x),
             shape=2 * x.shape,
-            matrix=lambda: call_from_jax(lambda x: _positive(self._hessian(x)), 2 * x.shape, x),
+            matrix=lambda: call(lambda x: _positive(f._hessian(x)), 2 * x.shape, x),
             cost=float(x.size),
         )
 
@@ -211,11 +270,19 @@ class External(Objective):
             checks.fail("External", "hessian", f"return a matrix {2 * x.shape}", H.shape)
         return (H + H.T) / 2
 
+    def _call_from_jax(
+        self, fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any
+    ) -> Any:
+        return call_from_jax(fn, shape, self.run, *given)
 
-def call_from_jax(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given: Any) -> Any:
+
+def call_from_jax(
+    fn: Callable[..., np.ndarray], shape: tuple[int, ...], run: Any, *given: Any
+) -> Any:
     """Call fn with vectors: at once for NumPy arrays, by a callback for JAX arrays.
 
-    Inside a callback an error cannot be raised: it is stored for `pop_error`, and NaN returned.
+    Inside the callback of a run an error cannot be raised: it is stored for `pop_error`, and NaN
+    returned. Outside of runs JAX raises an error of its own, which has the text of this one.
     """
     if is_numpy(given[0]):
         return fn(*given)
@@ -224,16 +291,20 @@ def call_from_jax(fn: Callable[..., np.ndarray], shape: tuple[int, ...], *given:
     words = [jax.lax.bitcast_convert_type(x, jnp.uint32) for x in given]
     back = jax.ShapeDtypeStruct((*shape, *words[0].shape[1:]), jnp.uint32)
 
-    def called(*words: Any) -> np.ndarray:
+    def called(run: Any, *words: Any) -> np.ndarray:
         vectors = (np.asarray(word).view(dtype).reshape(-1) for word in words)
         try:
-            answer = fn(*vectors)
-        except Exception as error:
-            _errors.append(error)
+            # after an error the program runs to its end without calling the function again
+            answer = np.full(shape, np.nan, dtype) if int(run) in _errors else fn(*vectors)
+        except BaseException as error:  # KeyboardInterrupt and SystemExit, too
+            if int(run) == NO_RUN:
+                raise
+            _errors.setdefault(int(run), error)  # the first one is the cause of later ones
             answer = np.full(shape, np.nan, dtype)
         return np.ascontiguousarray(answer).view(np.uint32).reshape(back.shape)
 
-    answer = jax.pure_callback(called, back, *words, vmap_method="sequential")
+    number = jnp.asarray(run, jnp.uint32)
+    answer = jax.pure_callback(called, back, number, *words, vmap_method="sequential")
     return jax.lax.bitcast_convert_type(answer, dtype)
 
 
@@ -262,9 +333,9 @@ def as_given(structure: Structure | None, x: np.ndarray) -> Any:
 
 
 def _as_vector(field: str, what: str, given: Any, x: np.ndarray) -> np.ndarray:
-    """Return what a function returned as a vector like x."""
+    """Return a copy of what a function returned, as a vector like x."""
     if type(given) is np.ndarray:
-        vector = np.asarray(given, x.dtype).reshape(-1)
+        vector = np.array(given, x.dtype).reshape(-1)
     else:
         leaves = jax.tree.leaves(given)
         vector = np.concatenate([np.ravel(np.asarray(leaf, x.dtype)) for leaf in leaves])

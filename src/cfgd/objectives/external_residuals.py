@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
 from cfgd._core.types import Column, Rows, Vector
 from cfgd.objectives.base import Traits
 from cfgd.objectives.curvature import Curvature
@@ -88,7 +89,7 @@ class ExternalResiduals(Residuals):
         return self
 
     def vector(self, x: Any) -> Column:
-        return np.asarray(self.fn(as_given(None, x)), x.dtype).reshape(-1)
+        return np.array(interruptible(self.fn, as_given(None, x)), x.dtype).reshape(-1)
 
     def jacobian(self, x: Any) -> Rows:
         J: Any = dense(self.jacobian_fn(x), x.dtype)

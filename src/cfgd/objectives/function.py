@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out, own
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective
@@ -23,6 +25,8 @@ class Smooth(Objective):
 
     Coordinate slopes and curvatures are exact: one coordinate is moved at a time, so a direction
     with s nodes costs about s d gradients (in chunks, so memory stays bounded).
+
+    Arrays in `args` are copied; what `fn` captures is not, and may be compiled into it.
 
     >>> import cfgd, jax.numpy as jnp, numpy as np
     >>> f = cfgd.Smooth(lambda p: jnp.sum(p["a"] ** 2) + 3 * p["b"])
@@ -38,28 +42,28 @@ class Smooth(Objective):
         self.fn, self.args = fn, array_arguments("Smooth", args)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         x = jax.tree.map(jnp.asarray, checked_pytree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
     def raveled(self, structure: Structure) -> Smooth:
         """Return the same function of the vector that `structure` makes of a pytree."""
-        return (
-            self if structure.is_vector else Smooth(FunctionOfVector(self.fn, structure), self.args)
-        )
+        if structure.is_vector:
+            return self
+        return eqx.tree_at(lambda f: f.fn, self, FunctionOfVector(self.fn, structure))
 
     def check(self, owner: str, x: Vector) -> None:
         checks.scalar_function(owner, "objective", self.fn, x, *self.args, instead=EXTERNAL)
 
 
-def array_arguments(owner: str, args: Any) -> tuple[Any, ...]:
-    """Return extra arguments with numbers as arrays, so that a new number compiles nothing."""
+def array_arguments(owner: str, args: object) -> tuple[Any, ...]:
+    """Return copies of extra arguments; numbers as arrays, so that a new one compiles nothing."""
     if not isinstance(args, tuple):
         checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
-    return jax.tree.map(lambda a: np.asarray(a) if _is_number(a) else a, args)
+    return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
 
 
-def _is_number(arg: Any) -> bool:
+def _is_number(arg: object) -> bool:
     return isinstance(arg, int | float) and not isinstance(arg, bool)
 
 

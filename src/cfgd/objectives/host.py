@@ -14,7 +14,7 @@ from cfgd._core.pytrees import Structure
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
-from cfgd.objectives.curvature import Curvature, JacobianRows
+from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.linear.model import LinearModel
@@ -63,6 +63,16 @@ def _residuals_at(objective: Objective, evaluation: Evaluation, x: Vector) -> Co
     curvature = _curvature(objective, evaluation)
     assert curvature.residuals_at is not None
     return curvature.residuals_at(x)
+
+
+def _acceleration(objective: Objective, evaluation: Evaluation, p: Vector, t: Scalar) -> Vector:
+    curvature = _curvature(objective, evaluation)
+    if curvature.acceleration is not None:
+        return curvature.acceleration(p, t)
+    assert curvature.rows is not None
+    assert curvature.residuals_at is not None
+    J, r = curvature.rows()
+    return second_difference(curvature.residuals_at(evaluation.x - t * p), r, J @ p, t) @ J
 
 
 def _times(objective: Objective, evaluation: Evaluation, v: Vector) -> Vector:
@@ -193,8 +203,13 @@ class HostObjective(Objective):
             "matrix": matrix,
         }
         changes["residuals_at"] = None
-        if outline.residuals_at is not None and rows is not None:
+        has_residuals = outline.rows is not None and outline.residuals_at is not None
+        if has_residuals and rows is not None:
             changes["residuals_at"] = lambda x: self._residuals_at(evaluation, x)
+        if (has_residuals and rows is None) or outline.acceleration is not None:
+            changes["acceleration"] = lambda p, t: self.call(
+                _acceleration, evaluation, p, np.asarray(t, p.dtype)
+            )
         if outline.extra_damping is not None:
             changes["extra_damping"] = lambda: self.call(_extra_damping, evaluation)
         if outline.is_stationary is not None:

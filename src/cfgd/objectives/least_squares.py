@@ -8,15 +8,25 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
-from cfgd._core.linalg import array_namespace, clip_positive, inner, weighted_norm
+from cfgd._core.linalg import inner, weighted_norm
 from cfgd._core.sharding import any_sharded, keep_float64
-from cfgd._core.types import AnyArray, Data, Flag, Number, Numbers, Samples, Scalar, Vector
+from cfgd._core.types import (
+    AnyArray,
+    Data,
+    Flag,
+    Number,
+    Numbers,
+    Samples,
+    Scalar,
+    UserInput,
+    Vector,
+)
 from cfgd.objectives.base import Traits
-from cfgd.objectives.curvature import Curvature, residual_variance
+from cfgd.objectives.curvature import Curvature, residual_is_stationary, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.linear.design import Dense, design
 from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
@@ -47,7 +57,8 @@ class LeastSquares(AnyQuadratic):
     r"""f(w) = |Xw - y|^2 / 2: the rows of X are the samples (equation 3.2).
 
     X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
-    f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2.
+    f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2. The data are copied, except JAX arrays, NumPy
+    arrays that are read-only, and memory-mapped files.
 
     Gradients are computed from the residual, X'(Xw - y), so that their accuracy is that of X and
     not of X'X. The paper's methods update them along a step by a product with the Gram matrix where
@@ -66,7 +77,9 @@ class LeastSquares(AnyQuadratic):
     gram: Data | None
 
     @keep_float64
-    def __init__(self, X: Any, y: Any, l2: Any = 0.0, sample_weight: Any = None) -> None:
+    def __init__(
+        self, X: UserInput, y: UserInput, l2: UserInput = 0.0, sample_weight: UserInput = None
+    ) -> None:
         owner = "LeastSquares"
         self.X = design(owner, X)
         m, d = self.X.shape
@@ -91,7 +104,7 @@ class LeastSquares(AnyQuadratic):
         )
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         x = jnp.asarray(checks.floating("LeastSquares", "x", x))
         residual = self.X.times(x) - self.y
         return inner(self.sample_weight * residual, residual) / 2 + self.l2 * inner(x, x) / 2
@@ -127,12 +140,8 @@ class LeastSquares(AnyQuadratic):
         m, d = self.X.shape
 
         def is_stationary(tolerance: Number) -> Flag:
-            """Test whether the residual is orthogonal to X, or nothing beside y and Xw."""
-            D = clip_positive(self.diagonal())
-            residual = array_namespace(D).sqrt(2 * array_namespace(D).maximum(evaluation.value, 0))
-            terms = weighted_norm(self.y, self.sample_weight) + weighted_norm(evaluation.x, D)
-            orthogonal = weighted_norm(evaluation.gradient, 1 / D) <= tolerance * residual
-            return orthogonal | (residual <= tolerance * terms)
+            targets = weighted_norm(self.y, self.sample_weight)
+            return residual_is_stationary(evaluation, self.diagonal(), targets, tolerance)
 
         def dispersion() -> float | None:
             if float(self.l2) > 0:

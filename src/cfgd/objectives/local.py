@@ -8,11 +8,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import Scalar, Vector, Vectors
+from cfgd._core.types import Scalar, UserInput, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, hessian_diagonal
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives
@@ -44,7 +45,7 @@ class Local(Objective):
     key: Any
 
     def __init__(
-        self, objective: Any, curvature: str = "exact", *, probes: int = 1, key: Any = None
+        self, objective: object, curvature: str = "exact", *, probes: int = 1, key: UserInput = None
     ) -> None:
         objective = as_objective("Local", objective)
         if curvature not in CURVATURES:
@@ -89,7 +90,7 @@ class Local(Objective):
         return self.objective.shape
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.objective.value(x)
 
     def raveled(self, structure: Structure) -> Objective:

@@ -8,9 +8,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out, to_numpy
+from cfgd._core.arrays import numpy_in_numpy_out, own, to_numpy
 from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.types import (
     Data,
@@ -20,6 +21,7 @@ from cfgd._core.types import (
     Number,
     Numbers,
     Scalar,
+    UserInput,
     Values,
     Vector,
     Vectors,
@@ -60,12 +62,24 @@ class QuadraticLine(Line):
         if np.ndim(eta) != 0:
             return super().to(eta)
         at = self.evaluation
-        return Evaluation(
-            x=at.x - eta * self.d,
-            value=at.value - eta * (self.slope - eta / 2 * self.curvature()),
-            gradient=at.gradient - eta * self.product,
-            aux=at.aux,
-        )
+        x, gradient = at.x - eta * self.d, at.gradient - eta * self.product
+        return Evaluation(x, self.value_at(eta, x, gradient), gradient, at.aux)
+
+    def value_at(self, eta: Number, x: Vector, gradient: Vector) -> Scalar:
+        """Return the value at x = x_0 - eta d, whose gradient is known."""
+        return self.evaluation.value - eta * (self.slope - eta / 2 * self.curvature())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MatrixLine(QuadraticLine):
+    """A line of a `Quadratic`, whose value follows from the gradient: x'(g + b)/2 + constant.
+
+    A recurrence of values would keep the rounding errors of the first one, which may be far larger
+    than the last value.
+    """
+
+    def value_at(self, eta: Number, x: Vector, gradient: Vector) -> Scalar:
+        return self.objective.value_from(x, gradient)
 
 
 class AnyQuadratic(Objective):
@@ -105,7 +119,7 @@ class Quadratic(AnyQuadratic):
     r"""f(x) = x'Ax/2 + b'x + constant, A symmetric positive semi-definite.
 
     Its coordinate slopes are linear, so one node is exact (Corollary 3.1, with the a_jj of
-    erratum 1): d = g + gamma diag(A) (x - c).
+    erratum 1): d = g + gamma diag(A) (x - c). A and b are copied.
 
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
@@ -117,7 +131,7 @@ class Quadratic(AnyQuadratic):
     b: Data
     constant: Data
 
-    def __init__(self, A: Any, b: Any, constant: Any = 0.0) -> None:
+    def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)
         A = checks.matrix("Quadratic", "A", A)
         b = checks.array("Quadratic", "b", b, "be a vector of numbers")
@@ -125,27 +139,33 @@ class Quadratic(AnyQuadratic):
             checks.fail("Quadratic", "b", "be a vector", f"shape {tuple(b.shape)}")
         checks.shape("Quadratic", "A", A, (b.size, b.size))
         check_symmetric_psd("Quadratic", "A", A, rounding)
-        self.A, self.b = A, b
+        self.A, self.b = own(A), own(b)
         constant = checks.array("Quadratic", "constant", constant, "be one number")
         if constant.ndim != 0:
             checks.fail("Quadratic", "constant", "be one number", f"shape {constant.shape}")
         # in the precision of A, so that a default of 0.0 does not widen float32 data
-        self.constant = constant if checks.is_traced(constant) else np.asarray(constant, A.dtype)
+        self.constant = (
+            constant if checks.is_traced(constant) else own(np.asarray(constant, A.dtype))
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.b.shape
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.evaluate(jnp.asarray(checks.floating("Quadratic", "x", x))).value
 
     def evaluate(self, x: Vector) -> Evaluation:
-        Ax = self._times(x)
-        return Evaluation(x, inner(x, Ax / 2 + self.b) + self.constant, Ax + self.b)
+        gradient = self._times(x) + self.b
+        return Evaluation(x, self.value_from(x, gradient), gradient)
+
+    def value_from(self, x: Vector, gradient: Vector) -> Scalar:
+        """Return f at x, whose gradient Ax + b is known."""
+        return inner(x, gradient + self.b) / 2 + self.constant
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        return QuadraticLine(self, evaluation, d, slope_along(evaluation, d, slope), self._times(d))
+        return MatrixLine(self, evaluation, d, slope_along(evaluation, d, slope), self._times(d))
 
     def diagonal(self) -> Vector:
         return self.A.diagonal()

@@ -6,29 +6,31 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import DType, Etas, LineValues, Numbers, Scalar, Vector, Vectors
+from cfgd._core.types import DType, Etas, LineValues, Number, Numbers, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
-# Sizes of gradients whose third powers neither overflow nor underflow, with room for what is left
-# of them at the end of a run.
-SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-8, 1e10)}
+# Sizes of gradients whose fourth powers neither overflow nor underflow, with room for what is left
+# of them at the end of a run: with data of size s gradients are s, and g'Hg is s^4.
+SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
 def safe_factor(largest: float, dtype: DType, may_grow: bool = False) -> float:
-    """Return the power of two that brings the largest entry of a gradient to a safe size.
+    """Return the power of four that brings the largest entry of a gradient to a safe size.
 
-    It is 1 if the gradient is safe, else it brings it to one. Where the gradient `may_grow` by many
-    orders on the way to a minimum, a tiny one is brought to the root of the least safe size.
+    It is 1 if the gradient is safe. Products with a power of two are exact, and so are those of
+    residuals with its root. The gradient is brought to one; where it `may_grow` by many orders on
+    the way to a minimum, a tiny one is brought to the root of the least safe size only.
     """
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
     wanted = least**0.5 if may_grow and largest < least else 1.0
-    return float(2.0 ** -np.round(np.log2(largest / wanted)))
+    return float(4.0 ** -np.round(np.log2(largest / wanted) / 2))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,6 +53,13 @@ class RescaledLine(Line):
         return self.objective.rescale(self.wrapped.to(eta))
 
 
+def without_factor(objective: Objective) -> tuple[Objective, Number]:
+    """Return an objective and its factor: those of a `Rescaled`, else itself and 1."""
+    if isinstance(objective, Rescaled):
+        return objective.objective, objective.factor
+    return objective, 1.0
+
+
 class Rescaled(Objective):
     """factor * f; every answer is that of f times the factor."""
 
@@ -62,7 +71,7 @@ class Rescaled(Objective):
         value, gradient = self.factor * evaluation.value, self.factor * evaluation.gradient
         return Evaluation(evaluation.x, value, gradient, evaluation)
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         return self.factor * self.objective.value(x)
 
     @property

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.arrays import numpy_in_numpy_out, own
+from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import array_namespace
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
-from cfgd._core.types import Column, Data, Rows, Vector
+from cfgd._core.types import Column, Data, Rows, UserInput, Vector
 from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
@@ -37,7 +40,8 @@ class Residuals(Objective):
     `fn` returns an array or a pytree of arrays. `loss` is "squared", rho(z) = z, or one of SciPy's
     robust losses "soft_l1", "huber" and "cauchy", for which residuals well beyond `scale` count for
     less: rho is then scale^2 rho(z / scale^2). `weights` go with the residuals, and take their
-    structure or are one number.
+    structure or are one number. Arrays in `args` and `weights` are copied; what `fn` captures is
+    not, and may be compiled into it.
 
     Its Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r; where
     that weight is not positive, a small one takes its place. `Auto` minimises it by the method of
@@ -61,8 +65,8 @@ class Residuals(Objective):
         fn: Callable[..., Any],
         loss: str = "squared",
         *,
-        scale: Any = 1.0,
-        weights: Any = None,
+        scale: UserInput = 1.0,
+        weights: UserInput = None,
         args: tuple[Any, ...] = (),
     ) -> None:
         owner = "Residuals"
@@ -73,7 +77,7 @@ class Residuals(Objective):
             checks.fail(owner, "scale", "be one number", f"shape {self.scale.shape}")
         self.weights = np.ones(())
         if weights is not None:
-            self.weights = checked_pytree(owner, "weights", weights)
+            self.weights = jax.tree.map(own, checked_pytree(owner, "weights", weights))
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
 
@@ -92,7 +96,7 @@ class Residuals(Objective):
         if shapes in known:
             return
         with checks.traceable("Residuals", "fn"):
-            out = jax.eval_shape(self.fn, x, *self.args)
+            out = jax.eval_shape(partial(interruptible_trace, self.fn), x, *self.args)
         leaves = jax.tree.leaves(out)
         if not leaves or sum(leaf.size for leaf in leaves) == 0:
             checks.fail("Residuals", "fn", "return at least one number", "nothing")
@@ -135,7 +139,7 @@ class Residuals(Objective):
         return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
         return self._value(_joined(self.fn(tree, *self.args)))
 
@@ -215,6 +219,6 @@ class Residuals(Objective):
         )
 
 
-def _joined(tree: Any) -> Column:
+def _joined(tree: PyTree) -> Column:
     parts = [jnp.ravel(jnp.asarray(leaf)) for leaf in jax.tree.leaves(tree)]
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

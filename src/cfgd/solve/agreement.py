@@ -31,20 +31,23 @@ def agreed(
     interrupt: Interrupt,
     wished: Next,
     at: tuple[int, float],
-    error: Exception | None = None,
+    error: BaseException | None = None,
+    advice: str = "",
 ) -> Next:
     """Return the next action of all processes.
 
     The run ends if one process wants it to end. Length and checkpoint are those of the first
     process. An `error` in the callback of one process is raised on all of them. `at` are iteration
-    and value; a RuntimeError is raised where the processes differ in them.
+    and value; a RuntimeError is raised where the processes differ in them. `advice` is for the
+    message of a process that has waited in vain.
     """
     status, length, due = wished
     if group.is_single or status not in LOCAL:
         return wished
     late, stops = status is Status.time_limit, status is Status.callback
-    flags = (interrupt.asked, late, stops, error is not None)
-    gathered = group.gather([*flags, length, due, *at])
+    flags = (interrupt.is_asked, late, stops, error is not None)
+    with group.limit_wait(advice):
+        gathered = group.gather([*flags, length, due, *at])
     asked, late, stops, failed = map(bool, np.any(gathered[:, :4], axis=0))
     if failed:
         group.raise_collectively(error)

@@ -18,7 +18,7 @@ from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
-from cfgd.solve.solution import ConvergenceError, Solution
+from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
 
 AUTO = Auto()
 
@@ -30,7 +30,7 @@ def minimize(
     *,
     args: tuple[Any, ...] = (),
     max_iterations: int = 10_000,
-    tolerance: float = 1e-8,
+    tolerance: float | None = None,
     gradient_tolerance: float | None = None,
     time_limit: float | None = None,
     record: Mapping[str, Any] | None = None,
@@ -56,10 +56,12 @@ def minimize(
         Data that is passed to the function. New data of the same shapes does not compile again.
     max_iterations : int
         The run ends after this many iterations.
-    tolerance : float
+    tolerance : float, optional
         The run has converged when the norm of the gradient is at most `tolerance` times its norm at
-        x0. `Auto` also requires that its model predicts no further decrease; `NonAdaptive`, which
-        does not minimise f, measures its direction in place of the gradient.
+        x0. By default it follows the precision of the run: 1e-8 in float64, 1e-4 in float32, whose
+        rounding hides smaller gradients; `Solution.tolerance` is the one that was used. `Auto` also
+        requires that its model predicts no further decrease; `NonAdaptive`, which does not minimise
+        f, measures its direction in place of the gradient.
     gradient_tolerance : float, optional
         The run has also converged when the norm of the gradient is at most this number.
     time_limit : float, optional
@@ -144,7 +146,7 @@ def sweep(
     *,
     args: tuple[Any, ...] = (),
     max_iterations: int = 10_000,
-    tolerance: float = 1e-8,
+    tolerance: float | None = None,
     gradient_tolerance: float | None = None,
     time_limit: float | None = None,
     record: Mapping[str, Any] | None = None,
@@ -225,14 +227,24 @@ def _solve(
     """Check the input of the function `owner`, `minimize` or `sweep`, and run it."""
     began, compiled = clock.now(), seconds_compiling()
     group = ProcessGroup(jax.devices()) if spread else ProcessGroup.of(objective, args)
-    with Interrupt() as interrupt, checks.concrete(owner):
-        with group.propagate_errors():
-            record = {} if record is None else record
-            options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
-            f = as_objective(owner, objective, args)
-            problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
-        if not group.is_single:
-            group.assert_replicated(owner, replicated_arguments(options, problem))
-        if spread:
-            problem = shard_settings(problem)
-        return Run(options, problem, interrupt, began, group, compiled).go()
+    with Interrupt(group.is_single) as interrupt, checks.concrete(owner):
+        try:
+            with group.propagate_errors():
+                record = {} if record is None else record
+                options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
+                f = as_objective(owner, objective, args)
+                problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
+                options = options.in_precision(problem.dtype)
+            if not group.is_single:
+                group.assert_replicated(owner, replicated_arguments(options, problem))
+            if spread:
+                problem = shard_settings(problem)
+            return Run(options, problem, interrupt, began, group, compiled).go()
+        except KeyboardInterrupt as error:
+            if hasattr(error, "solution") or owner == "sweep" or not group.is_single:
+                raise
+            start = unevaluated(x0, clock.now() - began)
+            if interrupt.is_second:
+                attach(error, start)
+                raise
+            return start

@@ -10,17 +10,18 @@ import hashlib
 import io
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.files import NotWrittenError
+from cfgd._core.files import NotWrittenError, printable
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.sharding import to_host
 from cfgd._core.version import __version__
 from cfgd.solve import clock
+from cfgd.solve.checkpoint_content import Saved, check_content
 from cfgd.solve.checkpoint_file import (
     DamagedError,
     classes_of,
@@ -41,14 +42,7 @@ FORMAT = "cfgd checkpoint 2"
 OLD_FORMAT = "cfgd checkpoint 1"
 # A checkpoint is written at most every 100 times as long as writing takes: under one percent.
 SHARE = 100
-
-
-class Saved(NamedTuple):
-    """All that a run needs to go on."""
-
-    snapshot: Any
-    labels: np.ndarray
-    rows: dict[str, Any]
+MAX_SHOWN = 200  # characters of a foreign text in a message
 
 
 class Checkpoint:
@@ -67,36 +61,41 @@ class Checkpoint:
         self.owner, self.written = options.owner, clock.now()
         self.cost = 0.0  # seconds that the last one took
         self.identity = _identity(options, problem, loop)
-        self.classes = classes_of(loop.snapshot())  # those of a user's own rules among them
 
-    def read(self) -> Saved | None:
+    def read(self, loop: Loop, history: History) -> Saved | None:
         """Return what was saved of this run, if anything was; refuse the file of another run.
 
-        Of several processes the first one reads, and broadcasts.
+        `loop` and `history` are those at the start. Of several processes the first one reads, and
+        broadcasts.
         """
+        start = Saved(loop.snapshot(), *history.concatenated())
+        classes = classes_of(start)  # those of a user's own rules among them
         meta: dict[str, Any] = {}
         arrays: list[np.ndarray] = []
         saved = None
         with self.group.propagate_errors():
             if self.group.is_main:
-                saved, meta, arrays = self._read()
+                saved, meta, arrays = self._read(start, classes)
         if self.group.is_single:
             return saved
         file = io.BytesIO()
         put(file, meta, arrays)
         meta, arrays = read(io.BytesIO(self.group.broadcast_bytes(file.getvalue())))
-        return unpack(meta["tree"], arrays, self.classes) if meta else None
+        return unpack(meta["tree"], arrays, classes) if meta else None
 
-    def _read(self) -> tuple[Saved | None, dict[str, Any], list[np.ndarray]]:
+    def _read(
+        self, start: Saved, classes: dict[str, type]
+    ) -> tuple[Saved | None, dict[str, Any], list[np.ndarray]]:
         existing = [path for path in (self.path, previous_path(self.path)) if path.exists()]
         damages = []
         for path in existing:
             try:
                 meta, arrays = read(path)
                 self._check(path, meta)
-                saved: Saved = unpack(meta["tree"], arrays, self.classes)
-            except (DamagedError, KeyError, TypeError, IndexError) as damage:
-                damages.append(f"The checkpoint {path} is damaged: {damage}.")
+                saved = unpack(meta.get("tree"), arrays, classes)
+                check_content(saved, start)
+            except DamagedError as damage:
+                damages.append(f"The checkpoint {path} is damaged: {printable(str(damage))}.")
                 continue
             if damages:
                 checks.warn(f"{damages[0]} The run goes on from the one before, {path}.")
@@ -131,9 +130,12 @@ class Checkpoint:
             checks.fail(self.owner, "checkpoint", "be a file of this version, or a new one", got)
         if meta.get("format") != FORMAT:
             raise DamagedError(f"its format is {meta.get('format')!r} and not {FORMAT!r}")
+        identity = meta.get("of")
+        if not isinstance(identity, dict):
+            raise DamagedError("it does not say of which run it is")
         for name, mine in self.identity.items():
-            if meta["of"].get(name) != mine:
-                theirs = meta["of"].get(name)
+            theirs = identity.get(name)
+            if theirs != mine:
                 got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(mine)}"
                 checks.fail(
                     self.owner, "checkpoint", "be a file of this very run, or a new one", got
@@ -174,5 +176,7 @@ def _digest(*leaves: Any, words: str = "") -> str:
 
 
 def _short(said: Any) -> str:
-    text = str(said)
-    return text[:12] if re.fullmatch("[0-9a-f]{64}", text) else text
+    text = printable(str(said))
+    if re.fullmatch("[0-9a-f]{64}", text):
+        return text[:12]
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."

@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import importlib
 import io
 import json
-import os
-import zipfile
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,18 +20,13 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from cfgd._core.files import atomic_writer
+from cfgd._core.files import atomic_writer, first_line, reason
+from cfgd._core.npy import UnreadableError, load_stored
 from cfgd.status import Status
 
 META = "tree"
 # the suffix of the previous file, which is kept in case the last one is damaged
 BEFORE = ".before"
-# What reading a file of another kind may raise; the last two come from archives with an unknown
-# compression or a password.
-UNREADABLE = (
-    *(OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile),
-    *(NotImplementedError, RuntimeError),
-)
 
 
 class DamagedError(Exception):
@@ -48,9 +41,9 @@ def classes_of(tree: Any) -> dict[str, type]:
     found: dict[str, type] = {}
 
     def visit(node: Any) -> None:
-        if _is_record(node):
+        if is_record(node):
             found[_class_name(type(node))] = type(node)
-        for child in _children(node).values():
+        for child in children_of(node).values():
             visit(child)
 
     visit(tree)
@@ -64,8 +57,8 @@ def pack(tree: Any, arrays: list[np.ndarray]) -> Any:
         return {"is": tree}
     if isinstance(tree, Status):
         return {"status": tree.name}
-    children = _children(tree)
-    if _is_record(tree):
+    children = children_of(tree)
+    if is_record(tree):
         kind = _class_name(type(tree))
     elif isinstance(tree, tuple | list | dict):
         kind = type(tree).__name__
@@ -75,14 +68,32 @@ def pack(tree: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> Any:
-    """Return the tree that `pack` described; `classes` are those that it may contain."""
+    """Return the tree that `pack` described; `classes` are those that it may contain.
+
+    Raises
+    ------
+    DamagedError
+        If the description is not one that `pack` gives.
+    """
+    try:
+        return _unpack(packed, arrays, classes)
+    except DamagedError:
+        raise
+    except Exception as error:  # a description may be anything that JSON can hold
+        cause = f"{type(error).__name__}: {first_line(str(error))}"
+        raise DamagedError(f"its tree cannot be read ({cause})") from error
+
+
+def _unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> Any:
     if "is" in packed:
+        if isinstance(packed["is"], list | dict):
+            raise DamagedError("a number of its tree is a list or an object")
         return packed["is"]
     if "status" in packed:
         return Status[packed["status"]]
     if "array" in packed:
         return _unpack_array(packed, arrays)
-    children = {name: unpack(child, arrays, classes) for name, child in packed["of"].items()}
+    children = {name: _unpack(child, arrays, classes) for name, child in packed["of"].items()}
     kind = packed["kind"]
     if kind == "dict":
         return children
@@ -91,6 +102,9 @@ def unpack(packed: Any, arrays: list[np.ndarray], classes: dict[str, type]) -> A
     record = classes.get(kind) or _class_of_cfgd(kind)
     if issubclass(record, tuple):
         return record(**children)
+    unknown = set(children) - {field.name for field in dataclasses.fields(record)}  # type: ignore[arg-type]
+    if unknown:
+        raise DamagedError(f"{kind} has no field {min(unknown)!r}")
     # without `__init__`, whose arguments need not be the fields
     node = object.__new__(record)
     for name, child in children.items():
@@ -120,12 +134,13 @@ def _unpack_array(packed: Any, arrays: list[np.ndarray]) -> Any:
     return array[()] if packed["number"] else array.copy()
 
 
-def _is_record(node: Any) -> bool:
+def is_record(node: Any) -> bool:
     """Return whether the node has named fields: a dataclass or a named tuple."""
     return dataclasses.is_dataclass(node) or (isinstance(node, tuple) and hasattr(node, "_fields"))
 
 
-def _children(node: Any) -> dict[str, Any]:
+def children_of(node: Any) -> dict[str, Any]:
+    """Return the parts of a node of a tree by name; none for a leaf."""
     if dataclasses.is_dataclass(node):
         names = [field.name for field in dataclasses.fields(node)]
         return {name: getattr(node, name) for name in names if hasattr(node, name)}
@@ -139,12 +154,11 @@ def _children(node: Any) -> dict[str, Any]:
 
 
 def _class_of_cfgd(name: str) -> type:
-    """Return a class of cfgd by its name; refuse any other class."""
+    """Return a class of cfgd by its name; refuse any other class, and import nothing."""
     module, _, class_name = name.rpartition(".")
     found = None
     if module.startswith("cfgd."):
-        with contextlib.suppress(ImportError):
-            found = getattr(importlib.import_module(module), class_name, None)
+        found = getattr(sys.modules.get(module), class_name, None)
     if not isinstance(found, type) or not (
         issubclass(found, tuple) or dataclasses.is_dataclass(found)
     ):
@@ -160,17 +174,9 @@ def _class_name(kind: type) -> str:
 
 
 def write(path: Path, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
-    """Write a new file, flush it to the disk, and put it in place of the old one.
-
-    The old file is kept under the name `previous_path(path)`.
-    """
-    with atomic_writer(path) as file:
+    """Write a new file in place of the old one, which is kept as `previous_path(path)`."""
+    with atomic_writer(path, keep_previous=previous_path(path)) as file:
         put(file, meta, arrays)
-        file.flush()
-        os.fsync(file.fileno())
-        if path.exists():
-            path.replace(previous_path(path))
-    _sync_folder(path.parent)
 
 
 def put(file: BinaryIO, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
@@ -180,18 +186,25 @@ def put(file: BinaryIO, meta: dict[str, Any], arrays: list[np.ndarray]) -> None:
     np.savez(file, **{META: np.frombuffer(encoded, np.uint8)}, **entries)  # type: ignore[arg-type]
 
 
-def read(file: Path | BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
+def read(file: Path | io.BufferedIOBase) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Return the description and the arrays of a file; raise DamagedError if it is damaged."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            names = archive.namelist()
-            raw = {name.removesuffix(".npy"): archive.read(name) for name in names}
-        entries = {name: np.load(io.BytesIO(one), allow_pickle=False) for name, one in raw.items()}
+        with contextlib.ExitStack() as stack:
+            opened = stack.enter_context(file.open("rb")) if isinstance(file, Path) else file
+            entries = load_stored(opened)
         meta = json.loads(entries.pop(META).tobytes())
         arrays = [entries[f"a{i}"] for i in range(len(entries))]
         checksum = meta.pop("checksum")
-    except UNREADABLE as error:
-        raise DamagedError(f"it cannot be read ({type(error).__name__}: {error})") from error
+    except MemoryError:
+        raise DamagedError("it takes more memory than there is") from None
+    except OSError as error:
+        raise DamagedError(f"it cannot be read ({reason(error)})") from error
+    except UnreadableError as error:
+        raise DamagedError(f"it cannot be read ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("its tree is not JSON") from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise DamagedError("it does not have the entries of a checkpoint") from error
     if checksum != _checksum(meta, arrays):
         raise DamagedError("its checksum does not match its content")
     return meta, arrays
@@ -208,17 +221,3 @@ def _checksum(meta: dict[str, Any], arrays: Iterable[np.ndarray]) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the new file name to the disk, on systems that can open a folder."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

@@ -47,16 +47,27 @@ Recorder: TypeAlias = Callable[[State], Rows]
 
 
 class Best(FastModule):
-    """The least finite value so far, and where; of equal values the latest."""
+    """The least finite value so far, and where; of equal values the latest.
+
+    The gradient is kept of functions of the user only, which are not called again after Ctrl-C.
+    """
 
     value: Scalar
     x: Vector
+    gradient: Vector | None
+
+    @classmethod
+    def at_start(cls, objective: Objective, evaluation: Evaluation) -> Best:
+        keeps = objective.traits.runs_user_code
+        return cls(evaluation.value, evaluation.x, evaluation.gradient if keeps else None)
 
     def or_better(self, evaluation: Evaluation, is_over: Flag) -> Best:
         """Return the better of both, or this one if the run was over before the evaluation."""
-        value, x = evaluation.value, evaluation.x
+        value = evaluation.value
         better = jnp.isfinite(value) & (value <= self.value) & ~is_over
-        return Best(jnp.where(better, value, self.value), jnp.where(better, x, self.x))
+        keeps = self.gradient is not None
+        new = Best(value, evaluation.x, evaluation.gradient if keeps else None)
+        return jax.tree.map(lambda a, b: jnp.where(better, a, b), new, self)
 
 
 class Carry(FastModule):
@@ -104,7 +115,7 @@ def begin(
             code=jnp.where(fine, RUNNING, NONFINITE).astype(jnp.int32),
             needs_recheck=jnp.zeros((), bool),
         )
-        return Carry(state, stats, Best(state.evaluation.value, state.evaluation.x))
+        return Carry(state, stats, Best.at_start(objective, state.evaluation))
 
     carry = over_runs(settings, start)(method, x0)
     return carry, over_runs(settings, partial(row_of, settings))(carry.state)
@@ -145,17 +156,17 @@ def chunk(
     row = over_runs(settings, partial(row_of, settings))
     base = jnp.max(carry.stats.iterations)
 
-    def goes_on(carry: Carry) -> Flag:
+    def continues(carry: Carry) -> Flag:
         return jnp.any(carry.stats.is_open & (carry.stats.iterations < last))
 
-    def block(carry: Carry, rows: Rows | None, written: Any) -> tuple[Carry, Rows | None]:
+    def block(carry: Carry, rows: Rows | None, written: object) -> tuple[Carry, Rows | None]:
         return _block(settings, objective, method, carry, last, goal, row, rows, written)
 
     def stride(carry: Carry) -> Carry:
         """Go on to the next multiple of `every`, from wherever the last chunk ended."""
         carry, _ = jax.lax.while_loop(
             lambda at: (
-                goes_on(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
+                continues(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
             ),
             lambda at: (block(at[0], None, 0)[0], False),
             (carry, True),
@@ -183,14 +194,14 @@ def chunk(
     # with a row for each iteration, those that follow the first one
     labels = base + 1 + jnp.arange(size, dtype=jnp.int32)
     carry, rows, labels, written, _ = jax.lax.while_loop(
-        lambda at: goes_on(at[0]) & (at[3] < settings.capacity) & (at[4] < length),
+        lambda at: continues(at[0]) & (at[3] < settings.capacity) & (at[4] < length),
         body,
         (carry, rows, labels, none, none),
     )
     return carry, rows, labels, written
 
 
-def _write(rows: Rows, row: Rows, place: Any) -> Rows:
+def _write(rows: Rows, row: Rows, place: object) -> Rows:
     """Return rows with one of them replaced."""
     return jax.tree.map(
         lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, place, 0), rows, row
@@ -241,25 +252,25 @@ def _block(
     ) -> tuple[State, Best, BlockStats, Rows | None]:
         state, best, block, rows = at
         # an ended run waits: its steps get length zero
-        goes = stats.is_open & (block.status == RUNNING) & (stats.iterations + i < last)
-        floor = jnp.where(goes, stats.floor, jnp.inf)
+        active = stats.is_open & (block.status == RUNNING) & (stats.iterations + i < last)
+        floor = jnp.where(active, stats.floor, jnp.inf)
         state, info = step(method, state, floor)
         value, norm2 = state.evaluation.value, info.norm2
-        met = goes & (norm2 <= floor)
+        met = active & (norm2 <= floor)
         # of updated gradients, only that of a recomputed point is sure
-        sure = goes & recomputed & (i == 0) if is_updated else goes
+        sure = active & recomputed & (i == 0) if is_updated else active
         block = BlockStats(
-            moved=block.moved + (goes & info.moved),
-            cost=block.cost + jnp.where(goes, info.cost, 0),
-            resets=block.resets + (goes & info.reset),
-            status=jnp.where(goes, info.status, block.status).astype(jnp.int32),
+            moved=block.moved + (active & info.moved),
+            cost=block.cost + jnp.where(active, info.cost, 0),
+            resets=block.resets + (active & info.reset),
+            status=jnp.where(active, info.status, block.status).astype(jnp.int32),
             met=block.met | met,
             met_at_once=block.met_at_once | (met & (i == 0)),
-            is_finite=block.is_finite & (~goes | (jnp.isfinite(value) & jnp.isfinite(norm2))),
+            is_finite=block.is_finite & (~active | (jnp.isfinite(value) & jnp.isfinite(norm2))),
             least_norm2=jnp.minimum(block.least_norm2, jnp.where(sure, norm2, jnp.inf)),
             norm2=norm2,
         )
-        best = or_better(best, state.evaluation, ~goes)
+        best = or_better(best, state.evaluation, ~active)
         return state, best, block, None if rows is None else _write(rows, row(state), written + i)
 
     zero, no = jnp.zeros_like(stats.iterations), jnp.zeros_like(stats.needs_recheck)

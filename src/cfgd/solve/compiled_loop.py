@@ -22,7 +22,7 @@ from cfgd.methods.base import Method
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.external import pop_error
+from cfgd.objectives.external import for_one_run, pop_error
 from cfgd.objectives.host import HostObjective, host_objective
 from cfgd.solve.compiled_chunk import Carry, begin, chunk, evaluate, recheck_final
 from cfgd.solve.history import History
@@ -35,14 +35,18 @@ class CompiledLoop(Loop):
     """A run, or the runs of a sweep, of a method whose steps are compiled."""
 
     def __init__(self, settings: LoopSettings, objective: Objective, method: Method) -> None:
-        self.settings, self.objective, self.method = settings, objective, method
+        self.settings, self.method = settings, method
+        # errors of the user's functions are stored under this number
+        self.objective, self.number = for_one_run(objective)
         self.block = settings.block
-        self._chunk = bind(chunk, settings, objective, method)
+        self._chunk = bind(chunk, settings, self.objective, method)
         self.carry: Any = None
 
     def begin(self, start: Points, tolerances: Tolerances) -> Rows:
         self.start, self.tolerances = start, tolerances
-        carry, row = bind(begin, self.settings, self.objective, self.method)(start, tolerances)
+        program = bind(begin, self.settings, self.objective, self.method)
+        carry, row = program(start, tolerances)
+        self._raise_error(carry)
         self.carry = carry
         at = carry.state.evaluation
         self.value0, self.gradient0 = to_host((at.value, at.gradient))
@@ -52,11 +56,29 @@ class CompiledLoop(Loop):
         carry, rows, labels, written = self._chunk(
             self.carry, np.int32(length), np.int32(last), self.tolerances
         )
+        try:
+            self._raise_error(carry)
+        except KeyboardInterrupt:
+            # the state before the chunk is whole; its rows are those of the history
+            self.carry = dataclasses.replace(self.carry, best=carry.best)
+            raise
+        except BaseException:
+            self.carry = carry
+            raise
         self.carry = carry
-        error = pop_error()
+        history.add(rows, np.asarray(labels)[: int(written)].astype(int))
+
+    def _raise_error(self, answer: Any) -> None:
+        """Raise what a function of the user raised while the program computed its answer."""
+        jax.block_until_ready(answer)  # a program may still run when its call returns
+        error = pop_error(self.number)
         if error is not None:
             raise error
-        history.add(rows, np.asarray(labels)[: int(written)].astype(int))
+
+    def _evaluate(self, x: Any) -> Evaluation:
+        found = bind(evaluate, self.settings, self.objective)(x)
+        self._raise_error(found)
+        return found
 
     def stats(self) -> RunStats:
         return to_host(self.carry.stats)
@@ -85,24 +107,52 @@ class CompiledLoop(Loop):
 
     def recheck_final(self) -> None:
         recheck = bind(recheck_final, self.settings, self.objective, self.method)
-        self.carry = recheck(self.carry, self.tolerances)
+        carry = recheck(self.carry, self.tolerances)
+        self._raise_error(carry)
+        self.carry = carry
 
     def result(self) -> tuple[Evaluation, Any]:
-        carry, most = self.carry, np.inf
-        at, stats = carry.state.evaluation, self.stats()
-        last, best, x, x_best = to_host((at.value, carry.best.value, at.x, carry.best.x))
-        # the last point of a run that failed may be no number
-        take_last = (stats.code == RUNNING) | (stats.code == CONVERGED)
+        take_last, most = self._take_last(), np.inf
+        x, x_best = to_host((self.carry.state.evaluation.x, self.carry.best.x))
         if self.method.traits.seeks_minimiser:
-            take_last = take_last & value_is_as_good(self.objective, last, best, self.value0)
-            most = self.value0 + np.sqrt(np.finfo(best.dtype).eps) * np.abs(self.value0)
+            most = self.value0 + np.sqrt(np.finfo(x.dtype).eps) * np.abs(self.value0)
         x, start = np.where(take_last[..., None], x, x_best), to_host(self.start)
-        compute = bind(evaluate, self.settings, self.objective)
-        found, count = evaluate_finite(self.objective, compute, x, x_best, start, most)
+        compute = self._evaluate
+        try:
+            found, count = evaluate_finite(self.objective, compute, x, x_best, start, most)
+        except Exception:
+            # a function of the user that failed before may fail again: the best value is known
+            return self.known_result()[0], np.zeros(take_last.shape, int)
         return to_host(found._replace(aux=None)), count - 1
 
+    def known_result(self) -> tuple[Evaluation, bool]:
+        take_last, best = self._take_last(), to_host(self.carry.best)
+        at = to_host(self.carry.state.evaluation._replace(aux=None))
+        has_all = best.gradient is not None or bool(np.all(take_last))
+        is_exact = has_all and not self.objective.traits.accumulates_rounding
+        column = take_last[..., None]
+        known = Evaluation(
+            np.where(column, at.x, best.x),
+            np.where(take_last, at.value, best.value)[()],
+            np.where(column, at.gradient, np.nan if best.gradient is None else best.gradient),
+        )
+        return known, is_exact
+
+    def _take_last(self) -> Any:
+        """Return whether the last point, and not the best one, is the result of each run."""
+        last, best = to_host((self.carry.state.evaluation.value, self.carry.best.value))
+        code = self.stats().code
+        # the last point of a run that failed may be no number
+        take_last = (code == RUNNING) | (code == CONVERGED)
+        if self.method.traits.seeks_minimiser:
+            take_last = take_last & value_is_as_good(self.objective, last, best, self.value0)
+        return np.asarray(take_last)
+
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        at = bind(evaluate, self.settings, self.objective)(x)
+        try:
+            at = self._evaluate(x)
+        except Exception:  # a function that fails there is none of the run's business
+            return ()
         return to_host((at.value, at.gradient))
 
     def curvature_at(self, x: np.ndarray) -> Curvature | None:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 
@@ -45,7 +44,7 @@ _lock = threading.Lock()
 _is_listening = False
 
 
-def _record(event: str, duration_secs: float, **metadata: Any) -> None:
+def _record(event: str, duration_secs: float, **metadata: object) -> None:
     if event.startswith(EVENTS):
         end = time.perf_counter()
         _compilations.add(end - duration_secs, end)

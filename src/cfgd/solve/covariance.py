@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core import checks
-from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.curvature import Curvature
 
 UNKNOWN = (
@@ -55,12 +54,12 @@ def inverse_if_definite(matrix: np.ndarray) -> np.ndarray | None:
     return (vectors / values) @ vectors.T / scale / scale[:, None]
 
 
-def information(curvature: Curvature | None) -> Information | None:
+def information(curvature: Curvature) -> Information | None:
     """Return the information matrix of a curvature, or None where its inverse is no covariance."""
-    if curvature is None or curvature.shape is None or curvature.dispersion is None:
+    if curvature.shape is None or curvature.dispersion is None:
         return None
     m, d = curvature.shape
-    factor = curvature.dispersion() if m >= d and can_factor(curvature) else None
+    factor = curvature.dispersion() if m >= d else None
     if factor is None:
         return None
     if curvature.matrix is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
@@ -11,8 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
+from cfgd._core.arrays import equal_trees
 from cfgd._core.pytrees import checked_pytree
 from cfgd.objectives.residuals import Residuals
 from cfgd.solve.api import minimize
@@ -20,11 +23,12 @@ from cfgd.solve.covariance import UNKNOWN
 from cfgd.solve.solution import Solution
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Fit:
     """The fitted parameters of a curve, with their covariance.
 
-    It can be unpacked like the result of SciPy: `parameters, covariance = fit`.
+    It can be unpacked like the result of SciPy: `parameters, covariance = fit`. Two fits are equal
+    if all fields are.
 
     Attributes
     ----------
@@ -62,6 +66,14 @@ class Fit:
     def standard_errors(self) -> np.ndarray:
         """The square roots of the diagonal of the covariance."""
         return np.sqrt(np.diagonal(self.covariance))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fit):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(self)]
+        return equal_trees(
+            [getattr(self, name) for name in names], [getattr(other, name) for name in names]
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.parameters, self.covariance))
@@ -183,10 +195,13 @@ def curve_fit(
         covariance = solution.covariance()
         if absolute_sigma:
             covariance = covariance / variance
-    return Fit(solution.x, covariance, names, float(np.sqrt(variance)), freedom, solution)
+    parameters = jax.tree.map(copy.copy, solution.x)  # not those of the solution
+    return Fit(parameters, covariance, names, float(np.sqrt(variance)), freedom, solution)
 
 
-def _shape_of_model(owner: str, model: Callable[..., Any], p0: Any, x: Any) -> tuple[int, ...]:
+def _shape_of_model(
+    owner: str, model: Callable[..., Any], p0: object, x: PyTree
+) -> tuple[int, ...]:
     with checks.traceable(owner, "model"):
         out = jax.eval_shape(lambda p: CurveResiduals(model)(p, x, 0.0, None), p0)
     return tuple(out.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
+from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
@@ -22,8 +24,14 @@ from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.covariance import Information, information
-from cfgd.solve.ending import NormAndValue, final_statuses, row_norms, status_details
-from cfgd.solve.history import History
+from cfgd.solve.ending import (
+    NormAndValue,
+    describe_tolerance,
+    final_statuses,
+    row_norms,
+    status_details,
+)
+from cfgd.solve.history import History, settle_values
 from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
@@ -31,7 +39,8 @@ from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
-from cfgd.solve.solution import Solution
+from cfgd.solve.solution import Solution, attach
+from cfgd.solve.wrong_gradient import diagnosed
 from cfgd.status import STATUSES, Status
 
 # Seconds that a chunk should take. Between chunks the driver reads the clock, shows the progress
@@ -76,13 +85,23 @@ class Run:
         self.last = min(most, self.traits.last_iteration or most)  # iteration
         self.objective, self.factor = problem.objective, 1.0  # `objective` is factor * f
         self.loop: Loop
+        self.checkpoint: Checkpoint | None = None
+        self.has_started = False  # the start has been evaluated: there is a result
 
     def go(self) -> Solution:
         """Run to the end and return the solution."""
+        with in_precision(self.problem.dtype), self.group.report_lost_process(self._advice()):
+            try:
+                return self._go()
+            except KeyboardInterrupt as error:
+                if not self.has_started or not self.group.is_single:
+                    raise  # there is no result yet; or the other processes know nothing of it
+                return self._interrupted(error)
+
+    def _advice(self) -> str:
+        """Return how to go on after a process was lost."""
         file = self.options.checkpoint
-        advice = "" if file is None else f" The same call goes on from its checkpoint, {file}."
-        with in_precision(self.problem.dtype), self.group.report_lost_process(advice):
-            return self._go()
+        return "" if file is None else f" The same call goes on from its checkpoint, {file}."
 
     def _go(self) -> Solution:
         tick = clock.now()
@@ -91,30 +110,31 @@ class Run:
         if self.group.is_single:  # else all processes must agree on it first
             self.chunk_length = self._next_length(1, clock.now() - tick)
         self.meter = Progress(self.last, self.options.progress and self.group.is_main)
-        self.checkpoint = None
+        self.has_started = True
         if self.options.checkpoint is not None:
             self.checkpoint = Checkpoint(self.options, self.problem, self.loop, self.group)
-        status = self._run_chunks(self._resume())
-        if self.checkpoint is not None and self.loop.can_checkpoint():
-            self.checkpoint.write(self.loop, self.history)
+        status = self._resume()
+        while status is None:
+            status = self._chunk()
+        self._write_checkpoint()
         if status in (Status.max_iterations, Status.stages_done):
             self.loop.recheck_final()
             if self.problem.n_settings is None and self.loop.stats().code == CONVERGED:
                 status = Status.converged
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
-        return self._solution(status)
+        # after Ctrl-C a function of the user's, which may take long, is not called again
+        asks_user = self.objective.traits.runs_user_code
+        only_known = status is Status.interrupted and asks_user
+        return self._diagnosed(self._solution(status, only_known=only_known))
 
-    def _run_chunks(self, status: Status | None) -> Status:
-        """Run chunks until there is a status that ends the run, and return it."""
-        try:
-            while status is None:
-                status = self._chunk()
-        except KeyboardInterrupt:
-            if not self.group.is_single:  # a second Ctrl-C, of which the others know nothing
-                raise
-            return Status.interrupted
-        return status
+    def _diagnosed(self, solution: Solution) -> Solution:
+        """Return the solution of a run that may have failed because of a wrong gradient."""
+        is_minimize = self.problem.n_settings is None and self.group.is_single
+        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+            return solution
+        x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
+        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
 
     # ------------------------------------------------------------------ the start
 
@@ -170,8 +190,12 @@ class Run:
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
-        found = None if self.checkpoint is None else self.checkpoint.read()
+        if self.checkpoint is None:
+            return None
+        found = self.checkpoint.read(self.loop, self.history)
         if found is None:
+            if self.last < self.loop.block:  # too short a run to save more than its start
+                self.checkpoint.write(self.loop, self.history)
             return None
         self.loop.restore(found.snapshot)
         self.history = History.from_rows(found.labels, found.rows)
@@ -185,14 +209,14 @@ class Run:
 
     def _chunk(self) -> Status | None:
         """Run one chunk and return why the run ends now, if it does."""
-        if self.interrupt.asked and self.group.is_single:
-            raise KeyboardInterrupt
+        if self.interrupt.is_asked and self.group.is_single:
+            return Status.interrupted
         done, tick = int(np.max(self.loop.stats().iterations)), clock.now()
         last = self._last_of_chunk(done)
         try:
             self.loop.run(self._whole_rows(self.chunk_length), last, self.history)
         except Exception as error:
-            _attach(error, self._solution(Status.nonfinite))
+            attach(error, self._solution(Status.nonfinite))
             raise
         stats = self.loop.stats()
         made = max(int(np.max(stats.iterations)) - done, 1)
@@ -236,11 +260,13 @@ class Run:
         return int(min(max(wished, 1), MAX_GROWTH * self.chunk_length, 2**30))
 
     def _agree(
-        self, wished: Next, stats: RunStats, failed: Exception | None = None
+        self, wished: Next, stats: RunStats, failed: BaseException | None = None
     ) -> tuple[Status | None, bool]:
         """Return what all processes do next: end with a status, or write a checkpoint."""
         at = int(np.max(stats.iterations)), float(np.min(self.loop.best_value()))
-        status, self.chunk_length, due = agreed(self.group, self.interrupt, wished, at, failed)
+        status, self.chunk_length, due = agreed(
+            self.group, self.interrupt, wished, at, failed, self._advice()
+        )
         return status, due
 
     def _status(self, stats: RunStats) -> Status | None:
@@ -258,18 +284,26 @@ class Run:
 
     def _should_stop(self) -> bool:
         """Return whether a solver on the host is to stop in the middle of a step."""
-        return self.interrupt.asked or self._is_late()
+        return self.interrupt.is_asked or self._is_late()
 
-    def _call_back(self) -> tuple[Status | None, Exception | None]:
+    def _call_back(self) -> tuple[Status | None, BaseException | None]:
         """Call the user's callback; return its wish to end, or an error for all processes."""
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
+        if not self.group.is_single:
+            self.group.barrier()  # the callback alone, and no compilation, tries the patience
         try:
-            return Status.callback if self.options.callback(so_far) else None, None
+            # a copy: what the callback writes into must not be the solution of its error
+            return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
-        except Exception as error:
-            _attach(error, so_far)
+        except KeyboardInterrupt:
+            if self.group.is_single or self.interrupt.is_second:
+                raise
+            self.interrupt.is_asked = True  # all processes end after this chunk
+            return None, None
+        except BaseException as error:  # SystemExit, too: the others would wait for this process
+            attach(error, so_far)
             if self.group.is_single:
                 raise
             return None, error
@@ -284,21 +318,53 @@ class Run:
         norm = float(np.sqrt(np.max(stats.norm2))) / self.factor
         return int(np.max(stats.iterations)), float(np.min(best)) / self.factor, norm, note
 
-    def _solution(self, status: Status) -> Solution:
-        """Return the best point so far with the status that the run has, or ends with."""
+    def _interrupted(self, error: KeyboardInterrupt) -> Solution:
+        """Return the best point after Ctrl-C; after a second one, raise the error with it."""
+        with self.interrupt.held():  # from here on a Ctrl-C must not lose the solution
+            solution = self._solution(Status.interrupted, only_known=True)
+            _, is_exact = self.loop.known_result()
+        try:
+            if not self.interrupt.is_second:
+                self._write_checkpoint()
+                # a function of the user's may take as long again
+                if not is_exact and not self.objective.traits.runs_user_code:
+                    solution = self._solution(Status.interrupted)
+                if self.meter.shown:
+                    self.meter.close(*self._progress(self.loop.stats()))
+                return solution
+        except KeyboardInterrupt as second:
+            error = second
+        attach(error, solution)
+        raise error
+
+    def _write_checkpoint(self) -> None:
+        """Write the checkpoint at the end of a run."""
+        if self.checkpoint is not None and self.loop.can_checkpoint():
+            self.checkpoint.write(self.loop, self.history)
+
+    def _solution(self, status: Status, only_known: bool = False) -> Solution:
+        """Return the best point so far with the status that the run has, or ends with.
+
+        With `only_known` nothing is evaluated for it.
+        """
         problem, stats, factor = self.problem, self.loop.stats(), self.factor
         tuning, one = problem.tuning, problem.n_settings is None
-        at, more = self.loop.result()
+        at, more = (self.loop.known_result()[0], 0) if only_known else self.loop.result()
         norms = row_norms(at.gradient)
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
-        details = status_details(self.traits, stats, statuses, first, last, factor)
+        note = describe_tolerance(self.options.tolerance, problem.dtype)
+        details = status_details(self.traits, stats, statuses, first, last, factor, note)
         rows = self.history.as_dict(batched=not one)
-        value = at.value
+        value, how = at.value, problem.how
         if factor != 1:
+            if self.traits.runs_on_host:  # no variable projection on a multiple of a network
+                how = problem.method.describe(self.objective)
             value, norms = value / factor, norms / factor
             rows = rows | {name: rows[name] / factor for name in ("value", "gradient_norm")}
+        if self.traits.seeks_minimiser:
+            rows["value"] = settle_values(rows["value"], value, self.options.every == 1)
         found = Solution(
             x=match_array_type(problem.structure.unravel(at.x), problem.x0),
             value=real(value),
@@ -311,9 +377,10 @@ class Run:
             seconds=clock.now() - self.began,
             compile_seconds=seconds_compiling() - self.compiled,
             details=details[0] if one else details,
-            how=problem.how,
+            how=how,
             rate=tuning.rate if tuning else None,
-            information=self._information(status, at.x),
+            tolerance=self.options.tolerance,
+            information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)
 
@@ -324,10 +391,5 @@ class Run:
             return None
         if not self.traits.seeks_minimiser or self.objective.traits.curvature is None:
             return None
-        return information(self.loop.curvature_at(to_host(x)))
-
-
-def _attach(error: Exception, solution: Solution) -> None:
-    """Add the best point so far to an error, as its `solution`."""
-    error.solution = solution  # type: ignore[attr-defined]
-    error.add_note("The best point so far is in the `solution` of this error.")
+        curvature = self.loop.curvature_at(to_host(x))
+        return None if curvature is None or not can_factor(curvature) else information(curvature)

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cfgd._core.types import DType
 from cfgd.methods.base import MethodTraits
+from cfgd.solve.options import DEFAULT_TOLERANCE
 from cfgd.solve.run_stats import RUNNING, RunStats
 from cfgd.status import STATUSES, Status
 
@@ -40,7 +42,8 @@ def final_statuses(
         statuses = [status]
     else:
         statuses = [status if code == RUNNING else STATUSES[code] for code in stats.code]
-    scale = np.abs(first.value) + first.norm
+    # in float64: the product may overflow in float32
+    scale = np.asarray(np.abs(first.value) + first.norm, float)
     is_unbounded = np.ravel(last.value < first.value - UNBOUNDED_FALL * scale)
     failures = (Status.nonfinite, Status.indefinite)
     statuses = [
@@ -65,10 +68,12 @@ def status_details(
     first: NormAndValue,
     last: NormAndValue,
     factor: float,
+    tolerance: str,
 ) -> list[str]:
     """Return a sentence for each setting: norm and value at the start and at the end.
 
-    `factor` is the one by which the objective was multiplied for the run.
+    `factor` is the one by which the objective was multiplied for the run, `tolerance` what there is
+    to say of the tolerance.
     """
     seeks = traits.seeks_minimiser
     last_norm = last.norm if seeks else np.sqrt(stats.norm2)
@@ -77,10 +82,21 @@ def status_details(
     what = "gradient" if seeks else "direction"
     return [
         f"The norm of the {what} went from {a:.3g} to {b:.3g}, the value from {c:.6g} to {d:.6g}."
+        + tolerance
         + (GRADIENT_GREW if status is Status.stalled and b > a else "")
         + (f" {traits.advice[status]}" if status in traits.advice else "")
         for status, a, b, c, d in zip(statuses, *columns, strict=True)
     ]
+
+
+def describe_tolerance(tolerance: float, dtype: DType) -> str:
+    """Return a sentence on the tolerance of a run in float32, where it is not the usual 1e-8."""
+    if np.dtype(dtype) != np.float32:
+        return ""
+    default = DEFAULT_TOLERANCE[np.dtype(dtype)]
+    if tolerance == default:
+        return f" `tolerance` is {tolerance:g}, the default in float32."
+    return f" `tolerance` is {tolerance:g}; the default in float32 is {default:g}."
 
 
 def row_norms(gradient: Any) -> Any:

@@ -17,6 +17,10 @@ from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
+# Power of eps to which values are known relative to the first one: that of the solvers, which
+# accept steps whose decrease is hidden by as much.
+HIDDEN_CHANGE = 0.8
+
 
 class PointRecorder(eqx.Module):
     """A user's function of x, as a function of the state."""
@@ -69,6 +73,34 @@ def check_records(owner: str, records: Mapping[str, Recorder], state: State) -> 
         checks.numbers_function(owner, f"record[{name!r}]", entry.of, state)
         for name, entry in records.items()
     )
+
+
+def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarray:
+    """Return the values of a history whose least one is that of the returned point.
+
+    Values that are updated by recurrence, and values of steps whose decrease rounding hides, differ
+    by rounding from the value that is computed at the returned point. What is below it by no more
+    than that is raised to it. Where every iteration is recorded, the returned point is one of them,
+    and the least value above its own is lowered to it.
+
+    Parameters
+    ----------
+    values
+        Iterations along the last axis.
+    least
+        The value at the returned point, for each setting of a sweep.
+    records_all
+        Whether every iteration has a row.
+    """
+    least = np.asarray(least, values.dtype)[..., None]
+    sizes = np.maximum(np.abs(values[..., :1]), np.abs(least))
+    rounding = np.finfo(values.dtype).eps ** HIDDEN_CHANGE * sizes
+    settled = np.where((values < least) & (values >= least - rounding), least, values)
+    if not records_all:
+        return settled
+    lowest = np.fmin.reduce(settled, axis=-1, keepdims=True)
+    is_returned = (settled == lowest) & (lowest >= least) & (lowest - least <= rounding)
+    return np.where(is_returned, least, settled)
 
 
 class History:

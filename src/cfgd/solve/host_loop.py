@@ -254,6 +254,19 @@ class HostLoop(Loop):
             )
         return found._replace(aux=None), float(count)
 
+    def known_result(self) -> tuple[Evaluation, bool]:
+        found = [self._known_result(run) for run in self.runs]
+        parts = [self._joined([at[i] for at, _ in found]) for i in range(3)]
+        return Evaluation(*parts), all(is_exact for _, is_exact in found)
+
+    def _known_result(self, run: HostRun) -> tuple[Evaluation, bool]:
+        state = run.state
+        at = state.evaluation._replace(value=state.computed_value, aux=None)
+        if not isinstance(state, CGState):
+            return at, True
+        is_good = value_is_as_good(self.objective, at.value, state.best.value, state.start.value)
+        return at if is_good else state.best, bool(is_good and state.is_computed)
+
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
         run = self.runs[0]
         if np.array_equal(x, run.state.evaluation.x):  # its matrix is known already

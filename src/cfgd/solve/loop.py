@@ -54,6 +54,13 @@ class Loop(abc.ABC):
         """Return the evaluation of the point to return, and how many evaluations that took."""
 
     @abc.abstractmethod
+    def known_result(self) -> tuple[Evaluation, bool]:
+        """Return the same without another evaluation, and whether all of it is known exactly.
+
+        Where the best point is not the last one, its gradient may be unknown: then it is NaN.
+        """
+
+    @abc.abstractmethod
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
         """Return the curvature at x, or None where it would have to be compiled."""
 

@@ -77,7 +77,7 @@ def _norm_axes(ax: Any) -> Any:
     return right
 
 
-def _finite(entry: Any) -> Any:
+def _finite(entry: object) -> Any:
     """Return the numbers with NaN, which is not drawn, for those that are not finite."""
     entry = np.asarray(entry, np.float64)
     return np.where(np.isfinite(entry), entry, np.nan)

@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
-from cfgd._core.types import Vector
+from cfgd._core.types import DType, Vector
 from cfgd.methods.base import Method, State, Tuning
 from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
@@ -102,7 +103,7 @@ def prepare_problem(
     return Problem(objective, method, start, n, x0, structure, dtype, loop, how, tuning)
 
 
-def _first_setting(method: Any) -> Any:
+def _first_setting(method: object) -> Any:
     """Return the first of the settings in a stacked method."""
     return jax.tree.map(lambda leaf: leaf[0] if is_array(leaf) else leaf, method)
 
@@ -133,17 +134,17 @@ def shard_settings(problem: Problem) -> Problem:
     if problem.method.traits.runs_on_host:
         return problem
     if any_sharded(problem.objective):
-        wanted = "be False for an objective that is spread by rows"
+        wanted = "be False for an objective that is sharded by rows"
         checks.fail(owner, "spread", wanted, "True")
     assert problem.n_settings is not None
     mesh = Mesh(np.array(devices), ("settings",))
     more = -problem.n_settings % len(devices)
 
-    def placed(tree: Any, *axes: str) -> Any:
+    def placed(tree: PyTree, *axes: str) -> Any:
         """Shard by settings where an axis is named, else replicate."""
         at = NamedSharding(mesh, PartitionSpec(*axes))
 
-        def one(leaf: Any) -> Any:
+        def one(leaf: object) -> Any:
             if not is_array(leaf):
                 return leaf
             rows = np.asarray(leaf)
@@ -182,7 +183,7 @@ def _number_of_settings(options: Options, method: Any, swept: bool) -> int | Non
     return n_settings(method)
 
 
-def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list[Any]:
+def _starts(owner: str, objective: Objective, x0: PyTree, rows: int | None) -> list[Any]:
     """Return the starts: x0 alone, or one x0 for each setting of a sweep."""
     own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
@@ -197,7 +198,7 @@ def _starts(owner: str, objective: Objective, x0: Any, rows: int | None) -> list
     checks.fail(owner, "x0", f"have shape {own}{also}", got)
 
 
-def _vector(structure: Structure, x: Any, dtype: Any) -> Any:
+def _vector(structure: Structure, x: PyTree, dtype: DType) -> Any:
     """Return a start as a vector, NumPy or JAX as it was given; a copy for NumPy."""
     vector = structure.ravel(x)
     if isinstance(vector, np.ndarray):

@@ -8,7 +8,7 @@ from cfgd.solve import clock
 
 # seconds between two updates: a reader follows ten in a second, and they cost next to nothing
 INTERVAL = 0.1
-BAR_WIDTH = 20
+BAR_WIDTH = 20  # characters
 
 
 class Progress:

@@ -56,12 +56,13 @@ def recompute(
 def value_is_as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:
     """Return whether the last value is the best one, as far as rounding lets one tell.
 
-    Updated values err by eps |f(x0)|; within that, the last point is preferred.
+    Computed values err by some eps |f|, updated ones by some eps |f(x0)|. Within that, the last
+    point is preferred: its gradient is the smaller one.
     """
-    if not objective.traits.accumulates_rounding:
-        return last <= best
-    rounding = 8 * np.finfo(last.dtype).eps * np.maximum(np.abs(first), np.abs(last))
-    return last <= best + rounding
+    size = np.abs(last)
+    if objective.traits.accumulates_rounding:
+        size = np.maximum(np.abs(first), size)
+    return last <= best + 8 * np.finfo(last.dtype).eps * size
 
 
 def evaluate_finite(

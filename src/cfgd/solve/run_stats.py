@@ -23,9 +23,6 @@ class Tolerances(NamedTuple):
     relative: Data
     absolute: Data
 
-    def meets_absolute(self, norm2: Reals) -> Flags:
-        return (norm2 <= self.absolute**2) & (self.absolute > 0)
-
     def floor(self, norm2: Reals) -> Reals:
         """Return the squared norm at which a run that starts with `norm2` has converged."""
         xp = array_namespace(norm2)

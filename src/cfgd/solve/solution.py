@@ -11,8 +11,11 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
+from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
+from cfgd._core.pytrees import checked_pytree
 from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
@@ -20,12 +23,13 @@ from cfgd.status import Status
 NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Solution:
     """The best point of a run, its value and gradient norm, and why the run ended.
 
     A solution is true if the run converged. From `sweep` every field has a leading axis of
-    settings, and `solution[i]` is the solution of setting i.
+    settings, and `solution[i]` is the solution of setting i. Its arrays are its own: writing into
+    them changes nothing else. Two solutions are equal if all fields are, NaN to NaN included.
 
     Attributes
     ----------
@@ -51,6 +55,9 @@ class Solution:
         The proved factor by which the error falls per iteration asymptotically, if there is one.
     details : str
         The numbers behind the status.
+    tolerance : float or None
+        The `tolerance` of the run: what was given, or the default of its precision. None for a
+        solution from a file that was written before this field existed.
 
     Examples
     --------
@@ -75,13 +82,22 @@ class Solution:
     rate: float | None = None
     compile_seconds: float = 0.0
     details: Any = ""
+    tolerance: float | None = None
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("x", *NUMBERS):
-            object.__setattr__(self, name, _writable(getattr(self, name)))
-        history = {name: _writable(entry) for name, entry in self.history.items()}
+            object.__setattr__(self, name, _copied(getattr(self, name)))
+        history = {name: _copied(entry) for name, entry in self.history.items()}
         object.__setattr__(self, "history", history)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Solution):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(self) if field.compare]
+        return equal_trees(
+            [getattr(self, name) for name in names], [getattr(other, name) for name in names]
+        )
 
     @property
     def message(self) -> Any:
@@ -133,7 +149,7 @@ class Solution:
         """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
         return cls(**solution_json.read(Path(path)))
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: object = None) -> Any:
         """Plot value and gradient norm against the iteration, and return the axes.
 
         The value has the left axis. The gradient norm, if it is in the history, is dashed and has
@@ -191,12 +207,11 @@ class Solution:
         """Return the solution of setting i of a sweep."""
         len(self)  # raises a TypeError for a solution of one setting
 
-        def pick(tree: Any) -> Any:
+        def pick(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[i] if np.ndim(leaf) else leaf, tree)
 
         return dataclasses.replace(
             self,
-            # a copy: writing into it must not change the sweep
             x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
@@ -210,7 +225,7 @@ class Solution:
         if count == len(self):
             return self
 
-        def cut(tree: Any) -> Any:
+        def cut(tree: PyTree) -> Any:
             return jax.tree.map(lambda leaf: leaf[:count], tree)
 
         return dataclasses.replace(
@@ -265,7 +280,7 @@ class ConvergenceError(RuntimeError):
         return type(self), (self.solution,), self.__dict__
 
 
-def _least_value(values: Any, norms: Any) -> str:
+def _least_value(values: object, norms: object) -> str:
     """Describe the setting with the least value of a sweep."""
     values = np.asarray(values)
     known = np.flatnonzero(~np.isnan(values))
@@ -275,18 +290,17 @@ def _least_value(values: Any, norms: Any) -> str:
     return f"least value {values[i]:.10g} in setting {i}, gradient norm {np.asarray(norms)[i]:.3g}"
 
 
-def _writable(tree: Any) -> Any:
-    """Return the tree with copies of its read-only arrays: NumPy views of JAX arrays are."""
+def _copied(tree: PyTree) -> Any:
+    """Return the tree with writable copies of its NumPy arrays."""
 
-    def copy(leaf: Any) -> Any:
-        is_read_only = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
-        return np.array(leaf) if is_read_only else leaf
+    def copy(leaf: object) -> Any:
+        return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
     # the shortcut saves the time of `jax.tree.map`, which is longer than that of the copy
     return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)
 
 
-def _as_array(leaf: Any) -> Any:
+def _as_array(leaf: object) -> Any:
     """Return an array, also where indexing a NumPy array gave a scalar."""
     return leaf if isinstance(leaf, jax.Array) else np.array(leaf)
 
@@ -294,3 +308,26 @@ def _as_array(leaf: Any) -> Any:
 def _as_number(value: Any) -> Any:
     """Return a Python number for a scalar, as `minimize` does."""
     return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+
+
+def attach(error: BaseException, solution: Solution) -> None:
+    """Add the best point so far to an error, as its `solution`."""
+    error.solution = solution  # type: ignore[attr-defined]
+    error.add_note("The best point so far is in the `solution` of this error.")
+
+
+def unevaluated(x0: Any, seconds: float) -> Solution:
+    """Return the solution of a run that Ctrl-C ended in the first evaluation of its objective."""
+    none = np.zeros(0)
+    return Solution(
+        x=jax.tree.map(np.asarray, checked_pytree("minimize", "x0", x0)),
+        value=np.nan,
+        gradient_norm=np.nan,
+        iterations=0,
+        evaluations=0.0,
+        status=Status.interrupted,
+        history={"iteration": none.astype(int), "value": none, "gradient_norm": none},
+        seconds=seconds,
+        details="It is the start, at which the objective has not been evaluated: "
+        "value and gradient norm are unknown (nan).",
+    )

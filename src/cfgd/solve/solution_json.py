@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,12 +24,14 @@ from typing import Any, NoReturn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd.solve.covariance import Information
 from cfgd.status import Status
 
 FORMAT = "cfgd solution 1"
+SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -52,6 +55,8 @@ def to_text(fields: Mapping[str, Any]) -> str:
     """Return the fields of a solution as JSON, one field on each line."""
     try:
         encoded = {name: _encode_field(name, fields[name]) for name in DECODERS}
+        if encoded["tolerance"] is None:
+            del encoded["tolerance"]  # a file of an older version is written as it was read
         _check_shapes(fields)
     except FieldError as error:
         checks.fail("Solution", *error.parts)
@@ -82,7 +87,7 @@ def _encode_field(name: str, value: Any) -> Any:
     if name in ("information", "history") and value is not None:
         entries = value if name == "history" else value._asdict()
         return {key: encode(f"{name}[{key!r}]", entry) for key, entry in entries.items()}
-    if name in ("seconds", "compile_seconds", "rate") and value is not None:
+    if name in ("seconds", "compile_seconds", "rate", "tolerance") and value is not None:
         value = float(value)  # without this a NumPy scalar would be stored with its dtype
     return encode(name, value)
 
@@ -94,6 +99,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
+    encoded = {"tolerance": None, **encoded}  # older files do not have it
     for name in DECODERS:
         if name not in encoded:
             raise FieldError(name, "be present", "nothing")
@@ -120,7 +126,7 @@ def _check_shapes(fields: Mapping[str, Any]) -> None:
     """Check the leading axes: the settings of a sweep, then the rows of the history."""
     lead = () if isinstance(fields["status"], Status) else (len(fields["status"]),)
     for name in ("value", "gradient_norm", "iterations", "evaluations", "resets"):
-        if np.shape(fields[name]) not in ((), lead):
+        if np.shape(fields[name]) != lead:
             raise FieldError(name, f"have shape {lead}", np.shape(fields[name]))
     for path, leaf in jax.tree_util.tree_leaves_with_path(fields["x"]):
         _check_leading_axes("x" + jax.tree_util.keystr(path), leaf, lead)
@@ -139,7 +145,7 @@ def _check_leading_axes(field: str, array: Any, axes: tuple[int, ...]) -> None:
         raise FieldError(field, f"have leading axes {axes}", f"shape {np.shape(array)}")
 
 
-def _status(field: str, encoded: Any) -> Status | list[Status]:
+def _status(field: str, encoded: object) -> Status | list[Status]:
     names = _strings(field, encoded)
     for name in [names] if isinstance(names, str) else names:
         if name not in Status.__members__:
@@ -147,33 +153,45 @@ def _status(field: str, encoded: Any) -> Status | list[Status]:
     return Status[names] if isinstance(names, str) else [Status[name] for name in names]
 
 
-def _string(field: str, value: Any) -> str:
+def _string(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise FieldError(field, "be a string", _short(value))
+    if SURROGATES.search(value):
+        raise FieldError(field, "be a string of Unicode", "half of a surrogate pair")
     return value
 
 
-def _strings(field: str, value: Any) -> str | list[str]:
+def _strings(field: str, value: object) -> str | list[str]:
     if isinstance(value, list):
         return [_string(f"{field}[{i}]", entry) for i, entry in enumerate(value)]
     return _string(field, value)
 
 
-def _numbers(field: str, encoded: Any) -> Any:
+def _numbers(field: str, encoded: object) -> Any:
     found = decode(field, encoded)
     if isinstance(found, bool) or not (hasattr(found, "dtype") or isinstance(found, int | float)):
         raise FieldError(field, "be a number or an array", _short(encoded))
+    # an integer of Python that no dtype holds becomes an object
+    if np.asarray(found).dtype.kind not in "fiuV":  # "V" is NumPy's kind of bfloat16
+        raise FieldError(field, "be real numbers", _short(encoded))
     return found
 
 
-def _integers(field: str, encoded: Any) -> Any:
+def _counts(field: str, encoded: object) -> Any:
     found = _numbers(field, encoded)
+    if not np.all(np.asarray(found) >= 0):
+        raise FieldError(field, "be at least 0", _short(encoded))
+    return found
+
+
+def _integers(field: str, encoded: object) -> Any:
+    found = _counts(field, encoded)
     if np.asarray(found).dtype.kind not in "iu":
         raise FieldError(field, "be integers", _short(encoded))
     return found
 
 
-def _information(field: str, encoded: Any) -> Information | None:
+def _information(field: str, encoded: object) -> Information | None:
     if encoded is None:
         return None
     if not isinstance(encoded, dict) or set(encoded) != set(Information._fields):
@@ -186,16 +204,24 @@ def _information(field: str, encoded: Any) -> Information | None:
     return Information(matrix, root, _real(f"{field}['factor']", encoded["factor"]))
 
 
-def _history(field: str, encoded: Any) -> dict[str, Any]:
+def _history(field: str, encoded: object) -> dict[str, Any]:
     if not isinstance(encoded, dict):
         raise FieldError(field, "be an object of arrays", _short(encoded))
-    return {key: decode(f"{field}[{key!r}]", entry) for key, entry in encoded.items()}
+    found = {key: decode(f"{field}[{key!r}]", entry) for key, entry in encoded.items()}
+    for key, entry in found.items():
+        if not hasattr(entry, "dtype"):
+            raise FieldError(f"{field}[{key!r}]", "be an array", _short(encoded[key]))
+    labels = found.get("iteration", np.zeros(1))
+    if labels.ndim != 1 or labels.dtype.kind not in "iuf":
+        got = f"shape {labels.shape} of dtype {labels.dtype}"
+        raise FieldError(f"{field}['iteration']", "be a vector of numbers", got)
+    return found
 
 
 # -------------------------------------------------------------------- numbers, arrays and pytrees
 
 
-def encode(field: str, tree: Any) -> Any:
+def encode(field: str, tree: PyTree) -> Any:
     """Return a number, an array, or a dict, list or tuple of them, as objects of JSON."""
     if isinstance(tree, np.generic):
         return _encode_array(field, "scalar", np.asarray(tree))
@@ -220,7 +246,7 @@ def encode(field: str, tree: Any) -> Any:
     raise FieldError(field, wanted, _short(tree))
 
 
-def decode(field: str, encoded: Any) -> Any:
+def decode(field: str, encoded: object) -> Any:
     """Return what `encode` was given."""
     if encoded is None or isinstance(encoded, bool | int):
         return encoded
@@ -282,7 +308,11 @@ def _decode_array(field: str, kind: str, encoded: dict[str, Any]) -> Any:
     count = math.prod(shape) * (2 if parts else 1)
     if len(values) != count:
         raise FieldError(field, f"have {count} values for its shape {shape}", len(values))
-    array = _exact_array(field, parts or dtype, values).view(dtype).reshape(shape)
+    flat = _exact_array(field, parts or dtype, values).view(dtype)
+    try:
+        array = flat.reshape(shape)
+    except (ValueError, OverflowError):  # no values, and a length that no array has
+        raise FieldError(field, "have a shape that NumPy allows", shape) from None
     if kind == "jax":
         with jax.enable_x64(True):  # otherwise JAX would round float64 to float32
             return jnp.asarray(array)
@@ -322,7 +352,7 @@ def _real(field: str, encoded: Any) -> float:
     raise FieldError(field, 'be a number, "nan", "inf" or "-inf"', _short(encoded))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Return a short value itself, and the type of any other one, for an error message."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
@@ -336,12 +366,13 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "value": _numbers,
     "gradient_norm": _numbers,
     "iterations": _integers,
-    "evaluations": _numbers,
+    "evaluations": _counts,
     "resets": _integers,
     "seconds": _real,
     "compile_seconds": _real,
     "how": _string,
     "rate": lambda field, encoded: None if encoded is None else _real(field, encoded),
+    "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
     "information": _information,
     "history": _history,

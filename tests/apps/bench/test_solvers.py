@@ -63,6 +63,7 @@ def test_solver_reduces_the_gradient_of_a_linear_model(solver):
 FAST = ["L-BFGS-B"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", quick({name: name for name in solver_names(NETWORK)}, FAST))
 def test_solver_stays_within_the_budget_of_a_network(solver):
     case = NETWORK(0)

@@ -35,7 +35,7 @@ def drag(page, handle, right, down):
     for _ in range(4):
         chain = chain.move_by_offset(right // 4, down // 4)
     chain.release().perform()
-    page.settle()
+    page.wait()
 
 
 # ------------------------------------------------------------------ dragging
@@ -88,16 +88,16 @@ def test_the_map_can_be_moved_and_zoomed(page):
     ActionChains(page.driver, duration=20).move_to_element_with_offset(
         box, 150, 150
     ).click_and_hold().move_by_offset(50, 0).release().perform()
-    page.settle()
+    page.wait()
     moved = page.state["view"]
     assert moved[0] == pytest.approx(view[0] - 50 * per_pixel(page)[0], rel=1e-3)
     assert moved[2:] == view[2:]
     page.element("#closer").click()
-    page.settle()
+    page.wait()
     nearer = page.state["view"]
     assert nearer[1] - nearer[0] == pytest.approx(0.8 * (view[1] - view[0]), rel=1e-3)
     page.element("#whole").click()
-    page.settle()
+    page.wait()
     assert page.state["view"] == view
 
 
@@ -108,7 +108,7 @@ def type_into(page, field, text):
     box = page.element(field)
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys(Keys.DELETE, text)
-    page.settle()
+    page.wait()
 
 
 def test_a_formula_can_be_typed(page):
@@ -117,7 +117,7 @@ def test_a_formula_can_be_typed(page):
     assert page.element("#known").get_attribute("value") == ""
     start, run = page.state["start"], page.runs["gradient"]
     assert run["values"][0] == pytest.approx(start[0] ** 4 + 2 * (start[1] - 1) ** 2)
-    assert page.element("#formula-said").text == ""
+    assert page.element("#formula-text").text == ""
 
 
 @pytest.mark.slow
@@ -125,26 +125,26 @@ def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
     type_into(page, "#formula", "x^2 ")
     runs = page.runs
     page.element("#formula").send_keys("+ + (y")
-    page.settle()
-    said = page.element("#formula-said").text
+    page.wait()
+    said = page.element("#formula-text").text
     assert said.startswith("At place 11: “)” was wanted for the “(” at place 9, and the end")
     assert page.element("#formula").get_attribute("aria-invalid") == "true"
     assert page.state["formula"] == "x^2 "
     assert page.runs == runs
     page.element("#formula").send_keys(")")
-    page.settle()
+    page.wait()
     assert page.state["formula"] == "x^2 + + (y)"
-    assert page.element("#formula-said").text == ""
+    assert page.element("#formula-text").text == ""
     page.element("#formula").send_keys("(")
     page.element("#reset").click()  # what could not be read is forgotten
-    page.settle()
+    page.wait()
     assert page.element("#formula").get_attribute("value") == page.state["formula"]
-    assert page.element("#formula-said").text == ""
+    assert page.element("#formula-text").text == ""
 
 
 def test_a_formula_undefined_at_the_start_shows_an_error(page):
     type_into(page, "#formula", "log(y) + x^2")
-    assert page.element("#formula-said").text == "f is no number at the start: drag it elsewhere."
+    assert page.element("#formula-text").text == "f is no number at the start: drag it elsewhere."
     assert {run["status"] for run in page.runs.values()} == {"nonfinite"}
 
 
@@ -164,11 +164,11 @@ def test_an_invalid_number_shows_an_error(page, field, text, said):
     box = page.element(f"#{field}-typed")
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys(Keys.DELETE, text)
-    page.settle()
-    assert page.element("#number-said").text == said
+    page.wait()
+    assert page.element("#number-text").text == said
     page.element("#formula").click()
-    page.settle()
-    assert page.element("#number-said").text == ""
+    page.wait()
+    assert page.element("#number-text").text == ""
     assert box.get_attribute("value") == str(page.state[field])
     assert page.state[field] in (before, 2, 5, 50, 500)  # what stood there while it was typed
 
@@ -187,11 +187,11 @@ def test_steps_and_their_parameters_can_be_chosen(page):
     assert not page.element("#row-eta").is_displayed()
     for step in ("fixed", "grid", "armijo"):
         page.element(f"label[for=step-{step}]").click()
-        page.settle()
+        page.wait()
         assert page.state["step"] == step
         assert page.element("#row-eta").is_displayed() == (step == "fixed")
     page.element("label[for=given-beta]").click()
-    page.settle()
+    page.wait()
     assert page.state["given"] == "beta"
     assert page.element("#row-beta").is_displayed()
     assert not page.element("#row-gamma").is_displayed()
@@ -200,14 +200,14 @@ def test_steps_and_their_parameters_can_be_chosen(page):
 def test_methods_can_be_shown_and_hidden(page):
     for name in ("nonadaptive", "order", "terminal"):
         page.element(f"#show-{name}").click()
-    page.settle()
+    page.wait()
     assert set(page.runs) == {"gradient", "auto"}
     handles = page.driver.find_elements("css selector", ".handle")
     assert [handle.get_attribute("id") for handle in handles] == ["handle-start"]
     # all of them hidden, too
     for name in ("gradient", "auto"):
         page.element(f"#show-{name}").click()
-    page.settle()
+    page.wait()
     assert page.runs == {}
 
 
@@ -224,7 +224,7 @@ def test_predefined_functions_set_their_points(page):
             "list.dispatchEvent(new Event('change'))",
             name,
         )
-        page.settle()
+        page.wait()
         state, runs = page.state, page.runs
         x0, x1, y0, y1 = state["view"]
         for x, y in (state["start"], state["terminal"], *state["past"]):
@@ -233,7 +233,7 @@ def test_predefined_functions_set_their_points(page):
         # Auto finds a minimum of every one, and the page's least value is right
         assert runs["auto"]["status"] == "converged", name
         end = runs["auto"]["path"][-1]
-        assert page.element("#chart-said").text.startswith("f − f*, f* = its known minimum")
+        assert page.element("#chart-text").text.startswith("f − f*, f* = its known minimum")
         least = page.js("return explorer.least")
         assert runs["auto"]["values"][-1] >= least - 1e-12, (name, end)
 
@@ -245,10 +245,10 @@ def test_arrow_keys_move_handles(page):
     (across, up), start = per_pixel(page), page.state["start"]
     handle = page.element("#handle-start")
     handle.send_keys(Keys.ARROW_RIGHT)
-    page.settle()
+    page.wait()
     assert page.state["start"][0] == pytest.approx(start[0] + 4 * across, abs=across)
     handle.send_keys(Keys.SHIFT, Keys.ARROW_UP)
-    page.settle()
+    page.wait()
     assert page.state["start"][1] == pytest.approx(start[1] + 40 * up, abs=up)
     assert "start at (" in handle.get_attribute("aria-label")
 
@@ -277,7 +277,7 @@ def test_arrow_keys_move_sliders(page):
     page.element("#alpha").send_keys(Keys.ARROW_RIGHT)
     page.element("#iterations").send_keys(Keys.ARROW_LEFT)
     page.element("#k").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-    page.settle()
+    page.wait()
     state = page.state
     assert (state["alpha"], state["iterations"], state["k"]) == (0.51, 59, 2)
     assert page.element("#k-shown").text == "2"
@@ -298,7 +298,7 @@ def test_touch_drags_a_handle(page):
         for step in (10, 20, 30):
             touch(page, "touchMove", (x - step, y - step))
         touch(page, "touchEnd")
-        page.settle()
+        page.wait()
     finally:
         page.emulate("setTouchEmulationEnabled", enabled=False)
     moved = np.subtract(page.state["start"], start)
@@ -315,7 +315,7 @@ def test_pinching_zooms(page):
         for step in (10, 20, 40):
             touch(page, "touchMove", (x, y + step), (x + 100 + 2.5 * step, y + step))
         touch(page, "touchEnd")
-        page.settle()
+        page.wait()
     finally:
         page.emulate("setTouchEmulationEnabled", enabled=False)
     left, right, low, high = page.state["view"]
@@ -346,7 +346,7 @@ def test_a_link_holds_the_complete_state(page):
     drag(page, "#handle-past-2", 24, 36)
     page.element("#closer").click()
     page.element("#k").send_keys(Keys.ARROW_RIGHT)
-    page.settle()
+    page.wait()
     state, runs = page.state, page.runs
     page.js("document.getElementById('link').click()")
     link = page.js("return location.hash")
@@ -395,7 +395,7 @@ def test_the_reset_button_restores_the_defaults(page):
     drag(page, "#handle-start", 40, -40)
     type_into(page, "#alpha-typed", "0.2")
     page.element("#reset").click()
-    page.settle()
+    page.wait()
     assert page.state == usual
 
 
@@ -423,19 +423,19 @@ def test_the_theme_follows_the_system_and_the_button(page):
             "setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
         )
         page.js("return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
-        page.settle()
+        page.wait()
         assert background(page) < 150
         assert map_colour(page) < light - 200
         assert page.element("#theme").text == "Light"
         page.element("#theme").click()
-        page.settle()
+        page.wait()
         assert background(page) > 600
         assert map_colour(page) == light
     finally:
         page.emulate("setEmulatedMedia", features=[])
     page.open()
     page.element("#theme").click()
-    page.settle()
+    page.wait()
     assert background(page) < 150
 
 

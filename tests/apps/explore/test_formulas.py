@@ -75,7 +75,7 @@ def page(tmp_path_factory):
 
 
 def seen(page, wanted):
-    script = "return arguments[0].map(([f, x, v]) => explorer.seen(f, x, v))"
+    script = "return arguments[0].map(([f, x, v]) => explorer.along(f, x, v))"
     return [[one[k] for k in ("value", "slope", "curvature")] for one in page.js(script, wanted)]
 
 
@@ -129,7 +129,7 @@ BAD = {
 
 def test_invalid_formulas_are_errors(page):
     script = """return arguments[0].map((text) => {
-      try { explorer.seen(text, [1, 1], [1, 0]); return "read"; }
+      try { explorer.along(text, [1, 1], [1, 0]); return "read"; }
       catch (error) { return `${error.name}: ${error.message}`; }
     })"""
     for text, said in zip(BAD, page.js(script, list(BAD)), strict=True):
@@ -144,7 +144,7 @@ def test_any_text_is_a_function_or_an_error(page):
     texts = ["".join(random.choice(signs, random.integers(1, 12))) for _ in range(3000)]
     kinds = page.js(
         """return arguments[0].map((text) => {
-          try { return typeof explorer.seen(text, [1, 1], [1, 0]).value; }
+          try { return typeof explorer.along(text, [1, 1], [1, 0]).value; }
           catch (error) { return error.name; }
         })""",
         texts,

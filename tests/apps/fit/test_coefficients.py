@@ -276,6 +276,7 @@ def test_missing_values_are_dropped_or_imputed(fitted, missing):
     np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, y)[0], rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["adaptive_terminal", "gradient_descent"])
 def test_other_methods_find_the_same_coefficients(fitted, method):
     columns, X, y = make_data("squared")

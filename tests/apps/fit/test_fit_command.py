@@ -77,6 +77,7 @@ def test_fit_prints_results_and_writes_files(fitted):
     assert f"{saved['terms'][0]['standard error'][0]:.5g}" in output
 
 
+@pytest.mark.slow
 def test_fit_resumes_from_a_checkpoint(data, tmp_path):
     path, file = data("logistic"), tmp_path / "run.npz"
     call = ("fit", path, "--target", "y", "--checkpoint", file, "--out")
@@ -277,15 +278,18 @@ def test_missing_files_and_folders_print_one_message(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"X": np.ones((3, 2)), "y": np.ones(4)}, "'X' has 3 rows and 'y' has 4."),
-        ({"y": np.ones((2, 2, 2))}, "'y' must be a vector or a matrix, got shape (2, 2, 2)."),
+        ({"X": np.ones((3, 2)), "y": np.ones(4)}, ": 'X' has 3 rows and 'y' has 4."),
+        (
+            {"y": np.ones((2, 2, 2))},
+            " cannot be read as NPZ: 'y' must be a vector or a matrix, got shape (2, 2, 2).",
+        ),
         (
             {"y": np.ones(3, complex)},
-            "'y' has dtype complex128, but only numbers and texts can be used.",
+            " cannot be read as NPZ: 'y' has dtype complex128, not of real numbers or texts.",
         ),
         (
             {"y": np.array([{}, None])},
-            "'y' has dtype object, but only numbers and texts can be used.",
+            " cannot be read as NPZ: 'y.npy' is an array of dtype object, not of numbers or texts.",
         ),
     ],
 )
@@ -293,7 +297,7 @@ def test_invalid_arrays_in_npz(tmp_path, arrays, message):
     path = tmp_path / "a.npz"
     np.savez(path, **arrays)
     code, output = cfgd("fit", path, "--target", "y", "--out", tmp_path / "out")
-    assert (code, output) == (2, f"cfgd: {path}: {message}\n")
+    assert (code, output) == (2, f"cfgd: {path}{message}\n")
 
 
 def test_duplicate_names_in_npz(tmp_path):

@@ -56,7 +56,7 @@ def browse(folder, file, *flags):
     # the measuring page reads the report from the same folder
     flags = ("--allow-file-access-from-files", *flags, "--dump-dom")
     opened = [*command(folder / file, folder), *flags]
-    return subprocess.run(opened, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(opened, capture_output=True, text=True, timeout=600).stdout
 
 
 @pytest.mark.slow
@@ -92,6 +92,7 @@ def test_the_page_fits_narrow_screens_in_both_themes(folder, theme):
     assert f"paper {paper};" in measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", few(["poisson", "squared"]))
 def test_number_targets_have_residual_plots(tmp_path, loss):
     random, columns, eta = skewed_columns()

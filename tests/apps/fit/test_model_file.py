@@ -66,6 +66,13 @@ DAMAGES = [
     (("columns", 0, "mean"), None, "columns[0].mean must be a number, got None"),
     (("columns", 0, "mean"), float("nan"), "columns[0].mean must be a finite number, got nan"),
     (("columns", 1, "levels"), ["x"], "terms must be 3, as many as the columns give, got 4"),
+    (
+        ("columns", 1, "levels"),
+        ["x", "base"],
+        "the base and the levels of the column 'ü \\x1b' must be distinct",
+    ),
+    (("target",), "\ud800", "target must be text, got '\\ud800'"),
+    (("labels", 1), "\ud800", "labels[1] must be text, got '\\ud800'"),
     (("terms", 0, "term"), "b", "terms[0].term must be 'a', got 'b'"),
     (("terms", 0, "coefficient"), [1.0], "terms[0].coefficient must be 3 numbers, got 1"),
     (

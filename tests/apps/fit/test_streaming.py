@@ -36,6 +36,7 @@ def fit_table(path, **options):
     return fit(FitOptions(path, "y", **options), ProgressReporter())
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("memory", [GRADIENTS_ONLY, WITH_HESSIAN])
 @pytest.mark.parametrize(
     ("loss", "l2"), [*((loss, 0.0) for loss in LOSSES), ("logistic", 30.0), ("multinomial", 30.0)]
@@ -65,6 +66,7 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
     np.testing.assert_allclose(streamed.model.coefficients, in_memory.model.coefficients, rtol=1e-6)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("memory", [GRADIENTS_ONLY, WITH_HESSIAN])
 def test_each_evaluation_is_one_pass(tmp_path, memory):
     result = fit_table(write_table(tmp_path, "logistic"), memory=memory)
@@ -100,6 +102,7 @@ def test_cross_validation_chooses_the_same_penalty(tmp_path):
     )
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 def test_missing_values_are_treated_alike(tmp_path, missing):
     random, columns, eta = skewed_columns(ROWS)
@@ -112,6 +115,7 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
     assert streamed.statistics.left_out_count == (91 if missing == "drop" else 0)
 
 
+@pytest.mark.slow
 def test_held_out_rows_with_an_unknown_text_are_counted(tmp_path):
     random, columns, eta = skewed_columns(700)
     held_out = np.flatnonzero(np.random.default_rng(0).random(700) < 0.2)
@@ -157,7 +161,7 @@ def write_long_parquet(path, groups, width):
 @pytest.mark.slow
 def test_a_pass_has_one_block_in_memory(tmp_path):
     """The matrix takes 9.6 MB; pyarrow holds up to a page of a megabyte for each column."""
-    table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12))
+    table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12), 1e9)
     split, arrow_bytes = Split(0.2, 0), []
 
     def record_arrow_memory(rows):
@@ -203,7 +207,7 @@ def test_npz_matrices_in_fortran_order_are_read_by_rows(tmp_path):
     texts = np.array(["one", "two", "three", "four", "five", "six", "ü"])
     integers = np.arange(7, dtype=">i4")
     np.savez(tmp_path / "a.npz", X=np.asfortranarray(X), Y=X, texts=texts, integers=integers)
-    table = open_table(tmp_path / "a.npz")
+    table = open_table(tmp_path / "a.npz", 1e9)
     assert list(table.types) == ["X_0", "X_1", "X_2", "Y_0", "Y_1", "Y_2", "texts", "integers"]
     blocks = list(table.blocks(list(table.types), 3))
     assert [block.num_rows for block in blocks] == [3, 3, 1]
@@ -220,7 +224,7 @@ def test_later_rows_of_csv_can_turn_a_column_into_text(tmp_path):
     lines = [f"{i},{i % 2},{'' if i < 150_000 else i}" for i in range(200_000)]
     lines[-1] = "199999,maybe,7"
     (tmp_path / "late.csv").write_text("a,b,c\n" + "\n".join(lines), encoding="utf-8")
-    table = open_table(tmp_path / "late.csv")
+    table = open_table(tmp_path / "late.csv", 1e9)
     assert [table.kind(name) for name in "abc"] == ["number", "text", "number"]
     last = list(table.blocks(["c", "b"], 1000))[-1]
     assert (last.column("b")[-1].as_py(), last.column("c")[-1].as_py()) == ("maybe", 7.0)
@@ -235,7 +239,7 @@ def test_booleans_and_categories_are_read(tmp_path):
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    opened = open_table(tmp_path / "a.parquet")
+    opened = open_table(tmp_path / "a.parquet", 1e9)
     assert [opened.kind(name) for name in opened.types] == ["number", "text", "number"]
     (batch,) = opened.blocks(list(opened.types), 10)
     found = encode(

@@ -48,6 +48,7 @@ def test_every_claim_has_a_place_in_the_paper_and_a_number(experiment: Experimen
         assert one.tolerance <= 0.01
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["fig1", "smoothing", "tikhonov", "orders"])
 def test_claims_hold_in_tiny_size(name: str) -> None:
     experiment = EXPERIMENTS[name]
@@ -90,6 +91,7 @@ def test_instances_are_selected_by_their_condition_number() -> None:
     assert like.rule == "so: the first 1 of the seeds 0 to 239, of which 0.83% qualify"
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_numbers() -> None:
     """All recorded numbers are equal: those of the solver and those of the plain loop."""
     first, second = tiny("tikhonov"), EXPERIMENTS["tikhonov"].run(TINY, SilentMeter())

@@ -180,6 +180,7 @@ def directions() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_random_sign_agrees_with_half_of_the_signs(moved: Any) -> None:
     """Where x > c the signs of both readings are +1, and half of the random ones agree."""
     right = moved["x"] > moved["c"]

@@ -69,7 +69,7 @@ def test_without_resume_or_with_other_settings_nothing_is_reused(tmp_path: Path)
     assert calls == [0, 1, 0, 1, 0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("damage", ["cut", "pickle", "text", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "pickle", "compressed", "other names", "text", "empty"])
 def test_damaged_file_counts_as_missing(tmp_path: Path, damage: str) -> None:
     cache, calls = RunCache(tmp_path, "long", {}), []
 
@@ -77,17 +77,24 @@ def test_damaged_file_counts_as_missing(tmp_path: Path, damage: str) -> None:
         calls.append(1)
         return {"x": np.arange(3.0)}
 
-    cache.get_or_run("a", job)
+    def fits(arrays: dict[str, np.ndarray]) -> bool:
+        return arrays.keys() == {"x"}
+
+    cache.get_or_run("a", job, fits)
     [path] = (tmp_path / "parts" / "long.runs").iterdir()
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-30])
     elif damage == "pickle":
         np.savez(path, x=np.array([{}], dtype=object))
+    elif damage == "compressed":
+        np.savez_compressed(path, x=np.zeros(10_000_000))
+    elif damage == "other names":
+        np.savez(path, y=np.arange(3.0))
     else:
         path.write_bytes(b"PK\x03\x04 no" if damage == "text" else b"")
-    assert cache.get_or_run("a", job)[1] is False
+    assert cache.get_or_run("a", job, fits)[1] is False
     assert len(calls) == 2
-    found, was_cached = cache.get_or_run("a", job)
+    found, was_cached = cache.get_or_run("a", job, fits)
     assert was_cached
     np.testing.assert_array_equal(found["x"], [0, 1, 2])
 

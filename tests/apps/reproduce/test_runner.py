@@ -66,6 +66,7 @@ def test_ctrl_c_saves_finished_experiments_and_resume_skips_them(tmp_path: Path)
     assert not report.end.interrupted
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("change", [{"size": "quick"}, {"seeds": 4}])
 def test_resume_does_not_reuse_results_of_other_settings(tmp_path: Path, change: Any) -> None:
     calls: list[str] = []
@@ -74,6 +75,7 @@ def test_resume_does_not_reuse_results_of_other_settings(tmp_path: Path, change:
     assert calls == ["one", "one"]
 
 
+@pytest.mark.slow
 def test_resume_runs_an_experiment_with_a_truncated_file_again(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls)], TINY, tmp_path)
@@ -85,6 +87,7 @@ def test_resume_runs_an_experiment_with_a_truncated_file_again(tmp_path: Path) -
     assert warnings == [f"{path} is not used: line 1 is not JSON (Expecting ',' delimiter)."]
 
 
+@pytest.mark.slow
 def test_resume_runs_an_experiment_with_a_script_in_its_file_again(tmp_path: Path) -> None:
     calls: list[str] = []
     reproduce([stub("one", calls), stub("two", calls)], TINY, tmp_path)
@@ -140,6 +143,7 @@ def test_page_also_shows_the_experiments_of_earlier_runs(tmp_path: Path) -> None
     assert results["verdicts"]["holds"] == 4
 
 
+@pytest.mark.slow
 def test_page_of_several_settings_names_them(tmp_path: Path) -> None:
     reproduce([stub("one", []), stub("two", [])], TINY, tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")

@@ -9,25 +9,62 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cfgd.apps.fit.table import Table, read_errors
+from cfgd.apps.fit.table import Table, is_text, read_errors
 
 BUFFER = (
     2**16
 )  # bytes of a column that are read at once, so that memory is bounded for any row group
 
 
+# No column of measurements is compressed by more: it is the largest ratio of gzip.
+MOST_EXPANSION = 1032
+
+
 class Parquet(Table):
-    """A Parquet file."""
+    """A Parquet file.
+
+    Texts are read as categories: a page that names one long text for each of many rows would
+    otherwise expand to more than the memory.
+    """
 
     format: ClassVar[str] = "Parquet"
 
-    def __init__(self, path: Path) -> None:
-        with read_errors(path, self.format), self._open(path) as file:
-            schema = file.schema_arrow
-            super().__init__(path, schema.names, schema.types)
+    def __init__(self, path: Path, memory: float) -> None:
+        self.texts: list[str] = []
+        with read_errors(path, self.format):
+            with self._open(path) as file:
+                self._check_metadata(path, file.metadata, memory)
+                schema = file.schema_arrow
+            self.texts = [field.name for field in schema if is_text(field.type)]
+            super().__init__(path, memory, schema.names, schema.types)
 
     def _open(self, path: Path) -> pq.ParquetFile:
-        return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+        return pq.ParquetFile(
+            path, buffer_size=BUFFER, pre_buffer=False, read_dictionary=self.texts
+        )
+
+    def _check_metadata(self, path: Path, metadata: pq.FileMetaData, memory: float) -> None:
+        """Raise a `ValueError` for sizes that the file does not have, or that are not plausible."""
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        if metadata.num_rows < 0 or metadata.num_rows != sum(group.num_rows for group in groups):
+            raise ValueError(
+                f"{path}: its parts do not have the {metadata.num_rows:,} rows of all."
+            )
+        size = path.stat().st_size
+        for group in groups:
+            for j in range(group.num_columns):
+                column = group.column(j)
+                expanded, stored = column.total_uncompressed_size, column.total_compressed_size
+                if not 0 <= stored <= size:
+                    raise ValueError(
+                        f"{path}: the column {column.path_in_schema!r} is said to have {stored:,} "
+                        f"bytes, in a file of {size:,}."
+                    )
+                if expanded > max(memory, MOST_EXPANSION * stored):
+                    raise ValueError(
+                        f"{path}: the column {column.path_in_schema!r} expands from {stored:,} to "
+                        f"{expanded:,} bytes, more than the {memory:.3g} that may be used."
+                    )
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with self._open(self.path) as file:
@@ -39,10 +76,10 @@ class Feather(Table):
 
     format: ClassVar[str] = "Feather"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, memory: float) -> None:
         with read_errors(path, self.format), pa.OSFile(str(path)) as raw:
             schema = pa.ipc.open_file(raw).schema
-            super().__init__(path, schema.names, schema.types)
+            super().__init__(path, memory, schema.names, schema.types)
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         indices = [list(self.types).index(name) for name in names]

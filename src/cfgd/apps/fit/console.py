@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from cfgd import distributed
-from cfgd._core.files import check_writable, printable, write
+from cfgd._core.files import check_writable, is_same_file, printable, write
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.report_page import report_page
@@ -147,7 +147,7 @@ def print_result(console: Console, result: FitResult) -> None:
 def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> int:
     """Write predictions for a table, and print where they are; return the exit code."""
     model = read_model(model_path)
-    if out.exists() and out.samefile(model_path):
+    if is_same_file(out, model_path):
         raise ValueError(f"{out} is the model file: choose another name for the predictions.")
     with progress_display(console) as progress:
         progress.start_stage("predicting")

@@ -22,11 +22,12 @@ class Csv(Table):
 
     format: ClassVar[str] = "CSV"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, memory: float) -> None:
         with read_errors(path, self.format):
             with csv.open_csv(path, **_options()) as reader:
                 schema = reader.schema
-            super().__init__(path, schema.names, [_widest_type(t) for t in schema.types])
+            types = [_widest_type(inferred) for inferred in schema.types]
+            super().__init__(path, memory, schema.names, types)
             while (column := self._column_with_conversion_error()) is not None:
                 if self.types[column] == pa.string():  # any UTF-8 can be a string
                     raise ValueError(f"{path}: the column {column!r} has text that is not UTF-8.")

@@ -17,7 +17,6 @@ from cfgd.methods.base import Method
 from cfgd.objectives import Blocks, LinearModel
 from cfgd.solve import Solution, minimize
 
-TOLERANCE = 1e-8  # of the gradient, relative to its norm at the start
 # A classifier whose loss has fallen to this share of the loss at the start predicts every label
 # with certainty: the classes are separable, and the coefficients would grow without bound.
 SEPARABLE_LOSS = 1e-6
@@ -45,7 +44,7 @@ class SolverOptions:
     memory: float
     on_progress: ProgressCallback
     stop_if_separable: bool = False
-    tolerance: float = TOLERANCE
+    tolerance: float | None = None  # of the gradient; None for the default of `minimize`
     checkpoint: Path | None = None
 
 
@@ -107,8 +106,8 @@ def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOp
         """Report progress by the logarithm of the gradient norm; return whether to stop."""
         first, now = solution.history["gradient_norm"][0], solution.gradient_norm
         fraction = 0.0
-        if 0 < now < first:
-            fraction = (math.log(now) - math.log(first)) / math.log(options.tolerance)
+        if 0 < now < first and solution.tolerance:
+            fraction = (math.log(now) - math.log(first)) / math.log(solution.tolerance)
         options.on_progress(min(1.0, fraction), f"iteration {solution.iterations}")
         return options.stop_if_separable and is_separable(solution)
 

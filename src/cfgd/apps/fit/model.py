@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cfgd._core.files import json_safe, write
+from cfgd._core.files import json_safe, reason, write
 from cfgd.apps.fit.columns import Column, NumberColumn, TextColumn, term_names
 from cfgd.apps.fit.missing_values import POLICIES
 from cfgd.apps.fit.target import LOSS_NAMES
@@ -18,6 +19,7 @@ from cfgd.objectives.linear.losses import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
+SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +94,11 @@ def _format_json(saved: dict[str, Any]) -> str:
 
 def read_model(path: Path) -> Model:
     """Read a model; raise a `ValueError` that names the file and the field that is wrong."""
-    if not path.exists():
-        raise ValueError(f"There is no file {path}.")
+    try:
+        if not path.exists():
+            raise ValueError(f"There is no file {path}.")
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise ValueError(f"{path} cannot be read: {reason(error)}.") from None
     try:
         saved = content(path)
         if isinstance(saved, dict) and "format" in saved:  # first: other formats have other fields
@@ -113,19 +118,25 @@ def _column_as_json(column: Column) -> dict[str, Any]:
 
 def _any_text(value: Any, place: str) -> str:
     """Return a text, which may hold control characters: whatever displays it must escape it."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or SURROGATES.search(value):
         raise wrong(place, "text", value)
     return value
 
 
 def _label(value: Any, place: str) -> str | float:
-    return value if isinstance(value, str) else finite(value, place)
+    return _any_text(value, place) if isinstance(value, str) else finite(value, place)
+
+
+def _text_column(name: str, kind: str, base: str, levels: tuple[str, ...]) -> TextColumn:
+    if len({base, *levels}) < 1 + len(levels):
+        raise ValueError(f"the base and the levels of the column {name[:40]!r} must be distinct")
+    return TextColumn(name, base, levels)
 
 
 NUMBER_COLUMN = record({"name": _any_text, "kind": _any_text, "mean": finite}, NumberColumn)
 TEXT_COLUMN = record(
     {"name": _any_text, "kind": _any_text, "base": _any_text, "levels": listing(_any_text)},
-    TextColumn,
+    _text_column,
 )
 
 

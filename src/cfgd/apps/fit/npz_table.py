@@ -11,8 +11,14 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from cfgd._core.npy import UnreadableError
 from cfgd.apps.fit.table import Table, read_errors
-from cfgd.objectives.linear.npz_rows import Member, Reader, member
+from cfgd.objectives.linear.npz_rows import Member, Reader, check_memory, member
+
+# Bytes that a column takes before a row is read: its name, its type and its statistics.
+COLUMN_BYTES = 1000
+# Copies of what is read that are in memory at once: the bytes, the array and Arrow's columns.
+COPIES = 4
 
 
 def column_names(member: Member) -> list[str]:
@@ -27,9 +33,17 @@ class Npz(Table):
 
     format: ClassVar[str] = "NPZ"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, memory: float) -> None:
         with read_errors(path, self.format), zipfile.ZipFile(path) as archive:
-            self.members = [_checked_member(path, archive, name) for name in archive.namelist()]
+            size = path.stat().st_size
+            self.members = [_checked_member(archive, name, size) for name in archive.namelist()]
+            width = sum(1 if len(one.shape) == 1 else one.shape[1] for one in self.members)
+            if width * COLUMN_BYTES > memory:
+                raise UnreadableError(
+                    f"it has {float(width):.3g} columns, too many for the {memory:.3g} bytes of "
+                    "memory that may be used"
+                )
+            check_memory(self.members, memory / COPIES)
         lengths = {member.shape[0]: member.name for member in self.members}
         if len(lengths) > 1:
             (n, a), (m, b) = list(lengths.items())[:2]
@@ -37,13 +51,16 @@ class Npz(Table):
         self.length = next(iter(lengths), 0)
         columns = [(name, member) for member in self.members for name in column_names(member)]
         types = [_arrow_type(member) for _, member in columns]
-        super().__init__(path, [name for name, _ in columns], types)
+        super().__init__(path, memory, [name for name, _ in columns], types)
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         wanted = set(names)
+        members = [member for member in self.members if wanted & set(column_names(member))]
+        row_bytes = sum(member.row_bytes for member in members)
+        # texts may take far more than a number
+        rows = max(1, min(rows, int(self.memory / (COPIES * max(row_bytes, 1)))))
         with contextlib.ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.path))
-            members = [member for member in self.members if wanted & set(column_names(member))]
             readers = [Reader(stack, archive, member) for member in members]
             for start in range(0, self.length, rows):
                 count = min(rows, self.length - start)
@@ -56,15 +73,13 @@ class Npz(Table):
                 yield pa.RecordBatch.from_pydict(arrays)
 
 
-def _checked_member(path: Path, archive: zipfile.ZipFile, file: str) -> Member:
-    checked = member(path, archive, file)
+def _checked_member(archive: zipfile.ZipFile, file: str, size: int) -> Member:
+    checked = member(archive, file, size)
     name, shape, dtype = checked.name, checked.shape, checked.dtype
-    if dtype.kind not in "biufUS":
-        raise ValueError(
-            f"{path}: {name!r} has dtype {dtype}, but only numbers and texts can be used."
-        )
+    if dtype.kind == "c":
+        raise UnreadableError(f"{name!r} has dtype {dtype}, not of real numbers or texts")
     if len(shape) not in (1, 2):
-        raise ValueError(f"{path}: {name!r} must be a vector or a matrix, got shape {shape}.")
+        raise UnreadableError(f"{name!r} must be a vector or a matrix, got shape {shape}")
     return checked
 
 

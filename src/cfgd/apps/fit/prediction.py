@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from cfgd._core.files import atomic_writer
+from cfgd._core.files import atomic_writer, is_same_file
 from cfgd.apps.fit.columns import EncodedRows, Mask, encode
 from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
@@ -22,7 +24,24 @@ from cfgd.apps.fit.table import Table, to_float64
 from cfgd.apps.fit.table_formats import matching_ending, open_table
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, loss_function
 
-OUTPUT_FORMATS = [".csv", ".csv.gz", ".parquet", ".feather"]
+CSV_FORMATS = [".csv", ".csv.gz"]
+OUTPUT_FORMATS = [*CSV_FORMATS, ".parquet", ".feather"]
+MAX_INTEGER = 2**53  # up to which float64 has every integer
+# Texts in which a spreadsheet sees a formula (OWASP, "CSV injection"), after any apostrophes. After
+# a sign, plain words and numbers are none: "+", "-" and "-12a" are usual labels.
+FORMULA = re.compile(r"'*([=@＝＠\t\r]|[+\-＋－](.*[^\w\s.,+\-]|.*\w\s*[+\-]))", re.DOTALL)
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return a text that a spreadsheet shows and does not run: a formula gets an apostrophe.
+
+    A text that begins with apostrophes before a formula gets one more, so that taking one away
+    gives the text back.
+
+    >>> [spreadsheet_text(text) for text in ("=1+1", "'=1+1", "+", "-12a", "'s")]
+    ["'=1+1", "''=1+1", '+', '-12a', "'s"]
+    """
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def predict(
@@ -32,16 +51,20 @@ def predict(
 
     `out` appears only when it is complete. Values that the model cannot predict from (a text that
     no training row has, infinity, a missing value where its policy refuses that) raise a
-    `ValueError`.
+    `ValueError`. In CSV, labels that a spreadsheet would run are written with an apostrophe
+    (`spreadsheet_text`); Parquet and Feather have them as they are.
     """
     ending = matching_ending(out, OUTPUT_FORMATS)
-    table = open_table(data)
+    table = open_table(data, memory)
     _check_columns(model, table)
-    if out.exists() and out.samefile(data):
+    if is_same_file(out, data):
         raise ValueError(f"{out} is the data file: choose another name for the predictions.")
     names = [column.name for column in model.columns]
     block_rows, count = rows_of_block(memory, len(model.terms)), 0
     schema = pa.schema(_fields(model))
+    if ending in CSV_FORMATS:
+        labels = (spreadsheet_text(x) if isinstance(x, str) else x for x in model.labels)
+        model = dataclasses.replace(model, labels=tuple(labels))
     with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
         for batch in table.blocks(names, block_rows):
             _check_finite(model, table, batch, count)
@@ -63,7 +86,13 @@ def predictions(model: Model, X: np.ndarray, left_out: Mask) -> list[pa.Array]:
     each label.
     """
     loss = loss_function(model.loss, len(model.labels))
-    p = X @ model.coefficients[:-1] + model.coefficients[-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        p = X @ model.coefficients[:-1] + model.coefficients[-1]
+    if not np.isfinite(p).all():
+        raise ValueError(
+            f"A prediction of {model.target!r} is not finite: a coefficient of the model or a "
+            "value of the table is too large."
+        )
     predicted = np.asarray(loss.predicted(p, (0.0, 1.0)))
     if model.loss not in CLASSIFICATION_LOSSES:
         return [pa.array(predicted, mask=left_out)]
@@ -83,7 +112,10 @@ def _fields(model: Model) -> list[pa.Field]:
 
 def _label_array(labels: tuple[Any, ...]) -> pa.Array:
     """Return the labels as texts, as integers if all of them are, or else as floats."""
-    are_integers = all(isinstance(label, float) and label.is_integer() for label in labels)
+    are_integers = all(
+        isinstance(label, float) and label.is_integer() and abs(label) <= MAX_INTEGER
+        for label in labels
+    )
     return pa.array([int(label) for label in labels] if are_integers else labels)
 
 

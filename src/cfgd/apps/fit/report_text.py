@@ -12,8 +12,8 @@ from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.fit.table_statistics import SAMPLE
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+from cfgd.apps.fit.uncertainty import Z95
 
-Z95 = 1.96  # standard errors on each side of a 95 % interval of a normal distribution
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 

@@ -151,7 +151,7 @@ def fit(
     _check_options(options)
     memory = _memory_budget(options)
     progress.start_stage("reading")
-    table = open_table(options.data)
+    table = open_table(options.data, memory)
     statistics = TableStatistics(table, options.target, list(options.drop), options.missing)
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,19 +12,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cfgd._core.files import reason
+from cfgd._core.files import first_line, printable, reason
+from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError
 
 ColumnKind = Literal["number", "text"]
-MAX_MESSAGE = 160  # characters of an error message of pyarrow or zipfile that are quoted
 
 
 class Table(abc.ABC):
-    """A table in a file; `types` maps the names of its columns, in their order, to Arrow types."""
+    """A table in a file; `types` maps the names of its columns, in their order, to Arrow types.
+
+    `memory` is the number of bytes that reading may take.
+    """
 
     format: ClassVar[str]
 
-    def __init__(self, path: Path, names: Sequence[str], types: Sequence[pa.DataType]) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, memory: float, names: Sequence[str], types: Sequence[pa.DataType]
+    ) -> None:
+        self.path, self.memory = path, memory
         seen: set[str] = set()
         for name in names:
             if name in seen:
@@ -42,17 +45,34 @@ class Table(abc.ABC):
         """
 
     def blocks(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read the table once: yield record batches of at most `rows` rows of these columns."""
+        """Read the table once: yield record batches of at most `rows` rows of these columns.
+
+        Every batch is validated: pyarrow trusts the offsets of texts and the indices of categories
+        in a file, and reads outside of its memory where they are wrong.
+        """
         with read_errors(self.path, self.format):
             for batch in self.batches(names, rows):
+                batch.validate(full=True)
+                self._check_categories(batch, rows)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
+
+    def _check_categories(self, batch: pa.RecordBatch, rows: int) -> None:
+        """Raise a `ValueError` if the texts that categories stand for might not fit into memory."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+                longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                if longest * min(rows, batch.num_rows) > self.memory:
+                    raise ValueError(
+                        f"{self.path}: the column {name!r} has a text of {longest:,} bytes, too "
+                        f"long for categories: leave it out with --drop {name}."
+                    )
 
     def kind(self, name: str) -> ColumnKind:
         """Return whether a column holds numbers or texts; raise a `ValueError` for other types."""
         column_type = self.types[name]
         value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-        if pa.types.is_string(value_type) or pa.types.is_large_string(value_type):
+        if is_text(value_type):
             return "text"
         if is_numeric(value_type):
             return "number"
@@ -60,6 +80,11 @@ class Table(abc.ABC):
             f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, texts "
             f"and booleans can be used: leave it out with --drop {name}."
         )
+
+
+def is_text(column_type: pa.DataType) -> bool:
+    """Return whether a column of this type holds texts."""
+    return pa.types.is_string(column_type) or pa.types.is_large_string(column_type)
 
 
 def is_numeric(column_type: pa.DataType) -> bool:
@@ -91,11 +116,11 @@ def read_errors(path: Path, format: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {_first_line(reason(error))}.") from None
-    except (pa.ArrowException, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        cause = _first_line(str(error)) or "it ends too early"
+        raise ValueError(f"{path} cannot be read: {first_line(reason(error))}.") from None
+    except UnreadableError as error:
+        raise ValueError(f"{path} cannot be read as {format}: {printable(str(error))}.") from None
+    except MemoryError:  # pa.ArrowMemoryError is one, too
+        raise ValueError(f"{path} cannot be read: it takes more memory than there is.") from None
+    except (pa.ArrowException, *ARCHIVE_ERRORS) as error:
+        cause = first_line(str(error)) or "it ends too early"
         raise ValueError(f"{path} cannot be read as {format}: {cause}.") from None
-
-
-def _first_line(message: str) -> str:
-    return message.partition("\n")[0][:MAX_MESSAGE].strip().rstrip(".")

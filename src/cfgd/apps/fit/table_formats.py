@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from pathlib import Path
 
@@ -31,12 +32,20 @@ SIGNATURES = {
 HEAD = 64  # bytes that are enough to recognise a format
 
 
-def open_table(path: Path) -> Table:
-    """Open the table in a file; raise a `ValueError` if it is not what its name says."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a file.")
-    if not path.exists():
-        raise ValueError(f"There is no file {path}.")
+def open_table(path: Path, memory: float) -> Table:
+    """Open the table in a file; raise a `ValueError` if it is not what its name says.
+
+    `memory` is the number of bytes that reading may take.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise ValueError(f"There is no file {path}.") from None
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise ValueError(f"{path} cannot be read: {reason(error)}.") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise ValueError(f"{path} is {kind}, not a file.")
     ending = matching_ending(path, list(FORMATS))
     table_class, signature = FORMATS[ending]
     try:
@@ -52,7 +61,7 @@ def open_table(path: Path) -> Table:
         raise ValueError(
             f"{path} is not {table_class.format}, as its name says: it {_describe(content)}."
         )
-    return table_class(path)
+    return table_class(path, memory)
 
 
 def matching_ending(path: Path, endings: list[str]) -> str:

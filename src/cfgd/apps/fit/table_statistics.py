@@ -23,6 +23,8 @@ from cfgd.apps.fit.table import Table, to_float64, to_strings
 
 MAX_LEVELS = 1000  # different texts of a column: each becomes a column of the design matrix
 MAX_LABELS = 100  # different values of a target that can be classes
+# A float holds up to 1.8e308: squares of numbers of this size can be added 1e28 times.
+LARGEST = 1e140
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
 
 
@@ -124,6 +126,14 @@ class TableStatistics:
             first = int(np.argmax(infinite))
             got = f"{values[first]} in row {self.row_count + first + 1}"
             raise ValueError(f"{self.table.path}: the column {name!r} must be finite, got {got}.")
+        large = np.abs(values) > LARGEST  # false for NaN
+        if large.any():
+            first = int(np.argmax(large))
+            raise ValueError(
+                f"{self.table.path}: the column {name!r} must be at most {LARGEST:g} in size, so "
+                f"that squares can be added, got {values[first]:g} in row "
+                f"{self.row_count + first + 1}: use other units."
+            )
         return values
 
     def _used_rows(self, missing: dict[str, Mask]) -> Mask:
@@ -175,9 +185,21 @@ class TableStatistics:
         ):
             if not low < high:
                 self._fail_constant(name, f"{low:g}" if low == high else "no value")
+        self._check_deviations(self.number_columns, self.moments)
+        if not self.target_is_text:
+            self._check_deviations([self.target], self.target_moments)
         for name, counts in self.level_counts.items():
             if len(counts) < 2:
                 self._fail_constant(name, repr(next(iter(counts), "no value")))
+
+    def _check_deviations(self, names: list[str], moments: RunningMoments) -> None:
+        """Raise a `ValueError` where values differ and the squares of their differences vanish."""
+        for i, name in enumerate(names):
+            if moments.minimum[i] < moments.maximum[i] and not moments.deviation[i] > 0:
+                raise ValueError(
+                    f"{self.table.path}: the column {name!r} varies so little around "
+                    f"{moments.mean[i]:g} that squares of its differences are 0: use other units."
+                )
 
     def _fail_constant(self, name: str, value: str) -> None:
         raise ValueError(

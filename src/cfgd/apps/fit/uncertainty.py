@@ -23,6 +23,7 @@ from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
 from cfgd.solve.covariance import inverse_if_definite
 
+Z95 = 1.96  # standard errors on each side of a 95 % interval of a normal distribution
 NO_PENALTY = np.zeros(())
 # Pearson residuals, whose mean square estimates the dispersion, from predictors and targets
 PEARSON_RESIDUALS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cfgd._core.files import write
+from cfgd._core.npy import UnreadableError, load_stored
 from cfgd.apps.json_schema import PARTS
 
 MAX_BYTES = 20_000_000  # a run has less than one million
+Arrays: TypeAlias = dict[str, np.ndarray]
 
 
 class RunCache:
@@ -32,12 +33,18 @@ class RunCache:
             raise ValueError(f"{self.folder} is in the way of a folder: move it away.")
 
     def get_or_run(
-        self, name: Any, run: Callable[[], dict[str, np.ndarray]]
-    ) -> tuple[dict[str, np.ndarray], bool]:
-        """Return the arrays of the run `name` and whether they were cached; run it if not."""
+        self,
+        name: Any,
+        run: Callable[[], Arrays],
+        fits: Callable[[Arrays], bool] = lambda arrays: True,
+    ) -> tuple[Arrays, bool]:
+        """Return the arrays of the run `name` and whether they were cached; run it if not.
+
+        Cached arrays for which `fits` is false, by their names or shapes, count as missing.
+        """
         path = self._path(name)
         cached = read_arrays(path)
-        if cached is not None:
+        if cached is not None and fits(cached):
             return cached, True
         arrays = run()
         buffer = io.BytesIO()
@@ -57,14 +64,14 @@ class RunCache:
         return self.folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.npz"
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+def read_arrays(path: Path) -> Arrays | None:
     """Return the float64 arrays in a file, or None if it is missing or holds anything else."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_BYTES:
         return None
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            arrays = {name: np.asarray(file[name]) for name in file.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            arrays = {name: array.copy() for name, array in load_stored(file).items()}
+    except (OSError, UnreadableError):
         return None
     all_float = all(array.dtype == np.float64 for array in arrays.values())
     return arrays if arrays and all_float else None

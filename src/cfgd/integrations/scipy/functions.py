@@ -38,7 +38,7 @@ class CountedFunction:
 
     def _value(self, x: np.ndarray) -> np.ndarray:
         self.nfev += 1
-        value = np.asarray(self.fun(x, *self.args), float)
+        value = np.array(self.fun(x, *self.args), float)  # `fun` may return one buffer always
         if value.size != 1:
             checks.fail(self.owner, "fun", "return a scalar", f"shape {value.shape}")
         return value.reshape(())
@@ -59,7 +59,7 @@ class CountedFunction:
     def _user_gradient(self, x: np.ndarray) -> np.ndarray:
         self.njev += 1
         if self.jac is not None:
-            return np.asarray(self.jac(x, *self.args), float).reshape(-1)
+            return np.array(self.jac(x, *self.args), float).reshape(-1)
         # Central differences: the error of forward ones stops a run in Rosenbrock's valley. Their
         # best relative step is the cube root of the rounding (Nocedal and Wright, section 8.1).
         steps = np.diag(np.finfo(float).eps ** (1 / 3) * np.maximum(1, abs(x)))
@@ -73,8 +73,11 @@ class CountedFunction:
             return self.hess(x, *self.args)
         assert self.hessp is not None
         self.nhev += x.size
-        columns = [self.hessp(np.array(x), e, *self.args) for e in np.eye(x.size)]
-        return np.stack([np.asarray(column, float).reshape(-1) for column in columns], 1)
+        columns = [
+            np.array(self.hessp(np.array(x), e, *self.args), float).reshape(-1)
+            for e in np.eye(x.size)
+        ]
+        return np.stack(columns, 1)
 
 
 class CountedResiduals:
@@ -96,7 +99,7 @@ class CountedResiduals:
         return self._uncounted(x)
 
     def _uncounted(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.fun(x, *self.args), float).reshape(-1)
+        return np.array(self.fun(x, *self.args), float).reshape(-1)
 
     def jacobian(self, x: np.ndarray) -> Any:
         """Return the Jacobian, dense or sparse."""

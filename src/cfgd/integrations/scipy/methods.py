@@ -182,7 +182,7 @@ def _minimize(
         field = "bounds" if bounds is not None else "constraints"
         wanted = "be omitted: cfgd minimises without bounds and constraints"
         checks.fail(owner, field, wanted, "some")
-    x0 = np.atleast_1d(np.asarray(x0, float))
+    x0 = np.atleast_1d(np.array(x0, float))  # a copy: the result may be this point
     f = CountedFunction(owner, fun, jac, _hessian_function(owner, hess), hessp, args)
     objective, method = build(f, options)
     if options:
@@ -201,7 +201,7 @@ def _minimize(
         x0,
         method,
         max_iterations=max_iterations,
-        tolerance=1e-8 if tol is None else tol,
+        tolerance=tol,
         gradient_tolerance=gtol,
         time_limit=time_limit,
         callback=None if callback is None else _solution_callback(callback),

@@ -31,7 +31,7 @@ def least_squares(
     loss: str = "linear",
     f_scale: float = 1.0,
     args: tuple[Any, ...] = (),
-    xtol: float = 1e-8,
+    xtol: float | None = None,
     max_nfev: int | None = None,
     verbose: int = 0,
 ) -> OptimizeResult:
@@ -52,8 +52,8 @@ def least_squares(
         Residual size at which the loss departs from the squared one.
     args : tuple
         Further arguments of `fun` and `jac`.
-    xtol : float
-        Relative tolerance of the gradient.
+    xtol : float, optional
+        Relative tolerance of the gradient (default 1e-8).
     max_nfev : int
         Maximum number of iterations (default 10,000).
     verbose : int

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cfgd._core import checks
@@ -28,7 +28,7 @@ class CaputoEstimator(BaseEstimator):
     """Base of all estimators: minimise with `max_iter`, `tol` and `verbose`, and record the fit."""
 
     max_iter: int
-    tol: float
+    tol: float | None
     verbose: int
 
     def _minimize(
@@ -73,7 +73,7 @@ class MethodEstimator(CaputoEstimator):
         gamma: float,
         lag: int,
         max_iter: int,
-        tol: float,
+        tol: float | None,
         verbose: int,
     ) -> None:
         self.method = method
@@ -112,7 +112,7 @@ class LinearEstimator(MethodEstimator):
         gamma: float,
         lag: int,
         max_iter: int,
-        tol: float,
+        tol: float | None,
         verbose: int,
     ) -> None:
         super().__init__(
@@ -137,6 +137,42 @@ class LinearEstimator(MethodEstimator):
 def is_auto(method: Method) -> bool:
     """Return whether the method runs on the host, so that no program is compiled for a size."""
     return isinstance(method, Auto)
+
+
+def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:
+    """Return the weights of the rows of X in its dtype, with scikit-learn's rules and messages.
+
+    Parameters
+    ----------
+    sample_weight : None, a number, or an array-like of shape (n,)
+        None means 1 for every row, a number the same for every row.
+    X
+        The checked data, with n rows.
+
+    Raises
+    ------
+    ValueError
+        If there is not one finite number for each row, one is negative, or all are zero.
+    """
+    n = X.shape[0]
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        weight = np.full(n, 1.0 if sample_weight is None else sample_weight, X.dtype)
+    else:
+        weight = check_array(
+            sample_weight, ensure_2d=False, dtype=X.dtype, order="C", input_name="sample_weight"
+        )
+    if weight.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weight.ndim}D array. "
+            f"Expected either a scalar value or a 1D array of length {n}."
+        )
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if np.all(weight == 0):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if np.any(weight < 0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    return weight
 
 
 def pad_rows(array: Any, mode: Any = "constant") -> np.ndarray:

@@ -9,9 +9,15 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
-from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.integrations.sklearn.base import (
+    DTYPES,
+    LinearEstimator,
+    check_sample_weight,
+    is_auto,
+    pad_samples,
+)
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
 
@@ -56,7 +62,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         gamma: float = -0.25,
         lag: int = 1,
         max_iter: int = 10_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -79,7 +85,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         method = self._make_method()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES)
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

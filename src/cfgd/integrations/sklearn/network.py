@@ -94,6 +94,7 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
         targets = (y - self.target_mean_) / self.target_deviation_
         network = ShallowNetwork(self._standardize(X), targets, self.width, self.activation)
         objective = network if is_auto(method) else _pad_network(network)
+        assert self.tol is not None
         target_value = self.tol**2 * len(y) / 2
         solutions = [
             self._minimize(objective, x0, method, target_value)

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.base import DTYPES, LinearEstimator, is_auto, pad_samples
+from cfgd.integrations.sklearn.base import (
+    DTYPES,
+    LinearEstimator,
+    check_sample_weight,
+    is_auto,
+    pad_samples,
+)
 from cfgd.methods import Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
@@ -45,8 +51,8 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         Settings of "adaptive_terminal", as in `cfgd.AdaptiveTerminal`.
     max_iter : int
         Maximum number of iterations.
-    tol : float
-        Relative tolerance of the gradient.
+    tol : float or None
+        Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
     warm_start : bool
         Whether to start at the coefficients of the last fit instead of zero.
     verbose : int
@@ -81,7 +87,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         gamma: float = -0.25,
         lag: int = 1,
         max_iter: int = 10_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -110,7 +116,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
             # a Newton step solves the normal equations at once, as LinearRegression and Ridge do
             method = Auto("levenberg_marquardt")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X)
         y = y.astype(X.dtype, copy=False)
         x0, d = self._initial_point(X), X.shape[1]
         if not is_auto(method) or self.loss == "huber":

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from cfgd._core import checks
-from cfgd.integrations.sklearn.base import DTYPES, CaputoEstimator
+from cfgd.integrations.sklearn.base import DTYPES, CaputoEstimator, check_sample_weight
 from cfgd.methods import NonAdaptive
 from cfgd.objectives import Quadratic
 from cfgd.solve import sweep
@@ -30,8 +30,8 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         Whether to fit b.
     max_iter : int
         Maximum number of iterations.
-    tol : float
-        Relative tolerance of the gradient.
+    tol : float or None
+        Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
     verbose : int
         Whether to print progress.
 
@@ -59,7 +59,7 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         *,
         fit_intercept: bool = True,
         max_iter: int = 100_000,
-        tol: float = 1e-8,
+        tol: float | None = None,
         verbose: int = 0,
     ) -> None:
         self.gamma = gamma
@@ -103,7 +103,7 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
     def _normal_equations(self, X: Any, y: Any, sample_weight: Any) -> NormalEquations:
         """Return the centred normal equations in coordinates in which D is the identity."""
         X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X)
         total = weight.sum()
         X_mean, y_mean = np.zeros(X.shape[1], X.dtype), X.dtype.type(0)
         if self.fit_intercept:

@@ -96,8 +96,11 @@ class Auto(Method):
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
         return Choice(name, "the user asked for it")
 
-    def explain(self, objective: Any) -> None:
+    def explain(self, objective: object) -> None:
         """Print which solver is taken for an objective or a function, and why.
+
+        A network whose gradient at the start is beyond 1e60 or below 1e-60 is rescaled, and then
+        minimised without variable projection; `Solution.how` names the solver that ran.
 
         >>> import cfgd
         >>> cfgd.Auto().explain(cfgd.Quadratic([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0]))

@@ -29,6 +29,16 @@ TIGHTENING = 1e-2
 # Iterations without a smaller value or gradient after which a run ends as stalled. Many: on badly
 # conditioned data gradients rise and fall over hundreds of iterations, the longer the later.
 PATIENCE = 1000
+# A gradient that was updated by recurrence has no correct digit left where it differs from the
+# computed one by this share of it. After so many recomputations in a row that find this, and no
+# gradient that has halved, rounding lets it fall no further: the first of them restarts the
+# recurrence from a computed gradient, and the others show that this does not help.
+NO_DIGIT, MOST_FAILURES = 0.5, 3
+# Iterations without a smaller value after which the gradient is recomputed to find that out.
+IDLE_REFRESH = 16
+# Power of eps from which on a tolerance is compared with the terms of a gradient that cannot fall:
+# it is less than the default tolerances, and far above the rounding of those terms.
+COMPARABLE = 0.6
 # Such a run ends only where the gradient is at most this many times the smallest one: the last
 # point is then about as good as any.
 NEAR_SMALLEST = 4.0
@@ -48,6 +58,7 @@ class CGState(SolverState):
     scaling: Vector  # D
     floor: Number = np.inf  # |g|^2 to reach, after a point with a small gradient was no solution
     least_norm2: Number = np.inf  # of computed gradients
+    failures: int = 0  # recomputations in a row that found rounding errors alone
     idle: int = 0  # iterations since value or gradient fell
     best: Evaluation  # with the least value, without `aux`
 
@@ -76,14 +87,28 @@ class ConjugateGradients(Solver[CGState]):
         )
 
     def step(self, oracle: Oracle, state: CGState, goal: Goal) -> CGState:
-        seems_solved = state.norm2 <= max(min(state.floor, goal.floor), goal.absolute2)
-        if seems_solved or (state.iteration % REFRESH == 0 and not state.is_computed):
+        # a gradient below the rounding of the first one may be correct: compute it and see
+        visible2 = (eps_of(state.norm2) * state.start.norm) ** 2
+        seems_solved = state.norm2 <= max(min(state.floor, goal.floor), goal.absolute2, visible2)
+        is_due = state.iteration % REFRESH == 0 or (
+            state.idle > 0 and state.idle % IDLE_REFRESH == 0
+        )
+        if seems_solved or is_due:
             state = self._recompute(oracle, state)
-        if seems_solved:
+        if seems_solved or state.failures >= MOST_FAILURES:
             is_solution = self._is_solution(oracle, state, goal)
             small = state.norm2 <= min(state.floor, goal.floor) and is_solution
             if small or state.norm2 <= goal.absolute2:
                 return dataclasses.replace(state, status=Status.converged)
+            if state.failures >= MOST_FAILURES:
+                # a start at the solution has no gradient to compare with: its terms decide, unless
+                # the tolerance is near their rounding
+                is_wide = goal.tolerance >= eps_of(state.norm2) ** COMPARABLE
+                is_met = state.norm2 <= goal.floor or (
+                    is_wide and self._is_solution(oracle, state, goal, False)
+                )
+                status = Status.converged if is_met else Status.stalled
+                return dataclasses.replace(state, status=status)
             floor = state.floor
             if not is_solution:
                 floor = min(TIGHTENING**2 * state.norm2, floor)
@@ -96,21 +121,32 @@ class ConjugateGradients(Solver[CGState]):
             return state
         at = oracle.evaluate(state.evaluation.x)
         norm2 = inner(at.gradient, at.gradient)
+        error = at.gradient - state.evaluation.gradient
+        is_same = norm2 == state.least_norm2  # the steps were too short to change x
+        is_rounding = is_same or inner(error, error) >= NO_DIGIT**2 * norm2
+        is_less = norm2 < state.least_norm2 / 4
         return dataclasses.replace(
             state,
             evaluation=at,
             computed_value=at.value,
             norm2=norm2,
             is_computed=True,
+            product=np.inf if is_rounding else state.product,
+            failures=0 if is_less or not is_rounding else state.failures + 1,
             least_norm2=min(norm2, state.least_norm2),
             idle=0 if norm2 < state.least_norm2 else state.idle,
         )
 
-    def _is_solution(self, oracle: Oracle, state: CGState, goal: Goal) -> bool:
-        """Return whether the gradient is small beside the terms it is the sum of."""
+    def _is_solution(
+        self, oracle: Oracle, state: CGState, goal: Goal, if_unknown: bool = True
+    ) -> bool:
+        """Return whether the gradient is small beside the terms it is the sum of.
+
+        Return `if_unknown` where the objective does not know these terms.
+        """
         curvature = oracle.objective.curvature(state.evaluation)
         if curvature is None or curvature.is_stationary is None:
-            return True
+            return if_unknown
         return bool(curvature.is_stationary(goal.tolerance))
 
     def _iterate(self, oracle: Oracle, state: CGState) -> CGState:

@@ -17,7 +17,7 @@ from cfgd._core.linalg import add_to_diagonal, cholesky_solver, inner
 from cfgd._core.types import Column, Number, Scalar, Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.select import can_factor
-from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.curvature import Curvature, second_difference
 from cfgd.objectives.evaluation import Evaluation
 
 # Smallest damping: below it a factorisation in float64 may fail by rounding.
@@ -38,6 +38,7 @@ class DampedStep(NamedTuple):
 
     p: Vector
     for_residuals: Callable[[Column], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
+    for_vector: Callable[[Vector], Vector] | None  # v -> (H + gamma D)^-1 v; None where J is wide
 
 
 class DampedSystem(NamedTuple):
@@ -112,14 +113,16 @@ def damped_system(
         def for_residuals(k: Column) -> Vector:
             return (solve(np.asarray(k)) @ rows) / root
 
-        return DampedStep(for_residuals(r), for_residuals)
+        return DampedStep(for_residuals(r), for_residuals, None)
 
     def solve_tall(damping: Number) -> DampedStep:
         solve = cholesky_solver(add_to_diagonal(matrix, damping))
-        p = solve(g / root) / root
-        if rows is None:
-            return DampedStep(p, None)
-        return DampedStep(p, lambda k: solve(k @ rows) / root)
+
+        def for_vector(v: Vector) -> Vector:
+            return solve(v / root) / root
+
+        for_residuals = None if rows is None else lambda k: solve(k @ rows) / root
+        return DampedStep(for_vector(g), for_residuals, for_vector)
 
     def newton() -> Vector:
         if is_wide:
@@ -152,7 +155,7 @@ def _system_by_products(
     return DampedSystem(
         D,
         lambda: P,
-        lambda damping: DampedStep(solve(damping, D), None),
+        lambda damping: DampedStep(solve(damping, D), None, None),
         lambda: solve(LEAST_DAMPING, P),
         None,
     )
@@ -198,13 +201,15 @@ def accelerated_step(
     (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
     """
     p = found.p
-    if curvature.residuals_at is None or found.for_residuals is None:
+    if curvature.acceleration is not None and found.for_vector is not None:
+        a = -found.for_vector(oracle.acceleration(curvature, p, PROBE_FRACTION)) / 2
+    elif curvature.residuals_at is not None and found.for_residuals is not None:
+        assert curvature.rows is not None
+        assert system.jacobian_times is not None
+        r, along = curvature.rows().residuals, system.jacobian_times(p)
+        ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
+        a = -found.for_residuals(second_difference(ahead, r, along, PROBE_FRACTION)) / 2
+    else:
         return p
-    assert curvature.rows is not None
-    assert system.jacobian_times is not None
-    r = curvature.rows().residuals
-    ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
-    k = 2 / PROBE_FRACTION * ((ahead - r) / PROBE_FRACTION + system.jacobian_times(p))
-    a = -found.for_residuals(k) / 2
     bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
     return p - a if bends_little else p

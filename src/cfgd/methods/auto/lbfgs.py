@@ -68,6 +68,10 @@ CHECK_EVERY = 30
 # How many times the last accepted fraction of a direction is tried first of the next one: three
 # halvings are made up for in one step.
 LONGER = 8.0
+# Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
+# 1e15 from one coordinate to another, and by 1e60 where a point is judged in float64.
+LEAST_CURVATURE = 1e-30
+LEAST_JUDGED = {np.dtype(np.float64): 1e-120, np.dtype(np.float32): LEAST_CURVATURE}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,7 +104,7 @@ class LBFGS(Solver[LBFGSState]):
         at = oracle.evaluate(x0)
         start = Start.of(at)
         scaling = oracle.diagonal(at)
-        P = np.ones_like(x0) if scaling is None else clip_positive(scaling)
+        P = np.ones_like(x0) if scaling is None else clip_positive(scaling, LEAST_CURVATURE)
         memory = Memory.empty(x0)
         p, slope, eta, gamma = direction(memory, at.gradient, P, np.zeros_like(x0))
         if scaling is None and start.norm > 0:  # nothing is known of the scale yet
@@ -182,7 +186,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     memory.add(pair)
     diagonal = oracle.diagonal(at)
     if diagonal is not None:
-        P = clip_positive(diagonal)
+        P = clip_positive(diagonal, LEAST_CURVATURE)
     else:
         P = first_diagonal(pair) if state.iteration == 0 else state.scaling
         P = secant_diagonal(P, pair)
@@ -250,8 +254,8 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     def scaling_of(probes: Probes) -> Vector:
         if oracle.traits.diagonal is not None:
             return state.scaling
-        # 1e-120 allows units that differ by 1e60 from one coordinate to another
-        return clip_positive(probes.changes.diagonal() / probes.steps.diagonal(), 1e-120)
+        curvatures = probes.changes.diagonal() / probes.steps.diagonal()
+        return clip_positive(curvatures, LEAST_JUDGED[curvatures.dtype])
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
     probes, P = ahead, scaling_of(ahead)

@@ -22,12 +22,14 @@ PAIRS = MOST_DIRECTIONS
 # A pair is used if the cosine of the angle between step and change is above this number: below it
 # the sign of the curvature is that of rounding errors.
 LEAST_COSINE = 1e-12
-# How many times the last step the next one is at least, where the last one met no curvature.
+# How many times the last step the next one is at least, where the last one met no curvature: four
+# is between the doubling and the tenfold growth that line searches extrapolate by.
 GROWTH = 4.0
 # Share of the curvature along the first step that all coordinates start with: the secant update
 # adds to the diagonal where the curvature is larger, and takes little away.
 FIRST_CURVATURE = 0.1
-# Size that a coordinate has at least in the first step, relative to the root mean square of x.
+# Size that a coordinate has at least in the first step, relative to the root mean square of x: one
+# that is zero by chance must not hold back all others (an order of magnitude, not tuned).
 SMALLEST = 1e-3
 
 

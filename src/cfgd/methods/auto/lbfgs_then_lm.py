@@ -20,7 +20,7 @@ from cfgd.status import Status
 
 # Levenberg-Marquardt iterations that linear models typically take.
 LM_ITERATIONS = 6
-# Gradients that an iteration costs beside its matrix: one at the trial, one for values along it.
+# Gradients that an iteration costs besides its matrix: one at the trial, one for values along it.
 GRADIENTS_PER_ITERATION = 2
 # Gradients that an iteration by products with the Hessian typically costs: ten products.
 GRADIENTS_BY_PRODUCTS = 20.0

@@ -114,9 +114,9 @@ def accepted_step(
     from `x0`.
     """
     x, f, g = evaluation[:3]
-    D, is_exact, growth = system.scaling, curvature.is_exact, GROW
+    D, searches, growth = system.scaling, can_search(oracle, curvature), GROW
     size = weighted_norm(x, D) + weighted_norm(x - x0, D)
-    longest = LONGEST_SEARCHED if is_exact else LONGEST
+    longest = LONGEST_SEARCHED if searches else LONGEST
     for _ in range(MOST_TRIES):
         found = system.solve(damping)
         p = found.p
@@ -128,7 +128,7 @@ def accepted_step(
             value, fraction = oracle.value(x - step), 1.0
             is_hidden = predicted <= HIDDEN_UNITS * eps_of(f) * abs(f)
             ratio = (f - value) / predicted
-            if is_exact and not is_hidden and not abs(ratio - 1) <= NEAR_PREDICTION:
+            if searches and not is_hidden and not abs(ratio - 1) <= NEAR_PREDICTION:
                 fraction, value = search_along(oracle, evaluation, p, value, bool(ratio > 1))
                 step = fraction * step
             # in float32 the right-hand side may round to f: a step that gains nothing is none
@@ -179,6 +179,11 @@ def _gradient_falls(
         return False
     new = oracle.evaluate(evaluation.x - step).gradient
     return bool(inner(new, new / D) <= inner(g, g / D) / 4)
+
+
+def can_search(oracle: Oracle, curvature: Curvature) -> bool:
+    """Return whether to search along a Newton step: not where each value takes a pass over data."""
+    return curvature.is_exact and oracle.traits.value_cost < 1
 
 
 def search_along(
@@ -297,7 +302,7 @@ class LevenbergMarquardt(Solver[LMState]):
             if is_final:
                 return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
         damping = state.damping
-        if curvature.is_exact and state.is_first:
+        if state.is_first and can_search(oracle, curvature):
             damping = SLIGHT_DAMPING
         x0, trial = state.start.x, None
         if not state.is_on_plateau:
@@ -319,9 +324,8 @@ class LevenbergMarquardt(Solver[LMState]):
         """Predict the change by the undamped step; forget a bad start that makes it negligible."""
         found = predict(curvature, system, state, goal.tolerance)
         is_negligible, scaling = found[1], system.diagonal()
-        if not is_negligible or state.forgot_start:
-            return state, found
-        if not state.start.is_bad_for(state.evaluation, scaling):
+        is_bad = is_negligible and state.start.is_bad_for(state.evaluation, scaling)
+        if state.forgot_start or not is_bad:
             return state, found
         state = dataclasses.replace(state, start=Start.of(state.evaluation), forgot_start=True)
         return state, predict(curvature, system, state, goal.tolerance)

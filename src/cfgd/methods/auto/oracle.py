@@ -85,6 +85,13 @@ class Oracle:
         self.cost += self.traits.value_cost
         return self._call(curvature.residuals_at, x)
 
+    def acceleration(self, curvature: Curvature, p: Vector, t: float) -> Vector:
+        """Return J'k of a sharded Jacobian, at the cost of a value and a gradient."""
+        assert curvature.acceleration is not None
+        self.check_stop()
+        self.cost += self.traits.value_cost + 1.0
+        return curvature.acceleration(p, t)
+
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         """Return the line x - eta d."""
         return self.objective.line(evaluation, d, slope)

@@ -6,7 +6,7 @@
 | linear model, dense, up to 120 columns | Levenberg-Marquardt on the Hessian | its matrix costs a few gradients |
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
 | `ShallowNetwork` with one of its own activations | variable projection | the best output weights are a linear solve |
-| `Residuals`, other networks | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
+| `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
 | everything else | L-BFGS | gradients alone |
 """  # noqa: E501 - a table
@@ -19,6 +19,7 @@ from typing import NamedTuple
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.network.model import ShallowNetwork
+from cfgd.objectives.rescaled import without_factor
 
 # Multiplications that forming and factorising a matrix may take: about a tenth of a second on
 # one core.
@@ -53,7 +54,8 @@ def choose(objective: Objective) -> Choice:
             more = f"{columns} columns, more than {MANY_COLUMNS}: a matrix costs many gradients"
             return Choice("lbfgs_then_lm", more)
         return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
-    if isinstance(objective, ShallowNetwork) and objective.on_host() is not None:
+    network, _ = without_factor(objective)
+    if isinstance(network, ShallowNetwork) and network.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")

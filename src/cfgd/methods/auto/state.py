@@ -150,7 +150,10 @@ def change_is_negligible(
         Its norm with weights `scaling`.
     """
     x = evaluation.x
-    typical = np.sqrt((x * x).mean())
+    # in units of each coordinate, by its curvature; a flat one counts as no larger than the others
+    typical = np.minimum(
+        weighted_norm(x, scaling) / np.sqrt(x.size * scaling), np.sqrt((x * x).mean())
+    )
     sizes = abs(x) + TRAVELLED * (abs(x - start.x) + typical)
     small = decrease <= tolerance / 100 * abs(evaluation.value) and bool(
         (abs(step) <= tolerance**0.5 * sizes).all()

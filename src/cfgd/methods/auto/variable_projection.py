@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, qr_basis, qr_reflections, solve_upper
-from cfgd._core.types import Column, Matrix, Number, Scalar, Vector
+from cfgd._core.types import Column, Number, Rows, Scalar, Vector
 from cfgd.methods.auto.damped_system import damped_system
 from cfgd.methods.auto.levenberg_marquardt import (
     FIRST_DAMPING,
@@ -35,6 +35,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.network.model import Features, ShallowNetwork
+from cfgd.objectives.rescaled import Rescaled, without_factor
 from cfgd.status import Status
 
 # Networks with fewer weights than samples: variable projection starts where f has fallen to this
@@ -43,11 +44,14 @@ LOW, AFTER = 1e-3, 100
 # First gamma, relative to the mean squared norm of a feature: the first steps on the hidden weights
 # then meet output weights of moderate size.
 FIRST_PENALTY = 1e-4
-# Share of f that gamma/2 |a|^2 may be, and the factor by which gamma falls at most in one step.
+# Share of f that gamma/2 |a|^2 may be: a tenth, so that f dominates what is minimised. The factor
+# by which gamma falls at most in one step, so that a single low value of f does not remove it.
 PENALTY_SHARE, MOST_PENALTY_FALL = 0.1, 1e3
-# Factor by which gamma falls where no step is accepted.
+# Factor by which gamma falls where no step is accepted: an order of magnitude that was not tuned;
+# from the first gamma to eps^2 it takes fourteen of them.
 PENALTY_FALL = 100.0
-# Variable projection ends after so many steps in a row that lower f by less than this share.
+# Variable projection ends after so many steps in a row that lower f by less than this share: five
+# such steps lower it by 1.5 percent at most, and steps on all weights are then worth a trial.
 PATIENCE, SLOW = 5, 3e-3
 # Least phi'^2 of a unit in the scaling of a step, so that a saturated unit does not take a huge
 # one. It is less than the network's own, which has to scale steps of the output weights, too.
@@ -60,7 +64,7 @@ class OutputSolution(NamedTuple):
     """`aux` of an evaluation of the reduced problem."""
 
     features: Features
-    reflections: Matrix  # of the QR factorisation of [Phi, y; sqrt(gamma) I, 0], see `linalg`
+    reflections: Rows  # of the QR factorisation of [Phi, y; sqrt(gamma) I, 0], see `linalg`
     tau: Column
     output: Column  # the output weights a
     residuals: Column  # Phi a - y, then sqrt(gamma) a
@@ -216,7 +220,7 @@ def reduces_now(oracle: Oracle, before: LMState, after: LMState) -> bool:
 
 def reduce(oracle: Oracle, state: LMState) -> LMState:
     """Return the state from which steps on the hidden weights go on."""
-    network = oracle.objective
+    network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     n, x = network.hidden, state.evaluation.x
     features = network.features(x[:n])
@@ -224,7 +228,8 @@ def reduce(oracle: Oracle, state: LMState) -> LMState:
     if not 0 < typical < np.inf:
         return state
     least = eps_of(x) ** 2 * typical
-    penalty = min(FIRST_PENALTY * typical, penalty_of_share(state.evaluation.value, x[n:]))
+    value = state.evaluation.value / factor
+    penalty = min(FIRST_PENALTY * typical, penalty_of_share(value, x[n:]))
     penalty = max(least, penalty)
     reduced = ReducedOracle(network, penalty, np.inf, x[:n]).evaluate_from(x[:n], features)
     fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
@@ -248,11 +253,12 @@ def penalty_of_share(value: Scalar, output: Column) -> Number:
 
 def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
     """Take a step on the hidden weights; return a state of all weights where these go on."""
-    network = oracle.objective
+    network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     penalty, least, at = state.penalty, state.least_penalty, state.reduced
     w0 = state.start.x[: at.x.size]
-    problem = ReducedOracle(network, penalty, state.evaluation.value, w0)
+    value = state.evaluation.value / factor  # the reduced problem is that of the network itself
+    problem = ReducedOracle(network, penalty, value, w0)
     curvature = problem.curvature(at)
     system = damped_system(problem, curvature, at, state.scaling, state.norm2)
     trial = accepted_step(problem, at, curvature, system, state.damping, w0)
@@ -272,11 +278,13 @@ def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
         weaker = ReducedOracle(network, penalty, np.inf, w0)
         after = weaker.evaluate_from(after.x, known.features)
 
-    is_lower = bool(after.aux.value < state.evaluation.value)
+    is_lower = bool(after.aux.value < value)
     evaluation, norm2, eta = state.evaluation, state.norm2, state.eta
     if is_lower:
         x = np.concatenate([after.x, after.aux.output])
         evaluation = network.from_features(x, after.aux.features)
+        if isinstance(oracle.objective, Rescaled):
+            evaluation = oracle.objective.rescale(evaluation)
         norm2, eta = inner(evaluation.gradient, evaluation.gradient), 1.0
     new = dataclasses.replace(
         state,
@@ -293,5 +301,5 @@ def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
         slow_steps=slow_steps,
         is_first=False,
     )
-    goes_on = slow_steps < PATIENCE and (is_lower or penalty > least)
-    return new if goes_on else all_weights(new)
+    continues = slow_steps < PATIENCE and (is_lower or penalty > least)
+    return new if continues else all_weights(new)

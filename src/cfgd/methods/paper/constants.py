@@ -33,14 +33,14 @@ SEED = 0
 class ExtremeEigenvalues(NamedTuple):
     """The extreme eigenvalues of D^-1 A that are not zero, and what they took.
 
-    `low` and `high` are bounds if `settled`: estimates lowered or raised by their error.
-    `settled` is False if `low` may be too large.
+    `low` and `high` are bounds if `has_converged`: estimates lowered or raised by their error.
+    `has_converged` is False if `low` may be too large.
     """
 
     low: float
     high: float
     products: int
-    settled: bool
+    has_converged: bool
 
 
 class RitzPairs(NamedTuple):
@@ -60,7 +60,7 @@ def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
             hessian_diagonal(objective, objective.evaluate(jnp.zeros(d, dtype))), np.float64
         )
         D = np.where(D > 0, D, 1.0)
-        low, high, products, settled = extreme_eigenvalues(objective, D, dtype)
+        low, high, products, has_converged = extreme_eigenvalues(objective, D, dtype)
     if high <= 0:
         return Tuning(0.0, (1 / D).astype(dtype), None, "A is zero", float(products))
     gamma, eta, rate = best_constants([low, high])
@@ -68,16 +68,18 @@ def tune(objective: Objective, d: int, dtype: DType) -> Tuning:
         f"gamma = {gamma:.4g}, eta = {eta:.4g} / diag(A) by {products} products with A, "
         f"rate {rate:.6g}"
     )
-    if not settled:
-        words += f" if no eigenvalue is below {low:.2g}, which the products did not settle"
-    return Tuning(gamma, (eta / D).astype(dtype), rate if settled else None, words, float(products))
+    if not has_converged:
+        words += f" if no eigenvalue is below {low:.2g}: the smallest one did not converge"
+    return Tuning(
+        gamma, (eta / D).astype(dtype), rate if has_converged else None, words, float(products)
+    )
 
 
 def extreme_eigenvalues(objective: Objective, D: np.ndarray, dtype: DType) -> ExtremeEigenvalues:
     """Return the extreme eigenvalues of D^-1 A, those of D^-1/2 A D^-1/2, that are not zero.
 
     Eigenvalues that rounding cannot distinguish from zero belong to the null space, in which the
-    iteration does not move. An eigenvalue has settled if the residual norm of its Ritz pair, a
+    iteration does not move. An eigenvalue has converged if the residual norm of its Ritz pair, a
     bound on its error, is small.
     """
     d, products = len(D), 0
@@ -107,15 +109,17 @@ def extreme_eigenvalues(objective: Objective, D: np.ndarray, dtype: DType) -> Ex
         else:
             ritz = _krylov_ritz_pairs(operator, start, n, rounding)
         low, high = ritz.values[ritz.low], ritz.values[-1]
-        settled = ritz.low_error <= LOW_ERROR * low and ritz.high_error <= HIGH_ERROR * high
-        if settled:
+        has_converged = ritz.low_error <= LOW_ERROR * low and ritz.high_error <= HIGH_ERROR * high
+        if has_converged:
             break
     low, high = ritz.values[ritz.low], ritz.values[-1] + ritz.high_error
     low = max(low - ritz.low_error, 0.5 * low)
     # with eigenvalues that may or may not be zero, the smallest one that is not zero is unknown
     scale = rounding * high
     is_doubtful = np.any((ritz.values > scale) & (ritz.values <= 10 * scale))
-    return ExtremeEigenvalues(float(low), float(high), products, bool(settled and not is_doubtful))
+    return ExtremeEigenvalues(
+        float(low), float(high), products, bool(has_converged and not is_doubtful)
+    )
 
 
 def _krylov_ritz_pairs(

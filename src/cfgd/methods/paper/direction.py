@@ -26,7 +26,7 @@ READINGS = ("exact", "printed")
 Nodes: TypeAlias = tuple[Float[Array, " s *d"], Float[Array, " s *d"]]
 
 
-class Memory(NamedTuple):
+class CaputoMemory(NamedTuple):
     """The memory of the Caputo derivative: the quadrature rule of alpha, beta and gamma."""
 
     nodes: Nodes
@@ -34,14 +34,14 @@ class Memory(NamedTuple):
     gamma: Numbers
 
 
-def memory_of(alpha: ArrayInput, beta: ArrayInput, nodes: int) -> Memory:
+def memory_of(alpha: ArrayInput, beta: ArrayInput, nodes: int) -> CaputoMemory:
     """Return the memory of order alpha and smoothing beta.
 
     gamma is beta - (1 - alpha)/(2 - alpha), where 1/(2 - alpha) is the mean of U.
     """
     alpha, beta = jnp.asarray(alpha), jnp.asarray(beta)
     u, w = nodes_and_weights(alpha, nodes)
-    return Memory((u, w), beta, beta + jnp.sum(u * w, 0) - 1)
+    return CaputoMemory((u, w), beta, beta + jnp.sum(u * w, 0) - 1)
 
 
 def check_reading(owner: str, reading: object) -> str:
@@ -52,7 +52,7 @@ def check_reading(owner: str, reading: object) -> str:
 
 
 def direction(
-    objective: Objective, point: Evaluation, c: Vector, memory: Memory, reading: str = "exact"
+    objective: Objective, point: Evaluation, c: Vector, memory: CaputoMemory, reading: str = "exact"
 ) -> Vector:
     r"""Return the scaled Caputo fractional gradient at `point` with terminal c (Theorem 2.4).
 

@@ -14,7 +14,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
 from cfgd._core.types import Count, DType, Etas, Flag, LineValues, Number, Numbers, Scalar, Vector
 from cfgd.methods.base import Info, Method, MethodTraits, Prepared, State, Tuning, status_code
-from cfgd.methods.paper.direction import Memory, check_reading, direction, penalty_curvature
+from cfgd.methods.paper.direction import CaputoMemory, check_reading, direction, penalty_curvature
 from cfgd.methods.paper.order import Order
 from cfgd.methods.paper.settings import Rule, lay_out
 from cfgd.methods.paper.step import Chosen, StepRule
@@ -24,7 +24,7 @@ from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.local import Local
 from cfgd.status import Status
 
-# Gradients that a direction may cost before the user is warned.
+# Gradients that a direction may cost before the user is warned: seconds on a small problem.
 COSTLY = 10_000
 
 TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
@@ -63,7 +63,7 @@ class Proposal(NamedTuple):
     norm2: Scalar  # what the tolerance is about
     descent: Scalar  # of what d descends on: <g, d>, or <d, d> where the terminal stays
     gamma: Numbers
-    pull: Numbers  # what d - g adds to the curvature along each coordinate, in units of D
+    penalty_factor: Numbers  # the derivative of d_j - g_j in x_j, in units of D_j
     reset: Flag
     past: Any
 
@@ -121,7 +121,7 @@ class Fractional(Method):
     reading: str = eqx.field(static=True)
 
     def __init__(
-        self, terminal: Any, order: Any, step: Any, nodes: int = 10, reading: str = "exact"
+        self, terminal: object, order: object, step: object, nodes: int = 10, reading: str = "exact"
     ) -> None:
         owner = type(self).__name__
         self.terminal = checks.instance(owner, "terminal", terminal, Terminal, TERMINALS)
@@ -169,11 +169,11 @@ class Fractional(Method):
 
     def tuned(self, objective: Objective, d: int, dtype: DType) -> tuple[Fractional, Tuning | None]:
         """Return the method with every "best" replaced by numbers."""
-        goes_with = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
+        wanted = 'be a number; "best" goes with AdaptiveTerminal(gamma="best")'
         if self.order.is_open:
-            checks.fail(self.owner_of(self.order), "gamma", goes_with, repr("best"))
+            checks.fail(self.owner_of(self.order), "gamma", wanted, repr("best"))
         if self.step_rule.is_open:
-            checks.fail("FixedStep", "eta", goes_with, repr("best"))
+            checks.fail("FixedStep", "eta", wanted, repr("best"))
         return self, None
 
     def owner_of(self, rule: Rule) -> str:
@@ -218,7 +218,9 @@ class Fractional(Method):
             step_memory=self.step_rule.init(x0.dtype),
         )
 
-    def _order_at(self, objective: Objective, prepared: Any, k: Count, dtype: Any) -> Memory:
+    def _order_at(
+        self, objective: Objective, prepared: object, k: Count, dtype: DType
+    ) -> CaputoMemory:
         return self.order.at(prepared, k, self.nodes_on(objective), dtype)
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
@@ -228,11 +230,13 @@ class Fractional(Method):
         memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
         gamma = memory.gamma
         d = self.direction_at(objective, state, c, memory)
-        slope_of_d = penalty_curvature(gamma, point.x, c, self.reading)
+        penalty_factor = penalty_curvature(gamma, point.x, c, self.reading)
         if self.terminal.stays:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self._seeks_minimiser else square
-            return Proposal(d, slope, norm2, square, gamma, slope_of_d, jnp.zeros((), bool), past)
+            return Proposal(
+                d, slope, norm2, square, gamma, penalty_factor, jnp.zeros((), bool), past
+            )
         if self.terminal.follows and not objective.traits.linear_slopes:
             # at c = x the gradient to the last bit, so that a run that cannot move is seen
             d = jnp.where(jnp.all(c == point.x), g, d)
@@ -242,10 +246,10 @@ class Fractional(Method):
         if self.terminal.follows:
             reset = self.step_rule.stalls(objective, point, d, slope, norm2)
             d, slope = jnp.where(reset, g, d), jnp.where(reset, norm2, slope)
-        return Proposal(d, slope, norm2, slope, gamma, slope_of_d, reset, past)
+        return Proposal(d, slope, norm2, slope, gamma, penalty_factor, reset, past)
 
     def direction_at(
-        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+        self, objective: Objective, state: FractionalState, c: Vector, memory: CaputoMemory
     ) -> Vector:
         """Return the direction with terminal c."""
         if self.terminal.is_gradient:
@@ -257,7 +261,7 @@ class Fractional(Method):
         line = objective.line(point, proposal.d, proposal.slope)
         if not self.terminal.stays:
             return line
-        penalty = proposal.pull * hessian_diagonal(objective, point)
+        penalty = proposal.penalty_factor * hessian_diagonal(objective, point)
         return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
 
     def choose(self, line: Line, memory: Any) -> Chosen:

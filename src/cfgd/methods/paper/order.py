@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.arrays import standard_promotion
+from cfgd._core.arrays import own, standard_promotion
 from cfgd._core.types import ArrayInput, Count, DType, Numbers
-from cfgd.methods.paper.direction import Memory, memory_of
+from cfgd.methods.paper.direction import CaputoMemory, memory_of
 from cfgd.methods.paper.settings import MessageText, Rule, is_open, number, table
 
 
@@ -45,7 +45,7 @@ def alpha_and_beta(
     if value.size == 0:
         checks.fail(owner, given, "hold at least one number", "nothing")
     checks.broadcastable(owner, given, value, "alpha", alpha)
-    return alpha, (beta_of(alpha, value) if beta is None else value), given
+    return alpha, (beta_of(alpha, value) if beta is None else own(value)), given
 
 
 class Order(Rule):
@@ -75,7 +75,7 @@ class Order(Rule):
         """Return what is computed once for a run and passed to `at`."""
         return None
 
-    def at(self, prepared: Any, k: Count, nodes: int, dtype: DType) -> Memory:
+    def at(self, prepared: Any, k: Count, nodes: int, dtype: DType) -> CaputoMemory:
         """Return the quadrature rule, beta and gamma of iteration k."""
         alpha, beta = self.numbers(k)
         return memory_of(jnp.asarray(alpha, dtype), jnp.asarray(beta, dtype), nodes)
@@ -124,10 +124,10 @@ class Constant(_BetaOrGamma):
     def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
         return self.alpha, self.beta
 
-    def prepare(self, nodes: int) -> Memory:
+    def prepare(self, nodes: int) -> CaputoMemory:
         return memory_of(self.alpha, self.beta, nodes)
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
+    def at(self, prepared: CaputoMemory, k: Count, nodes: int, dtype: DType) -> CaputoMemory:
         return prepared
 
 
@@ -195,12 +195,12 @@ class Stages(_BetaOrGamma):
         stage = self._stage(k)
         return self.alpha[stage], self.beta[stage]
 
-    def prepare(self, nodes: int) -> Memory:
+    def prepare(self, nodes: int) -> CaputoMemory:
         return jax.vmap(lambda alpha, beta: memory_of(alpha, beta, nodes))(
             jnp.asarray(self.alpha), jnp.asarray(self.beta)
         )
 
-    def at(self, prepared: Memory, k: Count, nodes: int, dtype: DType) -> Memory:
+    def at(self, prepared: CaputoMemory, k: Count, nodes: int, dtype: DType) -> CaputoMemory:
         return jax.tree.map(lambda table: table[self._stage(k)], prepared)
 
     def _stage(self, k: Count) -> Count:

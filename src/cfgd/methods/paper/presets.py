@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 
 from cfgd._core import checks
 from cfgd._core.pytrees import checked_pytree
-from cfgd._core.types import DType
+from cfgd._core.types import DType, UserInput
 from cfgd.methods.base import Tuning
 from cfgd.methods.paper.constants import tune
 from cfgd.methods.paper.fractional import Fractional
@@ -61,11 +60,11 @@ class NonAdaptive(Preset):
 
     def __init__(
         self,
-        terminal: Any,
-        alpha: Any = 0.5,
+        terminal: UserInput,
+        alpha: UserInput = 0.5,
         *,
-        beta: Any = None,
-        gamma: Any = None,
+        beta: UserInput = None,
+        gamma: UserInput = None,
         nodes: int = 10,
         step: StepRule = EXACT,
         reading: str = "exact",
@@ -105,12 +104,12 @@ class AdaptiveTerminal(Preset):
 
     def __init__(
         self,
-        alpha: Any = 0.5,
+        alpha: UserInput = 0.5,
         *,
-        beta: Any = None,
-        gamma: Any = None,
+        beta: UserInput = None,
+        gamma: UserInput = None,
         lag: int = 1,
-        past: Any = None,
+        past: UserInput = None,
         nodes: int = 10,
         step: StepRule = EXACT,
         reading: str = "exact",
@@ -158,7 +157,7 @@ class AdaptiveOrder(Preset):
     def __init__(
         self,
         stages: Sequence[Stage],
-        terminal: Any,
+        terminal: UserInput,
         nodes: int = 10,
         step: StepRule = EXACT,
         reading: str = "exact",

@@ -18,6 +18,9 @@ from cfgd.objectives.evaluation import Evaluation, Line
 
 # how often a search may shorten its step: 2^-60 of a step is below rounding
 MAX_BACKTRACKS = 60
+# Rounding units of f by which its values may differ at equal points: f may be ten times smaller
+# than the terms of its sum, as that of a Poisson model, where 8 units were too few.
+ROUNDING_UNITS = 64
 
 # the state of a search: eta, f(x - eta d), the number of evaluations
 Search: TypeAlias = tuple[Scalar, Scalar, Count]
@@ -148,12 +151,17 @@ class ExactStep(StepRule):
         if line.objective.traits.is_quadratic:
             eta = jnp.where(curvature > 0, line.slope / curvature, 0)
             return Chosen(eta, cost=cost, indefinite=(curvature < 0) & (line.slope != 0))
-        # a lower bound on the curvature: that of a step as long as x, or 1 for a small x
-        least = jnp.abs(line.slope) / (1 + jnp.max(jnp.abs(line.evaluation.x)))
+        # a lower bound on the curvature: that of a step 1/eps times as long as x. At x = 0 nothing
+        # is known of its unit, and only where there is no curvature a step of 1/eps is taken
+        size = jnp.max(jnp.abs(line.evaluation.x))
+        is_unknown = (size == 0) & (curvature != 0)
+        per_size = jnp.max(jnp.abs(line.d)) / jnp.where(size > 0, size, 1)
+        least = jnp.where(is_unknown, 0, jnp.abs(line.slope) * per_size)
         eta = line.slope / jnp.maximum(jnp.abs(curvature), jnp.finfo(curvature.dtype).eps * least)
         if not line.descends_on_f:
             return Chosen(jnp.where(curvature != 0, eta, 0), cost=cost)
-        eta, tries = backtrack(line, eta, shrink=0.5, fraction=1e-4)
+        units = ROUNDING_UNITS  # the step is that of the model: where rounding hides f, it is taken
+        eta, tries = backtrack(line, eta, shrink=0.5, fraction=1e-4, rounding_units=units)
         return Chosen(eta, cost=cost + line.costs.value * tries)
 
 
@@ -218,18 +226,26 @@ class ArmijoStep(StepRule):
         return Chosen(eta, memory, line.costs.value * tries)
 
 
-def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tuple[Scalar, Count]:
+def backtrack(
+    line: Line, eta: Scalar, shrink: Number, fraction: Number, rounding_units: Number = 0
+) -> tuple[Scalar, Count]:
     """Shrink eta until f decreases by `fraction` of eta times the slope (Armijo's condition).
 
+    A step whose decrease is below `rounding_units` rounding units of f may increase f by as much.
     Returns the step size, 0 if f does not decrease at all, and the number of evaluations.
     """
+    f = line.evaluation.value
+    rounding = rounding_units * jnp.finfo(f.dtype).eps * jnp.abs(f)
+
+    def slack(eta: Scalar) -> Scalar:
+        return jnp.where(eta * line.slope <= rounding, rounding, 0)
 
     def value(eta: Scalar) -> Scalar:
         return line.values(eta[None])[0]
 
     def is_too_long(state: Search) -> Flag:
         eta, value, tries = state
-        decreases = value <= line.evaluation.value - fraction * eta * line.slope
+        decreases = value <= f - fraction * eta * line.slope + slack(eta)
         return ~decreases & (tries < MAX_BACKTRACKS)
 
     def shorten(state: Search) -> Search:
@@ -238,4 +254,5 @@ def backtrack(line: Line, eta: Scalar, shrink: Number, fraction: Number) -> tupl
 
     eta = jnp.asarray(eta, line.d.dtype)
     eta, last, tries = jax.lax.while_loop(is_too_long, shorten, (eta, value(eta), jnp.array(1)))
-    return jnp.where(last < line.evaluation.value, eta, 0), tries
+    is_lower = (last < f) | (last - f < slack(eta))
+    return jnp.where(is_lower, eta, 0), tries

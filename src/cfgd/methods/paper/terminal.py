@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 
 from cfgd._core import checks
+from cfgd._core.arrays import own
 from cfgd._core.pytrees import checked_pytree
-from cfgd._core.types import Count, Vector, Vectors
+from cfgd._core.types import Count, UserInput, Vector, Vectors
 from cfgd.methods.paper.settings import Rule, point, points
 
 
@@ -91,8 +92,8 @@ class Fixed(Terminal):
     point: Any = point()
     stays: ClassVar[bool] = True
 
-    def __init__(self, terminal: Any) -> None:
-        self.point = checked_pytree("Fixed", "terminal", terminal)
+    def __init__(self, terminal: UserInput) -> None:
+        self.point = jax.tree.map(own, checked_pytree("Fixed", "terminal", terminal))
 
     def name_of(self, field: str) -> str:
         return "terminal"
@@ -118,9 +119,10 @@ class Lagged(Terminal):
     lag: int = eqx.field(static=True)
     past: Any = points(count="lag")
 
-    def __init__(self, lag: int = 1, past: Any = None) -> None:
+    def __init__(self, lag: int = 1, past: UserInput = None) -> None:
         self.lag = checks.integer("Lagged", "lag", lag)
-        self.past = None if past is None else checked_pytree("Lagged", "past", past)
+        past = None if past is None else checked_pytree("Lagged", "past", past)
+        self.past = jax.tree.map(own, past)
 
     def init(self, x0: Vector) -> Vectors:
         if self.past is None:

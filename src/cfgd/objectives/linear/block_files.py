@@ -6,11 +6,13 @@ import contextlib
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.files import first_line, printable, reason
+from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError, check_size, read_header
 from cfgd.objectives.linear.block_source import (
     OWNER,
     Block,
@@ -20,10 +22,11 @@ from cfgd.objectives.linear.block_source import (
     of_arrays,
     refuse,
 )
-from cfgd.objectives.linear.npz_rows import Reader, member
+from cfgd.objectives.linear.npz_rows import Reader, check_memory, member
 
 KINDS = (".npy", ".npz", ".parquet")
 IN_NPZ = ("X", "y", "sample_weight", "offset")
+Errors: TypeAlias = tuple[type[Exception], ...]
 
 
 def of_files(paths: list[Path], given: Block, target: str | None, memory: float) -> Source:
@@ -31,7 +34,7 @@ def of_files(paths: list[Path], given: Block, target: str | None, memory: float)
     for path in paths:
         if path.suffix not in KINDS:
             checks.fail(OWNER, "source", f"be files of {', '.join(KINDS)}", f"{path}")
-        if not path.is_file():
+        if not _is_file(path):
             checks.fail(OWNER, "source", "be files that exist", f"{path}")
     kinds = {path.suffix for path in paths}
     if len(kinds) > 1:
@@ -53,6 +56,13 @@ def of_files(paths: list[Path], given: Block, target: str | None, memory: float)
     return lambda: (block for path in paths for block in _parquet(path, names, memory))
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long for the system
+        return False
+
+
 def _npy(paths: list[Path], given: Block, memory: float) -> Source:
     """Return the source of .npy files of X with as many files of y, and of weights and offsets."""
     fields = {"y": given.y, "sample_weight": given.weight, "offset": given.offset}
@@ -64,9 +74,7 @@ def _npy(paths: list[Path], given: Block, memory: float) -> Source:
     columns = [paths, *(files or [None] * len(paths) for files in fields.values())]
 
     def open_files(names: tuple[Any, ...]) -> Source:
-        arrays: list[Any] = [
-            None if name is None else np.load(name, mmap_mode="r") for name in names
-        ]
+        arrays: list[Any] = [None if name is None else _mapped(Path(name)) for name in names]
         X, y = arrays[:2]
         if X.ndim != 2 or y.shape != X.shape[:1]:
             wanted = f"hold a matrix, and {names[1]} a target for each of its rows"
@@ -77,24 +85,44 @@ def _npy(paths: list[Path], given: Block, memory: float) -> Source:
     return lambda: (block for names in zip(*columns, strict=True) for block in open_files(names)())
 
 
+def _mapped(path: Path) -> Any:
+    """Return the array of a .npy file, whose numbers are read when they are used."""
+    with _read_errors(path):
+        with path.open("rb") as file:
+            header = read_header(file)
+        check_size(header, path.stat().st_size)
+        _check_numbers(path.name, header.dtype)
+        shape, by_column, dtype, begins = header
+        if header.size == 0:  # an empty file cannot be mapped
+            return np.zeros(shape, dtype)
+        return np.memmap(path, dtype, "r", begins, shape, "F" if by_column else "C")
+
+
 def _npz(path: Path, memory: float) -> Iterator[Block]:
     """Iterate over the blocks of one .npz file, without loading its arrays."""
-    with contextlib.ExitStack() as stack:
+    with _read_errors(path), contextlib.ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(path))
         files = {file.removesuffix(".npy"): file for file in archive.namelist()}
         if not {"X", "y"} <= set(files):
             wanted = f"hold arrays X and y in {path}"
             checks.fail(OWNER, "source", wanted, ", ".join(files) or "nothing")
-        members = {name: member(path, archive, files[name]) for name in IN_NPZ if name in files}
+        size = path.stat().st_size
+        members = {name: member(archive, files[name], size) for name in IN_NPZ if name in files}
         m = members["y"].shape[:1]
-        if len(members["X"].shape) != 2 or any(one.shape[:1] != m for one in members.values()):
+        fits = all(one.shape and one.shape[:1] == m for one in members.values())
+        if len(members["X"].shape) != 2 or not fits:
             got = ", ".join(f"{name} {one.shape}" for name, one in members.items())
             wanted = f"hold a matrix X with as many rows as the other arrays in {path}"
             checks.fail(OWNER, "source", wanted, got)
-        size = checked_rows_of_block(memory, members["X"].shape[1])
+        for name, one in members.items():
+            _check_numbers(name, one.dtype)
+        check_memory(list(members.values()), memory)
+        # an offset may have more columns than X
+        widest = max(one.row_bytes // one.dtype.itemsize for one in members.values())
+        block = checked_rows_of_block(memory, widest)
         readers = {name: Reader(stack, archive, one) for name, one in members.items()}
-        for start in range(0, m[0], size):
-            count = min(size, m[0] - start)
+        for start in range(0, m[0], block):
+            count = min(block, m[0] - start)
             arrays = {name: reader.rows(count) for name, reader in readers.items()}
             for name, one in members.items():
                 arrays[name] = arrays[name].reshape(count, *one.shape[1:])
@@ -103,20 +131,58 @@ def _npz(path: Path, memory: float) -> Iterator[Block]:
 
 def _parquet(path: Path, names: tuple[Any, ...], memory: float) -> Iterator[Block]:
     """Iterate over the blocks of a .parquet file; `names` are of target, weight and offset."""
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with _read_errors(path, (pa.ArrowException, UnicodeError)), parquet.ParquetFile(path) as file:
         all_names = file.schema_arrow.names
         for field, name in zip(("target", "sample_weight", "offset"), names, strict=True):
             if name is not None and name not in all_names:
                 checks.fail(OWNER, field, f"be a column of {path}", repr(name))
+        if len(set(all_names)) < len(all_names):
+            checks.fail(OWNER, "source", f"have columns of different names ({path})", "equal ones")
+        for column in file.schema_arrow:
+            if not _is_number(pa.types, column.type):
+                got = f"{column.name!r} of type {column.type}"
+                checks.fail(OWNER, "source", f"have columns of numbers ({path})", got)
         columns = [name for name in all_names if name not in names]
 
         def numbers(batch: Any, name: Any) -> Any:
-            return None if name is None else np.asarray(batch.column(name), float)
+            if name is None:
+                return None
+            return batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
         for batch in file.iter_batches(checked_rows_of_block(memory, len(all_names))):
+            batch.validate(full=True)  # pyarrow trusts the numbers of the file
             X = np.empty((batch.num_rows, len(columns)))
             for j, name in enumerate(columns):
                 X[:, j] = numbers(batch, name)
             yield Block(X, *(numbers(batch, name) for name in names))
+
+
+def _is_number(types: Any, column_type: Any) -> bool:
+    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    return any(test(column_type) for test in tests)
+
+
+def _check_numbers(name: str, dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biuf":
+        raise UnreadableError(f"{name} has dtype {dtype}, which is not of real numbers")
+
+
+@contextlib.contextmanager
+def _read_errors(path: Path, errors: Errors = ARCHIVE_ERRORS) -> Iterator[None]:
+    """Turn the errors that libraries raise for a file they cannot read into a `ValueError`."""
+    try:
+        yield
+    except MemoryError:
+        got = f"{path}, which takes more memory than there is"
+    except OSError as error:
+        got = f"{path} ({first_line(reason(error))})"
+    except UnreadableError as error:
+        got = f"{path} ({printable(str(error))})"
+    except errors as error:
+        got = f"{path} ({first_line(str(error)) or 'it ends too early'})"
+    else:
+        return
+    checks.fail(OWNER, "source", "be files that can be read", got)

@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible
+from cfgd._core.types import UserInput
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ WANTED = (
 )
 
 
-def source_of(source: Any, given: Block, target: str | None, memory: float) -> Source:
+def source_of(source: UserInput, given: Block, target: str | None, memory: float) -> Source:
     """Return a function that iterates over the blocks of `source`, once for every call.
 
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
@@ -84,9 +86,10 @@ def prefetch(blocks: Iterable[T]) -> Iterator[T]:
     wanted.acquire()
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
+    waits = True
     try:
         while True:
-            kind, found = ready.get()
+            kind, found = interruptible(ready.get)
             if kind == "error":
                 raise found
             if kind == "end":
@@ -94,10 +97,14 @@ def prefetch(blocks: Iterable[T]) -> Iterator[T]:
             wanted.release()
             yield found
             del found
+    except KeyboardInterrupt:
+        waits = False  # the thread may read for a long time: it ends after its block
+        raise
     finally:
         is_closed.set()
         wanted.release()
-        thread.join()
+        if waits:
+            thread.join()
 
 
 def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:

@@ -9,11 +9,11 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.linalg import is_numpy
-from cfgd._core.types import Matrix, Vector
+from cfgd._core.types import Matrix, UserInput, Vector
 from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.external import External, call_from_jax
+from cfgd.objectives.external import External
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
 from cfgd.objectives.linear.multinomial import fix_gauge
@@ -33,7 +33,8 @@ class Blocks(External):
     goes for `y` goes for `sample_weight` and `offset`: arrays, lists of .npy files, arrays of these
     names in .npz, names of columns, or the third and fourth that a function gives, None for none.
     The losses that have a name, `l2` and `intercept` are those of `LinearModel`; value and
-    minimiser are its own on the same rows, to rounding.
+    minimiser are its own on the same rows, to rounding. The rows are not copied: they must not
+    change while the objective is used.
 
     An evaluation takes one pass, in which the next block is read while the last one is computed
     with, in float64 and in at most `memory` bytes, however many rows there are (for a function, as
@@ -58,14 +59,14 @@ class Blocks(External):
 
     def __init__(
         self,
-        source: Any,
-        y: Any = None,
+        source: UserInput,
+        y: UserInput = None,
         loss: str = "logistic",
-        l2: Any = 0.0,
-        sample_weight: Any = None,
+        l2: UserInput = 0.0,
+        sample_weight: UserInput = None,
         *,
         intercept: bool = False,
-        offset: Any = None,
+        offset: UserInput = None,
         target: str | None = None,
         memory: float = MEMORY,
     ) -> None:
@@ -118,7 +119,7 @@ class Blocks(External):
         return at._replace(aux=self.stream.diagonal(np.asarray(x)))
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
-        return call_from_jax(self.stream.hessian_times, v.shape, evaluation.x, v)
+        return self._call_from_jax(self.stream.hessian_times, v.shape, evaluation.x, v)
 
     def curvature(self, evaluation: Evaluation) -> Curvature:
         stream, x = self.stream, evaluation.x
@@ -138,15 +139,14 @@ class Blocks(External):
         def diagonal() -> Vector:
             if evaluation.aux is not None:
                 return evaluation.aux
-            return call_from_jax(stream.diagonal, x.shape, x)
+            return self._call_from_jax(stream.diagonal, x.shape, x)
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
             diagonal=diagonal,
             shape=(self.rows, stream.dimension) if stream.has_matrix else None,
             matrix=matrix if stream.has_matrix else None,
-            # with a matrix the check of the curvature costs no pass, a search along a line does
-            is_exact=not stream.has_matrix,
+            is_exact=stream.loss.is_convex,
             product_cost=self.traits.product_cost,
             rows_are_data=True,
             dispersion=dispersion,

@@ -16,7 +16,7 @@ import scipy.sparse
 from jaxtyping import Array, Float, Int
 
 from cfgd._core import checks, sharding
-from cfgd._core.arrays import standard_promotion
+from cfgd._core.arrays import own, standard_promotion
 from cfgd._core.linalg import array_namespace, is_numpy
 from cfgd._core.modules import FastModule
 from cfgd._core.types import Data, DType, Matrix, Rows, Samples, Vector, Vectors
@@ -42,12 +42,12 @@ Indices: TypeAlias = Int[Array | np.ndarray, " entries"]  # of rows or columns
 
 
 def design(owner: str, X: Any) -> Dense | Sparse:
-    """Return X as a checked design matrix; a scipy.sparse matrix stays sparse."""
+    """Return X as a checked design matrix with a copy of X; a scipy.sparse matrix stays sparse."""
     if not hasattr(X, "tocoo"):
         X = checks.matrix(owner, "X", X)
         if sharding.is_sharded(X) and not sharding.is_sharded_by_rows(X):
             checks.fail(owner, "X", "be sharded by rows with a NamedSharding", X.sharding)
-        return Dense(X=X, shards=sharding.n_shards(X))
+        return Dense(X=own(X), shards=sharding.n_shards(X))
     if len(X.shape) != 2 or 0 in X.shape:
         checks.fail(owner, "X", "be a matrix", f"shape {tuple(X.shape)}")
     csr = X.tocsr().copy()
@@ -62,11 +62,10 @@ def design(owner: str, X: Any) -> Dense | Sparse:
     return Sparse(data, coo.row.astype(np.int32), coo.col.astype(np.int32), tuple(coo.shape))
 
 
-class Dense(FastModule):
-    """A dense design matrix."""
+class OfMatrix(FastModule):
+    """A design matrix that holds X as one matrix."""
 
-    X: Any  # (m, d), NumPy until a run starts
-    shards: int = eqx.field(static=True, default=1)  # the number of shards of the rows
+    X: Any  # (m, d): an array, NumPy until a run starts, or a scipy.sparse matrix
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,6 +74,12 @@ class Dense(FastModule):
     @property
     def dtype(self) -> DType:
         return self.X.dtype
+
+
+class Dense(OfMatrix):
+    """A dense design matrix."""
+
+    shards: int = eqx.field(static=True, default=1)  # the number of shards of the rows
 
     @property
     def is_dense(self) -> bool:
@@ -216,18 +221,8 @@ class Sparse(FastModule):
         return jax.ops.segment_sum(entries, self.column, self.shape[1], mode=IN_BOUNDS)
 
 
-class InScipy(FastModule):
+class InScipy(OfMatrix):
     """A sparse design matrix with the products of SciPy, for a run on the host."""
-
-    X: Any
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.X.dtype
 
     @property
     def is_dense(self) -> bool:

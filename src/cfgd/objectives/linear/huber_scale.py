@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.sharding import keep_float64
-from cfgd._core.types import Data
+from cfgd._core.types import Data, UserInput
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
@@ -32,11 +33,11 @@ class HuberScale(Objective):
     @keep_float64
     def __init__(
         self,
-        X: Any,
-        y: Any,
-        epsilon: Any = 1.35,
-        l2: Any = 0.0,
-        sample_weight: Any = None,
+        X: UserInput,
+        y: UserInput,
+        epsilon: UserInput = 1.35,
+        l2: UserInput = 0.0,
+        sample_weight: UserInput = None,
         *,
         intercept: bool = False,
     ) -> None:
@@ -56,7 +57,7 @@ class HuberScale(Objective):
         return (self.X.shape[1] + 1,)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         x = jnp.asarray(x)
         w, sigma = x[:-1], jnp.exp(x[-1])
         z = jnp.abs(self.X.times(w) - self.y) / sigma

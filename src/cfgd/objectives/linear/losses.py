@@ -16,7 +16,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.linalg import array_namespace, logistic
 from cfgd._core.modules import FastModule
 from cfgd._core.sharding import any_entry, is_sharded
-from cfgd._core.types import Data, DType, Samples
+from cfgd._core.types import Data, DType, Samples, UserInput, Values
 from cfgd.objectives.linear.samples import is_negative
 
 
@@ -193,7 +193,7 @@ LOSSES = {
 MULTINOMIAL = "multinomial"  # made by `Multinomial.of`, since it depends on the labels
 
 
-def loss_of(owner: str, loss: Any) -> Loss | None:
+def loss_of(owner: str, loss: UserInput) -> Loss | None:
     """Return the loss for a name or function; None for "multinomial"."""
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
@@ -206,7 +206,7 @@ def loss_of(owner: str, loss: Any) -> Loss | None:
     return Custom(loss)
 
 
-def _is_not_0_1(y: Any) -> Any:
+def _is_not_0_1(y: Values) -> Any:
     return (y != 0) & (y != 1)
 
 

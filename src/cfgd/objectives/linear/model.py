@@ -9,14 +9,15 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.arrays import numpy_in_numpy_out, precision_of, to_numpy
-from cfgd._core.linalg import array_namespace, inner
+from cfgd._core.arrays import numpy_in_numpy_out, own, precision_of, to_numpy
+from cfgd._core.linalg import array_namespace, inner, weighted_norm
 from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
-from cfgd._core.types import Data, Matrix, Scalar, Vector, Vectors
+from cfgd._core.types import Data, Flag, Matrix, Number, Scalar, UserInput, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
-from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.curvature import Curvature, residual_is_stationary
 from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives, slope_along
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
@@ -52,7 +53,8 @@ class LinearModel(Objective):
 
     `l2` is one number or one for each coefficient. With `intercept=True` the last coefficient (of
     several classes the last row) is an intercept without a penalty; X is not copied for it.
-    `offset` is added to the predictions: for counts the logarithm of the exposure.
+    `offset` is added to the predictions: for counts the logarithm of the exposure. The data are
+    copied, except JAX arrays, NumPy arrays that are read-only, and memory-mapped files.
 
     The predictions Xw are updated along a step: it costs a product with X and one with X', and a
     search along a direction only O(m) for each candidate. Moving coordinate j changes prediction
@@ -78,14 +80,14 @@ class LinearModel(Objective):
     @keep_float64
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: UserInput,
+        y: UserInput,
         loss: str | Callable[[Any, Any], Any] = "logistic",
-        l2: Any = 0.0,
-        sample_weight: Any = None,
+        l2: UserInput = 0.0,
+        sample_weight: UserInput = None,
         *,
         intercept: bool = False,
-        offset: Any = None,
+        offset: UserInput = None,
     ) -> None:
         owner = "LinearModel"
         one = loss_of(owner, loss)
@@ -101,7 +103,7 @@ class LinearModel(Objective):
         self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
         if offset is not None:
-            self.offset = shard_rows_like(X, checks.array(owner, "offset", offset))
+            self.offset = shard_rows_like(X, own(checks.array(owner, "offset", offset)))
             checks.shape(owner, "offset", self.offset, (m, *self.shape[1:]))
         self.loss.check(owner, precision_of(self.X, y))
 
@@ -154,12 +156,12 @@ class LinearModel(Objective):
         return self.l2 * inner(x, x) if self.l2.ndim == 0 else inner(self.l2 * x, x)
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         x = jnp.asarray(checks.floating("LinearModel", "x", x)).reshape(-1)
         return self.value_of(x, self.predictions(x))
 
     @numpy_in_numpy_out
-    def predict(self, w: Any, X: Any = None, offset: Any = None) -> Any:
+    def predict(self, w: UserInput, X: UserInput = None, offset: UserInput = None) -> Any:
         """Return the expected targets: means, or for labels the most probable ones.
 
         They are those of the rows of `X`, by default the data of the model, plus an `offset`.
@@ -167,7 +169,7 @@ class LinearModel(Objective):
         return self.loss.predicted(self._predictions("predict", w, X, offset), self.labels)
 
     @numpy_in_numpy_out
-    def probabilities(self, w: Any, X: Any = None, offset: Any = None) -> Any:
+    def probabilities(self, w: UserInput, X: UserInput = None, offset: UserInput = None) -> Any:
         """Return the probability of each label, in a column for each, in ascending order."""
         found = self.loss.probabilities(self._predictions("probabilities", w, X, offset))
         if found is None:
@@ -239,6 +241,10 @@ class LinearModel(Objective):
                 return None  # penalised estimates are biased: no covariance
             return self.loss.dispersion(float(evaluation.value), self._n_samples() - d)
 
+        def is_stationary(tolerance: Number) -> Flag:
+            diagonal, targets = self._diagonal(evaluation), self._size_of_targets()
+            return residual_is_stationary(evaluation, diagonal, targets, tolerance)
+
         def times(v: Vector) -> Vector:
             if self.loss.is_convex:
                 return self.hessian_times(evaluation, v)
@@ -255,6 +261,7 @@ class LinearModel(Objective):
             product_cost=1.0,
             rows_are_data=True,
             dispersion=dispersion,
+            is_stationary=is_stationary if self.loss.is_quadratic else None,
         )
 
     def _matrix(self, evaluation: Evaluation) -> Matrix:
@@ -272,6 +279,11 @@ class LinearModel(Objective):
         """Return s l'', for every class its own; not negative where the loss is not convex."""
         _, curvature = self.loss.derivatives(evaluation.aux, self.y)
         return self.weighted(array_namespace(curvature).maximum(curvature, 0))
+
+    def _size_of_targets(self) -> Scalar:
+        """Return the weighted norm of y less the offset."""
+        y = self.y if self.offset is None else self.y - self.offset
+        return weighted_norm(y, self.sample_weight)
 
     def _n_samples(self) -> int:
         """Return the number of samples whose weight is not zero."""

@@ -12,7 +12,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.linalg import array_namespace, logistic
 from cfgd._core.sharding import is_sharded, max_entry
-from cfgd._core.types import Data, Matrix, Samples, Vectors
+from cfgd._core.types import Data, Matrix, Samples, UserInput, Values, Vectors
 from cfgd.objectives.linear.losses import Loss
 
 
@@ -28,7 +28,7 @@ class Multinomial(Loss):
     classes: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, owner: str, y: Any) -> Multinomial:
+    def of(cls, owner: str, y: UserInput) -> Multinomial:
         """Return the loss for the classes 0, 1, ... up to the largest label."""
         return cls.with_last(owner, last_label(owner, y))
 
@@ -46,12 +46,12 @@ class Multinomial(Loss):
     def value(self, p: Data, y: Any) -> Any:
         return _log_sum_exp(p) - array_namespace(p).take_along_axis(p, y[:, None], 1)[:, 0]
 
-    def derivatives(self, p: Data, y: Any) -> tuple[Any, Any]:
+    def derivatives(self, p: Data, y: Values) -> tuple[Any, Any]:
         """Return the gradient in the predictions, and the diagonal of the Hessian."""
         share = self.shares(p)
         return share - self._one_hot(p, y), share * (1 - share)
 
-    def along(self, p: Data, y: Any, v: Data) -> Any:
+    def along(self, p: Data, y: Values, v: Data) -> Any:
         share = self.shares(p)
         return share * (v - (share * v).sum(1, keepdims=True))
 

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks, sharding
-from cfgd._core.types import Count, Data, DType, Samples, Values
+from cfgd._core.arrays import own
+from cfgd._core.types import Count, Data, DType, Samples, UserInput, Values
 
 
-def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+def targets(owner: str, y: UserInput, m: int, dtype: DType, X: UserInput = None) -> Samples:
     """Return one target for each of m samples, sharded like the rows of X.
 
     Integers and booleans take `dtype`, the precision of the data.
@@ -25,10 +26,12 @@ def targets(owner: str, y: Any, m: int, dtype: DType, X: Any = None) -> Samples:
         checks.warn(f"`{owner}(y=...)` has shape ({m}, 1) and is taken as ({m},).")
         y = y.reshape(m)
     checks.shape(owner, "y", y, (m,))
-    return sharding.shard_rows_like(X, y.astype(dtype) if is_integral else y)
+    return sharding.shard_rows_like(X, own(y.astype(dtype) if is_integral else y))
 
 
-def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None) -> Samples:
+def weights(
+    owner: str, sample_weight: UserInput, m: int, dtype: DType, X: UserInput = None
+) -> Samples:
     """Return one weight for each of m samples, sharded like the rows of X; ones by default.
 
     Integers and booleans take `dtype`, the precision of the data.
@@ -45,7 +48,7 @@ def weights(owner: str, sample_weight: Any, m: int, dtype: DType, X: Any = None)
         checks.no_entry(owner, "sample_weight", "not be negative", is_negative, weight)
         if not sharding.any_entry(_is_positive, weight):
             checks.fail(owner, "sample_weight", "have a positive entry", "only zeros")
-    return sharding.shard_rows_like(X, weight)
+    return sharding.shard_rows_like(X, own(weight))
 
 
 def is_negative(values: Values) -> Any:
@@ -65,7 +68,9 @@ def count_zero_weight(weight: Values) -> int:
     )
 
 
-def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], intercept: bool) -> Data:
+def penalties(
+    owner: str, l2: UserInput, dtype: DType, shape: tuple[int, ...], intercept: bool
+) -> Data:
     """Return l2 as one number for all coefficients, or as a vector with one for each.
 
     `shape` is that of the coefficients without the intercept, whose penalty is 0.
@@ -84,7 +89,7 @@ def penalties(owner: str, l2: Any, dtype: DType, shape: tuple[int, ...], interce
     return each if checks.is_traced(l2) else each.astype(dtype)
 
 
-def penalty(owner: str, l2: Any, dtype: DType) -> Data:
+def penalty(owner: str, l2: UserInput, dtype: DType) -> Data:
     """Return l2 as one number of at least 0."""
     l2 = checks.number(owner, "l2", l2, "be a number of at least 0", lambda v: v >= 0)
     if l2.ndim != 0:

@@ -140,6 +140,9 @@ class ShardedLinearModel(LinearModel):
         product = self.X.times(self.coefficients(d))
         return SummedLine(self, evaluation, d, slope_along(evaluation, d, slope), product)
 
+    def _size_of_targets(self) -> Scalar:
+        return np.sqrt(self.total(np.asarray(super()._size_of_targets() ** 2)[None])[0])
+
     def _n_samples(self) -> int:
         local = self.X.local.shape[0] - count_zero_weight(self.sample_weight)
         return round(float(self.total(np.array([local], self.X.dtype))[0]))

@@ -88,7 +88,7 @@ class Stream:
             loss.targets(OWNER, labels)  # the labels of all blocks together
         return loss
 
-    def _checked(self, number: int, given: Any) -> Block:
+    def _checked(self, number: int, given: object) -> Block:
         """Return a block in float64, or raise a `ValueError` that names its number."""
         where = f"(block {number})"
         if not isinstance(given, tuple | list) or not 2 <= len(given) <= 4:
@@ -125,16 +125,17 @@ class Stream:
         if rows != self.rows:
             checks.fail(OWNER, "source", f"give {self.rows:,} rows at every pass", f"{rows:,}")
 
-    def _design(self, X: Any) -> Any:
+    def _design(self, X: object) -> Any:
         design = InScipy(X) if scipy.sparse.issparse(X) else Dense(X)
         return WithIntercept(design) if self.intercept else design
 
     def evaluate(self, w: np.ndarray) -> StreamEvaluation:
         """Evaluate the model at w, by one pass unless w is the last point."""
         w = np.asarray(w, float).reshape(-1)
-        if self.last is not None and np.array_equal(self.last.w, w):
-            return self.last
-        self.last = None  # release its Hessian before another one is allocated
+        last = self.last  # a run in another thread may replace it meanwhile
+        if last is not None and np.array_equal(last.w, w):
+            return last
+        last = self.last = None  # release its Hessian before another one is allocated
         value, gradient = 0.0, np.zeros(self.shape)
         total = np.zeros(2 * (self.dimension,) if self.has_matrix else self.shape)
         for block in self._predicted_blocks(w):
@@ -146,8 +147,9 @@ class Stream:
         total = total if self.has_matrix else total.reshape(-1)
         total.flat[:: self.dimension + 1 if self.has_matrix else 1] += self.l2
         value += float(penalty @ w) / 2
-        self.last = StreamEvaluation(w.copy(), value, gradient + penalty, total)
-        return self.last
+        last = StreamEvaluation(w.copy(), value, gradient + penalty, total)
+        self.last = last
+        return last
 
     def _curvature(self, block: PredictedBlock, curvature: np.ndarray) -> Any:
         """Return a block's part of the Hessian, or of its diagonal."""

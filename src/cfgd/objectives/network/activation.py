@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision
 from cfgd._core.linalg import array_namespace, logistic
-from cfgd._core.types import Data, DType, Numbers, Scalar
+from cfgd._core.types import Data, DType, Numbers, Scalar, UserInput
 
 # phi(u), phi'(u), phi''(u)
 PhiDerivatives: TypeAlias = tuple[Any, Any, Any]
@@ -95,7 +95,7 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def activation_of(owner: str, activation: Any, dtype: DType) -> Activation:
+def activation_of(owner: str, activation: UserInput, dtype: DType) -> Activation:
     """Return the activation for a name or a JAX function of one number."""
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]

@@ -8,13 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision, numpy_in_numpy_out, precision_of, to_numpy
 from cfgd._core.linalg import array_namespace, inner, is_numpy
 from cfgd._core.sharding import any_sharded, is_sharded, is_sharded_by_rows, keep_float64, n_shards
-from cfgd._core.types import Column, Data, Matrix, Rows, Samples, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Data, Matrix, Rows, Samples, Scalar, UserInput, Vector, Vectors
 from cfgd.objectives.base import BATCH_NUMBERS, DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -61,7 +61,7 @@ class ShallowNetwork(Objective):
     a_2, then a_3. `activation` is "tanh", "sigmoid", "softplus", "sin" or any JAX function.
 
     A coordinate of unit j changes N by a_3j times the change of phi alone (the paper's Appendix
-    on complexity), so all slopes at s nodes cost about s gradients.
+    on complexity), so all slopes at s nodes cost about s gradients. `z` and `y` are copied.
 
     >>> import cfgd, numpy as np
     >>> z = np.linspace(-1, 1, 5)
@@ -75,7 +75,7 @@ class ShallowNetwork(Objective):
     y: Data
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
-    shards: int = eqx.field(static=True)  # parts in which samples are spread over devices
+    shards: int = eqx.field(static=True)  # the number of shards of the samples
 
     @keep_float64
     def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
@@ -84,7 +84,7 @@ class ShallowNetwork(Objective):
         if z.ndim not in (1, 2) or z.size == 0:
             checks.fail(owner, "z", "have shape (m,) or (m, p)", f"shape {tuple(z.shape)}")
         if is_sharded(z) and not is_sharded_by_rows(z):
-            checks.fail(owner, "z", "be spread by rows, as a NamedSharding says", z.sharding)
+            checks.fail(owner, "z", "be sharded by rows with a NamedSharding", z.sharding)
         self.y = targets(owner, y, len(z), z.dtype, z)
         self.z, self.shards = _with_one(z), n_shards(z)
         self.width = checks.integer(owner, "width", width)
@@ -140,13 +140,13 @@ class ShallowNetwork(Objective):
             dtype
         )
 
-    def parameters(self, x: Any) -> Parameters:
+    def parameters(self, x: PyTree) -> Parameters:
         """Return the vector x as hidden weights, biases and output weights."""
         weights, output = self.layers(x)
         return Parameters(weights[:-1], weights[-1], output)
 
     @numpy_in_numpy_out
-    def predict(self, x: Any, z: Any) -> Any:
+    def predict(self, x: PyTree, z: UserInput) -> Any:
         """Return N(z; x) for inputs (m,) or (m, p)."""
         x, z = checks.floating("predict", "x", x), checks.floating("predict", "z", z)
         p, in_numpy = self.z.shape[1] - 1, not isinstance(self.activation, Custom)
@@ -163,7 +163,7 @@ class ShallowNetwork(Objective):
         return x[: self.hidden].reshape(-1, self.width), x[self.hidden :]
 
     @numpy_in_numpy_out
-    def value(self, x: Any) -> Any:
+    def value(self, x: PyTree) -> Any:
         weights, output = self.layers(jnp.asarray(checks.floating("ShallowNetwork", "x", x)))
         misfit = self.activation(self.z @ weights)[0] @ output - self.y
         return inner(misfit, misfit) / 2

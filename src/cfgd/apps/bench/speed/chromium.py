@@ -32,7 +32,7 @@ def missing() -> str | None:
     if found() is None or shutil.which("chromedriver") is None:
         return "there is no chromium; `apt-get install chromium chromium-driver` installs it"
     try:
-        import_extra("selenium", "A headless browser", "test")
+        import_extra("selenium", "A headless browser", "slow")
     except MissingExtraError as error:
         return str(error)
     return None
@@ -41,8 +41,8 @@ def missing() -> str | None:
 @contextlib.contextmanager
 def driven(*flags: str) -> Iterator[Any]:
     """Start a browser with a temporary profile and more `flags`; yield its selenium driver."""
-    webdriver = import_extra("selenium.webdriver", "A headless browser", "test")
-    service = import_extra("selenium.webdriver.chrome.service", "A headless browser", "test")
+    webdriver = import_extra("selenium.webdriver", "A headless browser", "slow")
+    service = import_extra("selenium.webdriver.chrome.service", "A headless browser", "slow")
     options = webdriver.ChromeOptions()
     options.binary_location = found()
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

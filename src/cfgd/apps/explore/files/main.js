@@ -1,10 +1,10 @@
-// The explorer: a state, and what a frame draws of it. Only what has changed is computed again.
+// The explorer: the state of the page, and its drawing. Only what has changed is computed again.
 
 import { gaussJacobi } from "./calculus/quadrature.js";
 import { smoothing } from "./calculus/smoothing.js";
 import { Objective } from "./formula/objective.js";
-import { fractional, walk } from "./method/presets.js";
-import { FRACTIONAL, PLAIN, linkOf, ofKnown, ofLink, pastOf, settingOf } from "./state.js";
+import { fractional, runMethod } from "./method/presets.js";
+import { FRACTIONAL, DEFAULTS, linkOf, ofKnown, ofLink, pastOf, settingOf } from "./state.js";
 import { drawChart } from "./view/chart.js";
 import { Sheet } from "./view/canvas.js";
 import { drawContours, graded, heights } from "./view/contours.js";
@@ -12,7 +12,7 @@ import { Controls, Points, made } from "./view/controls.js";
 import { FormulaBox } from "./view/formula_box.js";
 import { Handles } from "./view/handles.js";
 import { Legend } from "./view/legend.js";
-import { lookOf } from "./view/look.js";
+import { drawingStyle } from "./view/drawing_style.js";
 import { MapView } from "./view/map_view.js";
 import { drawAxes, drawPaths, mapFrame } from "./view/paths.js";
 import { drawSlice, sliceOf } from "./view/slice.js";
@@ -21,10 +21,10 @@ import { KNOWN } from "./known.js";
 import { NAMES, pointShown, shown } from "./words.js";
 
 const element = (id) => document.getElementById(id);
-const TEXT_WAITS = 80; // milliseconds between two texts
+const TEXT_WAITS = 80; // milliseconds between two updates of the texts
 const LINK_WAITS = 250; // milliseconds after the last change
 
-// what a run depends on: all others may change without a new one
+// the settings that a run depends on: a change of others needs no new run
 const SHARED = ["formula", "start", "step", "eta", "iterations"];
 const ORDER = ["alpha", "given", "beta", "gamma", "nodes"];
 const NEEDS = {
@@ -38,11 +38,11 @@ const NEEDS = {
 class Explorer {
   constructor() {
     this.state = ofLink(location.hash);
-    this.kept = new Map(); // runs, with what they depend on
+    this.cache = new Map(); // runs, with the numbers that they depend on
     this.drawnMap = "";
     const change = (part) => this.change(part);
     this.formula = new FormulaBox((part) => this.change(part));
-    this.controls = new Controls(element("numbers"), element("number-said"), change);
+    this.controls = new Controls(element("numbers"), element("number-text"), change);
     this.points = new Points(element("points"), (id, x) => this.move(id, x), (atStart) => this.change({ atStart }));
     this.legend = new Legend(element("legend"), (name, on) => this.toggle(name, on));
     this.map = new MapView(element("map"), () => this.state.view, (view) => this.change({ view }));
@@ -51,7 +51,7 @@ class Explorer {
     for (const name of ["of", "along"]) {
       element(name).addEventListener("change", () => this.change({ [name]: element(name).value }));
     }
-    for (const className of ["f", "F", "nodes"]) element("slice-said").append(made("li", { className }));
+    for (const className of ["f", "F", "nodes"]) element("slice-text").append(made("li", { className }));
     element("k").addEventListener("input", () => this.change({ k: Number(element("k").value) }));
     element("reset").addEventListener("click", () => this.startOver());
     element("whole").addEventListener("click", () => this.showAll());
@@ -59,28 +59,28 @@ class Explorer {
     element("map").addEventListener("pointermove", (event) => this.readAt(event));
     const sheets = ["contours", "paths", "chart", "slice"];
     this.sheets = Object.fromEntries(
-      sheets.map((id) => [id, new Sheet(element(id), () => this.newLook())]),
+      sheets.map((id) => [id, new Sheet(element(id), () => this.restyle())]),
     );
-    themed(element("theme"), () => this.newLook());
+    themed(element("theme"), () => this.restyle());
     window.addEventListener("hashchange", () => {
       this.formula.clear();
       this.change(ofLink(location.hash));
     });
-    this.newLook();
+    this.restyle();
   }
 
-  newLook() {
-    this.look = lookOf(document.documentElement);
-    this.legend.strokes(this.look);
+  restyle() {
+    this.style = drawingStyle(document.documentElement);
+    this.legend.strokes(this.style);
     this.drawnMap = "";
-    this.ask();
+    this.requestDraw();
   }
 
   change(part) {
     this.state = { ...this.state, ...part };
     clearTimeout(this.linking);
     this.linking = setTimeout(() => this.writeLink(), LINK_WAITS);
-    this.ask();
+    this.requestDraw();
   }
 
   move(id, x) {
@@ -101,7 +101,7 @@ class Explorer {
     this.formula.clear();
     const known = KNOWN.find(({ id }) => id === this.state.known);
     const { formula, view, start, terminal, past } = this.state;
-    this.change({ ...PLAIN, ...(known ? ofKnown(known) : { formula, view, start, terminal, past, known: "" }) });
+    this.change({ ...DEFAULTS, ...(known ? ofKnown(known) : { formula, view, start, terminal, past, known: "" }) });
   }
 
   showAll() {
@@ -126,12 +126,12 @@ class Explorer {
     history.replaceState(null, "", linkOf(this.state));
   }
 
-  // what can be dragged: what no method that is shown needs is not there
+  // Return the points that can be dragged: those that a shown method needs.
   movable() {
     const { start, terminal, shown: names, atStart } = this.state;
     const found = [{ id: "start", kind: "start", label: "start", x: start }];
-    const stays = names.includes("nonadaptive") || names.includes("order");
-    if (stays) found.push({ id: "terminal", kind: "terminal", label: "terminal", x: terminal });
+    const hasFixedTerminal = names.includes("nonadaptive") || names.includes("order");
+    if (hasFixedTerminal) found.push({ id: "terminal", kind: "terminal", label: "terminal", x: terminal });
     if (names.includes("terminal") && !atStart) {
       pastOf(this.state).forEach((x, i) => {
         found.push({ id: `past-${i + 1}`, kind: "past", label: `past ${i + 1}`, x });
@@ -143,22 +143,22 @@ class Explorer {
   run(name) {
     const setting = settingOf(name, this.state);
     const key = JSON.stringify(NEEDS[name].map((field) => setting[field]));
-    const kept = this.kept.get(name);
-    if (kept && kept.key === key) return kept.run;
-    const run = walk(name, this.objective, setting);
-    this.kept.set(name, { key, run });
+    const cached = this.cache.get(name);
+    if (cached && cached.key === key) return cached.run;
+    const run = runMethod(name, this.objective, setting);
+    this.cache.set(name, { key, run });
     return run;
   }
 
-  ask() {
-    if (this.asked) return;
-    this.asked = true;
+  requestDraw() {
+    if (this.isRequested) return;
+    this.isRequested = true;
     requestAnimationFrame(() => this.draw());
   }
 
   draw() {
-    this.asked = false;
-    const { state, look } = this;
+    this.isRequested = false;
+    const { state, style } = this;
     if (!this.objective || this.objective.formula !== state.formula) {
       this.objective = new Objective(state.formula);
     }
@@ -170,21 +170,21 @@ class Explorer {
     this.drawSlice();
     this.handles.place(this.movable());
     this.controls.show(state);
-    if (!this.saying) this.saying = setTimeout(() => this.say(), this.drawn ? TEXT_WAITS : 0);
+    if (!this.textTimer) this.textTimer = setTimeout(() => this.showText(), this.drawn ? TEXT_WAITS : 0);
     if (!this.drawn) this.drawn = performance.now();
   }
 
-  // The numbers as text: nobody reads sixty of them in a second, and laying them out takes longer
-  // than a run.
-  say() {
-    this.saying = 0;
+  // Write the numbers as text, less often than the drawing: the layout of text takes longer than a
+  // run.
+  showText() {
+    this.textTimer = 0;
     const { state } = this;
     const known = KNOWN.find(({ id }) => id === state.known);
     this.formula.show(state, this.objective.value(state.start));
     this.legend.show(state.shown, this.runs);
     this.points.show(this.movable(), state.atStart);
-    this.sayValues(known);
-    this.saySlice();
+    this.showValues(known);
+    this.showSliceText();
   }
 
   drawMap(known, runs) {
@@ -193,29 +193,29 @@ class Explorer {
     const key = `${this.state.formula} ${view}`;
     if (key !== this.drawnMap) {
       const below = this.sheets.contours;
-      drawContours(below, graded(heights(this.objective, view)), this.look);
-      drawAxes(below, view, this.look, known ? known.minima : []);
+      drawContours(below, graded(heights(this.objective, view)), this.style);
+      drawAxes(below, view, this.style, known ? known.minima : []);
       this.drawnMap = key;
     }
     this.frame = mapFrame(above, view);
     const { x, c } = this.sliceAt();
     const paths = [...runs].map(([name, { path }]) => [name, path]);
     const mark = this.state.shown.includes(this.state.of) ? { x, c, name: this.state.of } : null;
-    drawPaths(above, view, this.look, { paths, mark });
+    drawPaths(above, view, this.style, { paths, mark });
   }
 
   drawValues(known, runs) {
-    const seen = [...runs.values()].flatMap(({ values }) => values.filter(Number.isFinite));
-    this.least = known ? known.least : Math.min(...seen);
-    drawChart(this.sheets.chart, this.look, [...runs], this.least, this.state.k);
+    const values = [...runs.values()].flatMap((run) => run.values.filter(Number.isFinite));
+    this.least = known ? known.least : Math.min(...values);
+    drawChart(this.sheets.chart, this.style, [...runs], this.least, this.state.k);
   }
 
-  sayValues(known) {
+  showValues(known) {
     const words = known ? "f* = its known minimum" : "f* = the least value of these runs";
-    written("chart-said", Number.isFinite(this.least) ? `f − f*, ${words}, ${shown(this.least)}` : "");
+    written("chart-text", Number.isFinite(this.least) ? `f − f*, ${words}, ${shown(this.least)}` : "");
   }
 
-  // where the slice is: x_k, its terminal, and the order there
+  // Return the place of the slice: x_k, its terminal, and the order there.
   sliceAt() {
     const { of, k } = this.state;
     const { path } = this.run(of);
@@ -230,10 +230,10 @@ class Explorer {
     const j = along === "x" ? 0 : 1;
     const span = view[2 * j + 1] - view[2 * j];
     this.slice = { ...sliceOf(this.objective, place, j, span), place };
-    drawSlice(this.sheets.slice, this.look, this.slice, of);
+    drawSlice(this.sheets.slice, this.style, this.slice, of);
   }
 
-  saySlice() {
+  showSliceText() {
     const { of, along } = this.state;
     const { slope, fractional: d, place } = this.slice;
     element("of").value = of;
@@ -241,11 +241,11 @@ class Explorer {
     element("k").max = Math.max(place.last, 1);
     element("k").value = place.at;
     written("k-shown", String(place.at));
-    element("slice-said").style.setProperty("--method", this.look.strokes[of].colour);
-    const said = [`slope of f: ${shown(slope)}`, `slope of F, the direction: ${shown(d)}`,
+    element("slice-text").style.setProperty("--method", this.style.strokes[of].colour);
+    const texts = [`slope of f: ${shown(slope)}`, `slope of F, the direction: ${shown(d)}`,
       `${place.nodes} nodes from c to x (dotted on the map), weights as bars`];
-    [...element("slice-said").children].forEach((item, i) => {
-      if (item.textContent !== said[i]) item.textContent = said[i];
+    [...element("slice-text").children].forEach((item, i) => {
+      if (item.textContent !== texts[i]) item.textContent = texts[i];
     });
   }
 
@@ -264,17 +264,17 @@ function written(id, text) {
 
 const explorer = new Explorer();
 
-// For the console: what is drawn, as numbers, and the same of any other setting.
+// For the console and the tests: the numbers that are drawn, and those of any other setting.
 window.explorer = {
   get state() { return explorer.state; },
   get runs() { return Object.fromEntries(explorer.runs); },
   get slice() { return explorer.slice; },
   get drawn() { return explorer.drawn; },
   get least() { return explorer.least; },
-  get settled() { return Boolean(explorer.drawn) && !explorer.asked && !explorer.saying; },
-  walk: (name, formula, setting) => walk(name, new Objective(formula), setting),
+  get isIdle() { return Boolean(explorer.drawn) && !explorer.isRequested && !explorer.textTimer; },
+  run: (name, formula, setting) => runMethod(name, new Objective(formula), setting),
   gaussJacobi,
-  seen: (formula, x, v) => ({ ...new Objective(formula).along(x, v) }),
+  along: (formula, x, v) => ({ ...new Objective(formula).along(x, v) }),
   smoothing: (formula, x, j, alpha, beta, c, zs) => {
     const objective = new Objective(formula);
     return zs.map(smoothing((t) => objective.slice(x, j, t), alpha, beta, c));

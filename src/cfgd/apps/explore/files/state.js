@@ -1,4 +1,4 @@
-// All that a link carries: what is minimised, from where, how, and what is looked at.
+// The state of the page, all of which a link carries: function, points, settings and view.
 
 import { KNOWN } from "./known.js";
 import { METHODS, STEPS } from "./method/presets.js";
@@ -22,7 +22,7 @@ export const NUMBERS = {
   stages: { least: 2, most: 8, by: 1, whole: true },
 };
 
-// A typed number, or a sentence in place of it.
+// Return a typed number, or a message if it is wrong.
 export function numberFrom(name, text) {
   const { least, most, whole, limit = most, wanted, ok } = NUMBERS[name];
   const value = /^\s*[-−+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$/.test(text)
@@ -41,12 +41,12 @@ export function ofKnown(known) {
   return { known: id, formula, view, start, terminal, past, gamma };
 }
 
-export const PLAIN = {
+export const DEFAULTS = {
   ...ofKnown(KNOWN[0]),
   atStart: false, // whether the past points are the start itself
   alpha: 0.5,
   given: "gamma",
-  beta: 0.1, // where the terminal follows; below where it stays
+  beta: 0.1, // for terminals that follow x; those below for a fixed one
   betaStays: 0.7,
   gammaStays: 0.3,
   lag: 1,
@@ -61,7 +61,7 @@ export const PLAIN = {
   k: 0,
 };
 
-// As many past points as the lag asks for: new ones a little further back than the last.
+// Return as many past points as the lag needs: new ones a little further back than the last.
 export function pastOf({ past, lag, start, view }) {
   const points = past.slice(0, lag);
   const back = [0.06 * (view[1] - view[0]), 0.06 * (view[3] - view[2])];
@@ -74,8 +74,8 @@ export function pastOf({ past, lag, start, view }) {
 
 const tidy = (value) => Number(value.toPrecision(3));
 
-// What a method is given. A gamma that helps where the terminal follows, as momentum, is negative;
-// where the terminal stays, that would push x away from it: each has its own.
+// Return the settings of a method. A useful gamma is negative, as momentum, where the terminal
+// follows x; with a fixed terminal that would push x away from it, so that each has its own gamma.
 export function settingOf(name, state) {
   const past = state.atStart ? null : pastOf(state);
   if (name !== "nonadaptive" && name !== "order") return { ...state, past };
@@ -99,10 +99,10 @@ export function linkOf(state) {
   return `#${fields}`;
 }
 
-// The state of a link; what it does not say, or says wrongly, is as usual.
+// Return the state of a link, with defaults where it is incomplete or wrong.
 export function ofLink(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
-  const state = { ...PLAIN };
+  const state = { ...DEFAULTS };
   const text = fields.get("f");
   const known = KNOWN.find(({ id }) => id === text);
   if (known) Object.assign(state, ofKnown(known));

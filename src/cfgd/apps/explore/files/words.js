@@ -1,4 +1,4 @@
-// What the page says of its methods and of how runs end, and how it writes numbers.
+// The texts for methods and statuses, and the format of numbers.
 
 export const NAMES = {
   gradient: "Gradient descent",
@@ -10,23 +10,23 @@ export const NAMES = {
 
 export const ABOUT = {
   gradient: "terminal = x: the direction is the gradient",
-  nonadaptive: "the terminal stays: ends at a Tikhonov solution",
-  terminal: "the terminal follows, lag iterations back",
-  order: "the terminal stays, gamma falls to 0 in stages",
-  auto: "nothing to choose: the span of the last terminals",
+  nonadaptive: "fixed terminal: converges to a Tikhonov solution",
+  terminal: "the terminal follows x, lag iterations back",
+  order: "fixed terminal, gamma decreases to 0 in stages",
+  auto: "no settings: L-BFGS with a diagonal preconditioner",
 };
 
-export const ENDINGS = {
+export const STATUSES = {
   converged: "converged",
   stages_done: "stages done",
-  max_iterations: "still on its way",
-  nonfinite: "left all numbers",
-  unbounded: "falls without end",
+  max_iterations: "iteration limit",
+  nonfinite: "not finite",
+  unbounded: "unbounded below",
   saddle: "at a saddle",
-  stalled: "no step helps",
+  stalled: "no step lowers f",
 };
 
-// Short, and with a minus sign.
+// Format a number with few digits and a minus sign.
 export function shown(value, digits = 4) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "no number";
   if (value === 0) return "0";

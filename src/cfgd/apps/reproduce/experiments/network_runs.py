@@ -26,7 +26,7 @@ from cfgd.apps.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, WIDTH
 from cfgd.apps.data.network_starts import FAMILY
 from cfgd.apps.reproduce.experiment import Meter, Setting
 from cfgd.apps.reproduce.experiments.solving import identity, run_in_threads, solve_with_progress
-from cfgd.methods.paper.direction import Memory, direction
+from cfgd.methods.paper.direction import CaputoMemory, direction
 from cfgd.methods.paper.fractional import FractionalState
 from cfgd.objectives.base import Objective
 
@@ -59,7 +59,7 @@ class RandomSign(cfgd.AdaptiveTerminal):
     """
 
     def direction_at(
-        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+        self, objective: Objective, state: FractionalState, c: Vector, memory: CaputoMemory
     ) -> Vector:
         x = state.evaluation.x
         sign = jax.random.rademacher(_iteration_key(state), x.shape, x.dtype)
@@ -76,7 +76,7 @@ class Noise(cfgd.AdaptiveTerminal):
     """
 
     def direction_at(
-        self, objective: Objective, state: FractionalState, c: Vector, memory: Memory
+        self, objective: Objective, state: FractionalState, c: Vector, memory: CaputoMemory
     ) -> Vector:
         g = state.evaluation.gradient
         added = direction(objective, state.evaluation, c, memory, self.reading) - g
@@ -141,6 +141,17 @@ class Curve(NamedTuple):
         return float(np.exp(np.interp(iteration, self.iteration, np.log(self.loss))))
 
 
+def is_curve(arrays: dict[str, np.ndarray]) -> bool:
+    """Return whether the arrays of a file are those of a curve."""
+    if arrays.keys() != set(Curve._fields) or not all(
+        np.isfinite(a).all() for a in arrays.values()
+    ):
+        return False
+    iteration, loss, test_iteration, test, cost = (arrays[name].shape for name in Curve._fields)
+    are_vectors = len(iteration) == len(test_iteration) == 1 and 0 not in iteration + test_iteration
+    return are_vectors and loss == iteration and test == test_iteration and cost == ()
+
+
 class NetworkProblem(NamedTuple):
     """A network to train, the test points, and the initial weights."""
 
@@ -182,7 +193,9 @@ def train(meter: Meter, setting: Setting, run: TrainingRun, rows: tuple[int, int
     job = partial(_train, meter, setting, run, rows)
     if setting.run_cache is None:
         return Curve(**job())
-    arrays, was_cached = setting.run_cache.get_or_run([dataclasses.asdict(run), rows], job)
+    arrays, was_cached = setting.run_cache.get_or_run(
+        [dataclasses.asdict(run), rows], job, is_curve
+    )
     if was_cached:
         meter.advance(run.work * run.iterations)
     return Curve(**arrays)
@@ -328,7 +341,7 @@ def solve_all(
                 iterations = int(share * SOLVER_ITERATIONS[name])
                 job = partial(_solve, function, start, seed, name, iterations)
                 cache, key = setting.run_cache, ["solver", function, start, seed, name, iterations]
-                arrays = job() if cache is None else cache.get_or_run(key, job)[0]
+                arrays = job() if cache is None else cache.get_or_run(key, job, is_result)[0]
                 results[function, name, seed] = arrays["result"]
                 meter.advance(SOLVER_WORK)
     return results
@@ -341,6 +354,11 @@ def _solve(
     began = time.perf_counter()
     value, gradients = SOLVERS[name](problem, iterations)
     return {"result": np.array([value, gradients, time.perf_counter() - began])}
+
+
+def is_result(arrays: dict[str, np.ndarray]) -> bool:
+    """Return whether the arrays of a file are those of `_solve`."""
+    return arrays.keys() == {"result"} and arrays["result"].shape == (3,)
 
 
 def best_scipy_solver(results: SolverResults) -> str:

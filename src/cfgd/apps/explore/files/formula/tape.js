@@ -1,11 +1,9 @@
-// A tree as a tape: one operation after the other, each on the values, slopes and curvatures of
-// numbers that move along a line. So all derivatives are exact, of second order, and forward.
-//
-// Along x + t v, every number u of the formula is known by u(0), u'(0) and u''(0).
+// Forward-mode automatic differentiation to second order: the tree of a formula becomes a tape of
+// operations on jets. The jet of a number u along x + t v is u(0), u'(0) and u''(0).
 
 import { FUNCTIONS } from "./functions.js";
 
-const MOST_MULTIPLIED = 64; // powers that are products
+const MOST_MULTIPLIED = 64; // the largest exponent that is computed by multiplications
 
 export class Tape {
   constructor(tree) {
@@ -14,7 +12,7 @@ export class Tape {
     this.u = [0, 0];
     this.du = [0, 0];
     this.ddu = [0, 0];
-    this.last = this.put(tree);
+    this.last = this.append(tree);
     this.u = new Float64Array(this.u);
     this.du = new Float64Array(this.du);
     this.ddu = new Float64Array(this.ddu);
@@ -28,8 +26,8 @@ export class Tape {
     return u[this.last];
   }
 
-  // f along (x, y) + t (a, b) at t = 0: afterwards `value`, `slope` and `curvature` are in `seen`.
-  along(x, y, a, b, seen) {
+  // Write value, slope and curvature of f along (x, y) + t (a, b) at t = 0 to `out`.
+  along(x, y, a, b, out) {
     const { u, du, ddu, steps, jets, last } = this;
     u[0] = x;
     u[1] = y;
@@ -39,24 +37,24 @@ export class Tape {
       steps[i](u);
       jets[i](u, du, ddu);
     }
-    seen.value = u[last];
-    seen.slope = du[last];
-    seen.curvature = ddu[last];
-    return seen;
+    out.value = u[last];
+    out.slope = du[last];
+    out.curvature = ddu[last];
+    return out;
   }
 
-  // The place of a tree's number, after whose operation it is there.
-  put(tree) {
+  // Append the operations of a tree; return the index of its number.
+  append(tree) {
     if (tree.op === "x") return 0;
     if (tree.op === "y") return 1;
     const fixed = constant(tree);
-    if (fixed !== null) return this.room(fixed);
+    if (fixed !== null) return this.allocate(fixed);
     if (tree.op === "^") return this.power(tree);
-    if (tree.of) return this.unary(tree, this.put(tree.of));
-    return this.binary(tree.op, this.put(tree.left), this.put(tree.right));
+    if (tree.of) return this.unary(tree, this.append(tree.of));
+    return this.binary(tree.op, this.append(tree.left), this.append(tree.right));
   }
 
-  room(value) {
+  allocate(value) {
     this.du.push(0);
     this.ddu.push(0);
     return this.u.push(value) - 1;
@@ -68,7 +66,7 @@ export class Tape {
   }
 
   binary(op, i, j) {
-    const k = this.room(0);
+    const k = this.allocate(0);
     if (op === "+") {
       this.record(
         (u) => { u[k] = u[i] + u[j]; },
@@ -100,7 +98,7 @@ export class Tape {
   }
 
   unary({ op }, i) {
-    const k = this.room(0);
+    const k = this.allocate(0);
     if (op === "negative") {
       this.record(
         (u) => { u[k] = -u[i]; },
@@ -127,11 +125,11 @@ export class Tape {
 
   power({ left, right }) {
     const n = constant(right);
-    const i = this.put(left);
-    if (n === null) return this.exponential(i, this.put(right));
+    const i = this.append(left);
+    if (n === null) return this.exponential(i, this.append(right));
     const raised = Number.isInteger(n) && Math.abs(n) <= MOST_MULTIPLIED ? multiplied : Math.pow;
     return this.chain(
-      this.room(0),
+      this.allocate(0),
       i,
       (u) => raised(u, n),
       (u) => (n === 0 ? 0 : n * raised(u, n - 1)),
@@ -141,7 +139,7 @@ export class Tape {
 
   // u_i ^ u_j = exp(w), w = u_j log u_i
   exponential(i, j) {
-    const k = this.room(0);
+    const k = this.allocate(0);
     this.record(
       (u) => { u[k] = Math.pow(u[i], u[j]); },
       (u, d, dd) => {
@@ -158,7 +156,7 @@ export class Tape {
   }
 }
 
-// u^n by squares: the powers of a polynomial are products, to the last bit but one.
+// Return u^n by repeated squaring, which is more accurate than Math.pow for small n.
 function multiplied(u, n) {
   if (n < 0) return 1 / multiplied(u, -n);
   let power = 1;
@@ -169,7 +167,7 @@ function multiplied(u, n) {
   return power;
 }
 
-// The number that a tree without x and y is, else null.
+// Return the value of a tree without x and y, else null.
 function constant(tree) {
   if (tree.op === "number") return tree.value;
   if (tree.op === "x" || tree.op === "y") return null;

@@ -1,15 +1,15 @@
-// The one formula:
+// The direction of the paper:
 //
 //   d_j = E[f_j'(T_j)] + beta (x_j - c_j) E[f_j''(T_j)],   T_j = c_j + U (x_j - c_j)
 
 import { rule } from "../calculus/quadrature.js";
 import { smoothedSlope } from "../calculus/smoothing.js";
 
-// gamma = beta - (1 - alpha)/(2 - alpha), solved for beta
+// Solve gamma = beta - (1 - alpha)/(2 - alpha) for beta.
 export const betaOf = (alpha, gamma) => gamma + (1 - alpha) / (2 - alpha);
 
-// How the way from the terminal to x counts.
-export function memoryOf(alpha, beta, nodes) {
+// Return alpha, beta and nodes with the gamma that they give.
+export function orderOf(alpha, beta, nodes) {
   const { u, w } = rule(alpha, nodes);
   const mean = u.reduce((sum, node, l) => sum + node * w[l], 0);
   return { alpha, beta, nodes, gamma: beta + mean - 1 };

@@ -1,87 +1,87 @@
-// Fractional = terminal x order x step: propose a direction, then choose its length.
+// Fractional = terminal x order x step: compute a direction, then choose the step size.
 
 import { inner, moved, product } from "./algebra.js";
 import { direction } from "./direction.js";
 
-// A terminal is `here` (c = x: the direction is the gradient), `stays` (at one point) or `follows`
-// (at a distance of `lag` iterations). `orders(k)` gives alpha, beta, gamma and nodes.
+// A terminal has `isGradient` (c = x, so that the direction is the gradient), `fixed` (the one point
+// where it is), or `lag` and `past` (c_k = x_(k - lag)). `orders(k)` returns alpha, beta, gamma, nodes.
 export class Fractional {
-  constructor({ terminal, orders, step, last = Infinity, vanishes = false }) {
-    Object.assign(this, { terminal, orders, step, last, vanishes });
+  constructor({ terminal, orders, stepRule, last = Infinity, vanishes = false }) {
+    Object.assign(this, { terminal, orders, stepRule, last, vanishes });
   }
 
-  // Whether a run is judged by f and its gradient, and not by its direction alone.
+  // Whether a run converges to a minimiser of f, and not to a Tikhonov solution where d vanishes.
   get seeksMinimiser() {
-    return this.vanishes || !this.terminal.stays;
+    return this.vanishes || !this.terminal.fixed;
   }
 
-  start(objective, x0) {
-    return { k: 0, point: objective.at(x0), path: [x0], memory: this.step.start };
+  init(objective, x0) {
+    return { k: 0, evaluation: objective.evaluate(x0), path: [x0], memory: this.stepRule.init };
   }
 
   terminalAt(k, path) {
-    const { here, stays, lag, past } = this.terminal;
-    if (here) return path[k];
-    if (stays) return stays;
+    const { isGradient, fixed, lag, past } = this.terminal;
+    if (isGradient) return path[k];
+    if (fixed) return fixed;
     if (k >= lag) return path[k - lag];
     return past === null ? path[0] : past[lag - k - 1];
   }
 
-  directionAt(objective, { k, point, path }) {
-    const { here, stays } = this.terminal;
+  directionAt(objective, { k, evaluation, path }) {
+    const { isGradient, fixed } = this.terminal;
     const c = this.terminalAt(k, path);
-    const same = c[0] === point.x[0] && c[1] === point.x[1];
-    if (here || (same && !stays)) return point.gradient;
-    return direction(objective, point.x, c, this.orders(k));
+    const isSame = c[0] === evaluation.x[0] && c[1] === evaluation.x[1];
+    if (isGradient || (isSame && !fixed)) return evaluation.gradient;
+    return direction(objective, evaluation.x, c, this.orders(k));
   }
 
   propose(objective, state) {
-    const { point, k } = state;
-    const g = point.gradient;
+    const { evaluation, k } = state;
+    const g = evaluation.gradient;
     const d = this.directionAt(objective, state);
     const slope = inner(g, d);
-    const { here, stays } = this.terminal;
-    if (stays) {
+    const { isGradient, fixed } = this.terminal;
+    if (fixed) {
       const square = inner(d, d);
       const norm2 = this.seeksMinimiser ? inner(g, g) : square;
       return { d, norm2, descent: square, gamma: this.orders(k).gamma, reset: false };
     }
     const norm2 = inner(g, g);
-    const reset = !here && this.step.stalls(slope, norm2);
+    const reset = !isGradient && this.stepRule.isNoDescent(slope, norm2);
     return reset ? { d: g, norm2, descent: norm2, reset } : { d, norm2, descent: slope, reset };
   }
 
-  line(objective, point, { d, descent, gamma }) {
-    const { stays } = this.terminal;
+  line(objective, evaluation, { d, descent, gamma }) {
+    const { fixed } = this.terminal;
     const curvature = () => {
-      const own = objective.along(point.x, d).curvature;
-      if (!stays) return own;
-      const [first, second] = objective.diagonal(point.x);
-      return own + inner(product([gamma * first, gamma * second], d), d);
+      const curvatureOfF = objective.along(evaluation.x, d).curvature;
+      if (!fixed) return curvatureOfF;
+      const [first, second] = objective.diagonal(evaluation.x);
+      return curvatureOfF + inner(product([gamma * first, gamma * second], d), d);
     };
-    return { objective, point, d, slope: descent, curvature, descendsOnF: !stays };
+    return { objective, evaluation, d, slope: descent, curvature, decreasesF: !fixed };
   }
 
-  advance(objective, state, floor) {
+  step(objective, state, floor) {
     const proposal = this.propose(objective, state);
-    const line = this.line(objective, state.point, proposal);
-    const chosen = this.step.choose(line, state.memory);
+    const line = this.line(objective, state.evaluation, proposal);
+    const chosen = this.stepRule.choose(line, state.memory);
     const moves = proposal.norm2 > floor;
     const eta = moves ? chosen.eta : 0;
-    const point = objective.at(moved(state.point.x, -eta, proposal.d));
+    const evaluation = objective.evaluate(moved(state.evaluation.x, -eta, proposal.d));
     // a stage whose direction has vanished waits for the next one
-    const waits = this.terminal.stays && this.seeksMinimiser;
+    const waits = this.terminal.fixed && this.seeksMinimiser;
     const alongGradient = proposal.descent === proposal.norm2;
     const after = {
       k: state.k + (moves ? 1 : 0),
-      point,
+      evaluation,
       path: state.path,
       memory: chosen.memory,
     };
     const info = {
       norm2: proposal.norm2,
       cost: moves ? 1 + this.directionCost(state.k) + chosen.cost : 0,
-      ending: moves && eta === 0 && alongGradient && !waits ? "stalled" : "running",
+      status: moves && eta === 0 && alongGradient && !waits ? "stalled" : "running",
       reset: proposal.reset && moves,
       moved: moves,
     };
@@ -89,12 +89,12 @@ export class Fractional {
   }
 
   directionCost(k) {
-    return this.terminal.here ? 0 : 2 * this.orders(k).nodes;
+    return this.terminal.isGradient ? 0 : 2 * this.orders(k).nodes;
   }
 
-  // The squared norm that the tolerance is about.
+  // Return the squared norm that the tolerance bounds.
   measure(objective, state) {
-    const d = this.seeksMinimiser ? state.point.gradient : this.directionAt(objective, state);
+    const d = this.seeksMinimiser ? state.evaluation.gradient : this.directionAt(objective, state);
     return inner(d, d);
   }
 }

@@ -1,7 +1,6 @@
 // The methods that the page draws: presets of terminal, order and step, and Auto.
 
-import { Auto } from "./auto.js";
-import { betaOf, memoryOf } from "./direction.js";
+import { betaOf, orderOf } from "./direction.js";
 import { Fractional } from "./fractional.js";
 import { run, runAuto } from "./run.js";
 import { armijoStep, exactStep, fixedStep, gridStep } from "./step.js";
@@ -15,13 +14,13 @@ export const STEPS = {
   armijo: armijoStep,
 };
 
-// beta as it was given, or as it follows from gamma
+// Return beta, computed from gamma where that is the given one.
 const betaIn = ({ alpha, given, beta, gamma }) =>
   given === "beta" ? beta : betaOf(alpha, gamma);
 
-// The stages of the adaptive order: in so many equal parts gamma falls to 0.
+// Return the stages of the adaptive order, of equal length, in which gamma decreases to 0.
 function stagesOf({ alpha, nodes, stages, iterations, ...rest }) {
-  const { gamma } = memoryOf(alpha, betaIn({ alpha, ...rest }), nodes);
+  const { gamma } = orderOf(alpha, betaIn({ alpha, ...rest }), nodes);
   const length = Math.floor(iterations / stages);
   return Array.from({ length: stages }, (_, s) => ({
     iterations: s < stages - 1 ? length : iterations - length * (stages - 1),
@@ -31,34 +30,34 @@ function stagesOf({ alpha, nodes, stages, iterations, ...rest }) {
 
 export function fractional(name, setting) {
   const { alpha, nodes, iterations } = setting;
-  const step = STEPS[setting.step](setting);
-  const memory = memoryOf(alpha, betaIn(setting), nodes);
-  const orders = () => memory;
-  if (name === "gradient") return new Fractional({ terminal: { here: true }, orders, step });
+  const stepRule = STEPS[setting.step](setting);
+  const order = orderOf(alpha, betaIn(setting), nodes);
+  const orders = () => order;
+  if (name === "gradient") return new Fractional({ terminal: { isGradient: true }, orders, stepRule });
   if (name === "nonadaptive") {
-    return new Fractional({ terminal: { stays: setting.terminal }, orders, step });
+    return new Fractional({ terminal: { fixed: setting.terminal }, orders, stepRule });
   }
   if (name === "terminal") {
     const terminal = { lag: setting.lag, past: setting.past };
-    return new Fractional({ terminal, orders, step });
+    return new Fractional({ terminal, orders, stepRule });
   }
   const stages = stagesOf(setting);
-  const memories = stages.flatMap((stage) => {
-    const one = memoryOf(alpha, betaOf(alpha, stage.gamma), nodes);
+  const all = stages.flatMap((stage) => {
+    const one = orderOf(alpha, betaOf(alpha, stage.gamma), nodes);
     return Array(stage.iterations).fill(one);
   });
   return new Fractional({
-    terminal: { stays: setting.terminal },
-    orders: (k) => memories[Math.min(k, memories.length - 1)],
-    step,
+    terminal: { fixed: setting.terminal },
+    orders: (k) => all[Math.min(k, all.length - 1)],
+    stepRule,
     last: iterations,
     vanishes: true,
   });
 }
 
-// The path of a method, its values, and how it ended.
-export function walk(name, objective, setting) {
+// Run a method by its name in `METHODS`.
+export function runMethod(name, objective, setting) {
   const { start, iterations } = setting;
-  if (name === "auto") return runAuto(objective, new Auto(), start, iterations);
+  if (name === "auto") return runAuto(objective, start, iterations);
   return run(objective, fractional(name, setting), start, iterations);
 }

@@ -1,35 +1,39 @@
-// A run: steps until the tolerance is met, no step helps, or the iterations are over.
+// Run a method until it has converged, no step lowers f, or the iterations are over.
 //
-// `path` has x_0, x_1, ...; `values` what f is there; `status` says how the run ended.
+// A run is `path` (x_0, x_1, ...), `values` (f there), `status`, `evaluations` (in gradients) and
+// `resets`.
 
-const TOLERANCE = 1e-8; // of the gradient at the start, as the library's
+import { init, step } from "./lbfgs.js";
 
-// The library waits a thousand iterations for progress before it says `stalled`.
+const TOLERANCE = 1e-8; // relative to the gradient at the start, as in the library
+
+// The library waits a thousand iterations for progress before a run is `stalled`.
 export const MOST_ITERATIONS = 1000;
 
+// Run a method of the paper.
 export function run(objective, method, x0, iterations) {
-  let state = method.start(objective, x0);
+  let state = method.init(objective, x0);
   let norm2 = method.measure(objective, state);
   const floor = TOLERANCE ** 2 * norm2;
   const end = Math.min(iterations, method.last);
   const path = state.path;
-  const values = [state.point.value];
-  let status = isSeen(state.point.value, norm2) ? "running" : "nonfinite";
+  const values = [state.evaluation.value];
+  let status = isFinite(state.evaluation.value, norm2) ? "running" : "nonfinite";
   let evaluations = 1;
   let resets = 0;
   while (status === "running" && path.length <= end) {
     let info;
-    [state, info] = method.advance(objective, state, floor);
+    [state, info] = method.step(objective, state, floor);
     norm2 = info.norm2;
     evaluations += info.cost;
     resets += info.reset ? 1 : 0;
     if (info.moved) {
-      path.push(state.point.x);
-      values.push(state.point.value);
+      path.push(state.evaluation.x);
+      values.push(state.evaluation.value);
     }
-    if (info.ending === "running" && !isSeen(state.point.value, norm2)) status = "nonfinite";
+    if (info.status === "running" && !isFinite(state.evaluation.value, norm2)) status = "nonfinite";
     else if (norm2 <= floor) status = "converged";
-    else status = info.ending;
+    else status = info.status;
   }
   if (status === "running") {
     const met = method.measure(objective, state) <= floor;
@@ -38,28 +42,30 @@ export function run(objective, method, x0, iterations) {
   return { path, values, status, evaluations, resets };
 }
 
-// Auto looks at a point in every step: at the start, at a step that is tried, around x.
-export function runAuto(objective, auto, x0, iterations) {
-  let state = auto.start(x0);
-  let floor = 0;
-  let status = "running";
-  let evaluations = 0;
-  const path = [];
-  const values = [];
+// Run Auto.
+export function runAuto(objective, x0, iterations) {
+  const oracle = {
+    evaluations: 0,
+    evaluate(x) {
+      this.evaluations += 1;
+      return objective.evaluate(x);
+    },
+  };
+  let state = init(oracle, x0);
+  const floor = TOLERANCE ** 2 * state.norm2;
+  const path = [x0];
+  const values = [state.evaluation.value];
+  let status = isFinite(state.evaluation.value, state.norm2) ? "running" : "nonfinite";
   while (status === "running" && path.length <= iterations) {
-    let info;
-    [state, info] = auto.advance(objective, state, floor, TOLERANCE);
-    evaluations += 1;
-    if (path.length === 0) floor = TOLERANCE ** 2 * info.norm2;
-    if (path.length === 0 || info.moved) {
-      path.push(state.point.x);
-      values.push(state.point.value);
+    state = step(oracle, state, floor, TOLERANCE);
+    if (state.iteration === path.length) {
+      path.push(state.evaluation.x);
+      values.push(state.evaluation.value);
     }
-    status = info.ending;
-    if (status === "running" && !isSeen(state.point.value, info.norm2)) status = "nonfinite";
+    ({ status } = state);
   }
   if (status === "running") status = "max_iterations";
-  return { path, values, status, evaluations, resets: 0 };
+  return { path, values, status, evaluations: oracle.evaluations, resets: 0 };
 }
 
-const isSeen = (value, norm2) => Number.isFinite(value) && Number.isFinite(norm2);
+const isFinite = (value, norm2) => Number.isFinite(value) && Number.isFinite(norm2);

@@ -1,44 +1,45 @@
-// How far: the rules for the step size eta along a line x - eta d.
+// The rules for the step size eta along a line x - eta d.
 //
-// A line has slope and curvature of what d descends on: of f for a terminal that moves with x, of
-// f + gamma/2 |x - c|^2_D, whose gradient d is, for one that stays. A rule `chooses` eta, what it
-// remembers and what it cost, in gradients; it `stalls` on directions that make its step zero.
+// A line has slope and curvature of the function that steps along d decrease: f for a terminal that
+// follows x, and f + gamma/2 |x - c|^2_D, whose gradient is d, for a fixed one. `choose` returns eta,
+// the memory of the rule and its cost in gradients; `isNoDescent` tests for directions that make its
+// step zero.
 
-import { EPS, moved, sizes, largest } from "./algebra.js";
+import { EPS, absolute, largest, moved } from "./algebra.js";
 
-const MOST_SHORTENED = 60; // 2^-60 of a step is nothing
+const MAX_BACKTRACKS = 60; // 2^-60 of a step is below rounding
 const CURVATURE_COST = 2;
 const VALUE_COST = 0.5;
 
-// <g, d> = |g|^2 + ..., so it is known to rounding of |g|^2 and no better
+// <g, d> = |g|^2 + ... has an error of rounding units of |g|^2
 const noDescent = (slope, square) => slope <= 4 * EPS * square;
 
-const valueAt = (line, eta) => line.objective.value(moved(line.point.x, -eta, line.d));
+const valueAt = (line, eta) => line.objective.value(moved(line.evaluation.x, -eta, line.d));
 
-// Shorter until f falls by `fraction` of what the slope promises; 0 if it never does.
+// Shorten eta until f decreases by `fraction` of what the slope predicts; return 0 if it never does.
 function backtrack(line, eta, shrink, fraction) {
-  const { value } = line.point;
-  let last = valueAt(line, eta);
+  const { value } = line.evaluation;
+  let trial = valueAt(line, eta);
   let tries = 1;
-  while (!(last <= value - fraction * eta * line.slope) && tries < MOST_SHORTENED) {
+  while (!(trial <= value - fraction * eta * line.slope) && tries < MAX_BACKTRACKS) {
     eta *= shrink;
-    last = valueAt(line, eta);
+    trial = valueAt(line, eta);
     tries += 1;
   }
-  return { eta: last < value ? eta : 0, tries };
+  return { eta: trial < value ? eta : 0, tries };
 }
 
 export function exactStep() {
   return {
-    start: null,
-    stalls: (slope, square) => noDescent(Math.abs(slope), square),
+    init: null,
+    isNoDescent: (slope, square) => noDescent(Math.abs(slope), square),
     choose(line) {
-      const { slope, point } = line;
+      const { slope, evaluation } = line;
       const curvature = line.curvature();
       // where the curvature vanishes, the step that moves as far as x or 1 is large
-      const least = Math.abs(slope) / (1 + largest(sizes(point.x)));
+      const least = Math.abs(slope) / (1 + largest(absolute(evaluation.x)));
       const eta = slope / Math.max(Math.abs(curvature), EPS * least);
-      if (!line.descendsOnF) return { eta: curvature !== 0 ? eta : 0, cost: CURVATURE_COST };
+      if (!line.decreasesF) return { eta: curvature !== 0 ? eta : 0, cost: CURVATURE_COST };
       const found = backtrack(line, eta, 0.5, 1e-4);
       return { eta: found.eta, cost: CURVATURE_COST + VALUE_COST * found.tries };
     },
@@ -46,7 +47,7 @@ export function exactStep() {
 }
 
 export function fixedStep(eta) {
-  return { start: null, stalls: () => false, choose: () => ({ eta, cost: 0 }) };
+  return { init: null, isNoDescent: () => false, choose: () => ({ eta, cost: 0 }) };
 }
 
 // The paper's 32 candidates, t 10^-l with t in {1, 3/4, 1/2, 1/4} and l from 1 to 8.
@@ -56,8 +57,8 @@ const CANDIDATES = [1, 2, 3, 4, 5, 6, 7, 8].flatMap((l) =>
 
 export function gridStep() {
   return {
-    start: null,
-    stalls: noDescent,
+    init: null,
+    isNoDescent: noDescent,
     choose(line) {
       let best = { eta: 0, value: Infinity };
       for (const eta of CANDIDATES) {
@@ -72,11 +73,11 @@ export function gridStep() {
 // The first eta with f(x - eta d) <= f(x) - eta <g, d> / 10^4, from the last one over 1/2.
 export function armijoStep() {
   return {
-    start: 1,
-    stalls: noDescent,
+    init: 1,
+    isNoDescent: noDescent,
     choose(line, memory) {
       const { eta, tries } = backtrack(line, memory, 0.5, 1e-4);
-      // after a search that found nothing, start over: the scale has changed
+      // after a search without a decrease start again from 1: the scale has changed
       return { eta, memory: eta > 0 ? eta / 0.5 : 1, cost: VALUE_COST * tries };
     },
   };

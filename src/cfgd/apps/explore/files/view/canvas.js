@@ -55,11 +55,11 @@ export class Frame {
     return this.bottom - ((value - this.y0) / (this.y1 - this.y0)) * (this.bottom - this.top);
   }
 
-  grid(context, look, xs, ys, label = shown) {
-    context.font = `${11 * look.scale}px ${look.font}`;
+  grid(context, style, xs, ys, label = shown) {
+    context.font = `${11 * style.scale}px ${style.font}`;
     context.lineWidth = 1;
     context.setLineDash([]);
-    context.strokeStyle = look.faint;
+    context.strokeStyle = style.faint;
     context.globalAlpha = 0.55;
     context.beginPath();
     for (const x of xs) {
@@ -74,7 +74,7 @@ export class Frame {
     }
     context.stroke();
     context.globalAlpha = 1;
-    context.fillStyle = look.soft;
+    context.fillStyle = style.soft;
     context.textBaseline = "top";
     context.textAlign = "center";
     for (const x of xs) context.fillText(shown(x), this.x(x), this.bottom + 6);

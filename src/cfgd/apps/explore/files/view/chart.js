@@ -4,7 +4,7 @@ import { Frame, ticks } from "./canvas.js";
 
 const DEEPEST = 1e-17; // of the first value: beyond is rounding
 
-export function drawChart({ context, width, height }, look, runs, least, k) {
+export function drawChart({ context, width, height }, style, runs, least, k) {
   context.clearRect(0, 0, width, height);
   const gaps = runs.map(([name, { values }]) => [name, values.map((value) => value - least)]);
   const all = gaps.flatMap(([, list]) => list.filter((gap) => gap > 0 && gap < Infinity));
@@ -15,16 +15,16 @@ export function drawChart({ context, width, height }, look, runs, least, k) {
   const low = Math.floor(Math.log10(bottom));
   const high = Math.max(Math.ceil(Math.log10(top)), low + 1);
   const longest = Math.max(...gaps.map(([, list]) => list.length - 1), 1);
-  const frame = new Frame({ width, height }, [0, longest, low, high], [8, 12, 24, 44], look.scale);
+  const frame = new Frame({ width, height }, [0, longest, low, high], [8, 12, 24, 44], style.scale);
   const whole = ticks(low, high, 6).filter(Number.isInteger);
   const xs = ticks(0, longest, 6).filter(Number.isInteger);
-  frame.grid(context, look, xs, whole, power);
+  frame.grid(context, style, xs, whole, power);
   frame.inside(context, () => {
-    context.strokeStyle = look.soft;
+    context.strokeStyle = style.soft;
     context.lineWidth = 1;
     if (k <= longest) frame.line(context, [[k, low], [k, high]]);
     for (const [name, list] of gaps) {
-      const stroke = look.strokes[name];
+      const stroke = style.strokes[name];
       context.strokeStyle = stroke.colour;
       context.lineWidth = stroke.width;
       context.setLineDash(stroke.dash);

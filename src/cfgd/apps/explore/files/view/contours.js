@@ -1,6 +1,6 @@
 // Contours: shades and level lines of a function, computed once for a view and kept as a bitmap.
 
-import { channels } from "./look.js";
+import { channels } from "./drawing_style.js";
 
 const GRID = 168; // cells along each side
 const LEVELS = 17;
@@ -33,13 +33,13 @@ export function graded(values) {
 
 // Every pixel is between four heights: its own is theirs, and a line is drawn where a level is
 // nearer than half of its width.
-export function drawContours({ context, canvas }, grades, look) {
+export function drawContours({ context, canvas }, grades, style) {
   const { width, height } = canvas;
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const n = GRID + 1;
-  const shades = palette(look);
-  const none = coloured(channels(look.faint));
+  const shades = palette(style);
+  const none = coloured(channels(style.faint));
   const [across, down] = [GRID / width, GRID / height];
   for (let row = 0, pixel = 0; row < height; row += 1) {
     const v = (row + 0.5) * down;
@@ -71,11 +71,11 @@ const SHADES = 128;
 const INKS = 8;
 
 // The colour of every shade with every part of a line on it.
-function palette(look) {
-  const [low, high, line] = [look.low, look.high, look.contour].map(channels);
+function palette(style) {
+  const [low, high, line] = [style.low, style.high, style.contour].map(channels);
   return Uint32Array.from({ length: SHADES * INKS }, (_, i) => {
     const part = Math.floor(i / INKS) / (SHADES - 1);
-    const ink = ((i % INKS) / (INKS - 1)) * look.inked;
+    const ink = ((i % INKS) / (INKS - 1)) * style.inked;
     return coloured(
       low.map((from, c) => {
         const shade = from + (high[c] - from) * part;

@@ -30,8 +30,8 @@ const ABOUT_NUMBER = {
 const STEP_NAMES = { exact: "exact", fixed: "fixed", grid: "grid", armijo: "Armijo" };
 
 export class Controls {
-  constructor(container, said, change) {
-    Object.assign(this, { said, change, rows: {} });
+  constructor(container, message, change) {
+    Object.assign(this, { message, change, rows: {} });
     container.append(this.row("alpha"));
     container.append(this.choice("given", "given is", { gamma: "gamma", beta: "beta" }));
     const rows = ["gamma", "beta", "gammaStays", "betaStays", "lag", "nodes"];
@@ -87,7 +87,7 @@ export class Controls {
   }
 
   say(sentence) {
-    this.said.textContent = sentence;
+    this.message.textContent = sentence;
   }
 
   show(state) {

@@ -1,4 +1,4 @@
-// The function: from the list, or typed; what cannot be read is said with its place.
+// The function: from the list, or typed; a formula that cannot be read gives a message with the place.
 
 import { parse } from "../formula/parser.js";
 import { KNOWN } from "../known.js";
@@ -9,7 +9,7 @@ export class FormulaBox {
   constructor(change) {
     this.list = document.getElementById("known");
     this.input = document.getElementById("formula");
-    this.said = document.getElementById("formula-said");
+    this.message = document.getElementById("formula-text");
     for (const { id, name } of KNOWN) this.list.append(made("option", { value: id, textContent: name }));
     this.list.append(made("option", { value: "", textContent: "Your own formula" }));
     this.list.addEventListener("change", () => {
@@ -37,7 +37,7 @@ export class FormulaBox {
   say(sentence, place) {
     this.bad = sentence !== "";
     this.input.setAttribute("aria-invalid", String(this.bad));
-    this.said.replaceChildren(sentence);
+    this.message.replaceChildren(sentence);
     if (!place) return;
     const text = this.input.value;
     const where = made("code", {});
@@ -46,7 +46,7 @@ export class FormulaBox {
       made("mark", { textContent: text[place - 1] ?? "\u00a0" }),
       text.slice(place),
     );
-    this.said.append(made("br", {}), where);
+    this.message.append(made("br", {}), where);
   }
 
   // what could not be read is forgotten
@@ -60,6 +60,6 @@ export class FormulaBox {
     if (this.bad) return;
     if (document.activeElement !== this.input && this.input.value !== formula) this.input.value = formula;
     const words = Number.isFinite(value) ? "" : "f is no number at the start: drag it elsewhere.";
-    if (this.said.textContent !== words) this.said.textContent = words;
+    if (this.message.textContent !== words) this.message.textContent = words;
   }
 }

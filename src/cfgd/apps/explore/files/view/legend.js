@@ -1,7 +1,7 @@
-// The methods: shown or not, and how each run went.
+// The table of methods: which are shown, and the status and numbers of each run.
 
 import { METHODS } from "../method/presets.js";
-import { ABOUT, ENDINGS, NAMES, shown } from "../words.js";
+import { ABOUT, STATUSES, NAMES, shown } from "../words.js";
 import { made } from "./controls.js";
 
 export class Legend {
@@ -25,10 +25,10 @@ export class Legend {
     }
   }
 
-  strokes(look) {
+  strokes(style) {
     for (const [name, { stroke }] of Object.entries(this.rows)) {
       const context = stroke.getContext("2d");
-      const { colour, dash, width } = look.strokes[name];
+      const { colour, dash, width } = style.strokes[name];
       context.setTransform(2, 0, 0, 2, 0, 0);
       context.clearRect(0, 0, 22, 8);
       context.strokeStyle = colour;
@@ -49,14 +49,14 @@ export class Legend {
       row.classList.toggle("off", !run);
       written(iterations, run ? String(run.path.length - 1) : "");
       written(value, run ? shown(run.values.at(-1)) : "");
-      written(ending, run ? ENDINGS[run.status] : "");
+      written(ending, run ? STATUSES[run.status] : "");
       written(gradients, run ? String(run.evaluations) : "");
       row.dataset.status = run ? run.status : "";
     }
   }
 }
 
-// A text is written when it changes: layout is what a frame pays most for.
+// Write a text only if it changed: layout is the most expensive part of a frame.
 function written(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -8,17 +8,17 @@ const MOST_DOTS = 80;
 export const mapFrame = (size, view) => new Frame(size, view, [0, 0, 0, 0]);
 
 // What stays while points move: numbers along the sides, and the minima that are known.
-export function drawAxes({ context, width, height }, view, look, minima) {
+export function drawAxes({ context, width, height }, view, style, minima) {
   const frame = mapFrame({ width, height }, view);
-  axes(context, frame, view, look);
-  for (const x of minima) cross(context, frame, look, x);
+  axes(context, frame, view, style);
+  for (const x of minima) cross(context, frame, style, x);
 }
 
-export function drawPaths({ context, width, height }, view, look, scene) {
+export function drawPaths({ context, width, height }, view, style, scene) {
   context.clearRect(0, 0, width, height);
   const frame = mapFrame({ width, height }, view);
   for (const [name, path] of scene.paths) {
-    const stroke = look.strokes[name];
+    const stroke = style.strokes[name];
     context.strokeStyle = stroke.colour;
     context.fillStyle = stroke.colour;
     context.lineWidth = stroke.width;
@@ -30,13 +30,13 @@ export function drawPaths({ context, width, height }, view, look, scene) {
     for (const x of dots) dot(context, frame, x, stroke.width + 0.6);
     dot(context, frame, path.at(-1), stroke.width + 2.6);
   }
-  if (scene.mark) mark(context, frame, look, scene.mark);
+  if (scene.mark) mark(context, frame, style, scene.mark);
 }
 
-function axes(context, frame, view, look) {
-  context.font = `${11 * look.scale}px ${look.font}`;
-  context.fillStyle = look.soft;
-  context.strokeStyle = look.soft;
+function axes(context, frame, view, style) {
+  context.font = `${11 * style.scale}px ${style.font}`;
+  context.fillStyle = style.soft;
+  context.strokeStyle = style.soft;
   context.lineWidth = 1;
   context.setLineDash([]);
   context.textBaseline = "bottom";
@@ -44,7 +44,7 @@ function axes(context, frame, view, look) {
   for (const x of ticks(view[0], view[1], 6)) {
     const at = frame.x(x);
     if (at < 24 || at > frame.right - 24) continue;
-    halo(context, look, String(x).replace("-", "−"), at, frame.bottom - 7);
+    halo(context, style, String(x).replace("-", "−"), at, frame.bottom - 7);
     line(context, at, frame.bottom, at, frame.bottom - 5);
   }
   context.textBaseline = "middle";
@@ -52,13 +52,13 @@ function axes(context, frame, view, look) {
   for (const y of ticks(view[2], view[3], 6)) {
     const at = frame.y(y);
     if (at < 28 || at > frame.bottom - 24) continue;
-    halo(context, look, String(y).replace("-", "−"), 8, at);
+    halo(context, style, String(y).replace("-", "−"), 8, at);
     line(context, 0, at, 5, at);
   }
-  context.font = `italic ${13 * look.scale}px ${look.font}`;
-  halo(context, look, "y", 8, 10);
+  context.font = `italic ${13 * style.scale}px ${style.font}`;
+  halo(context, style, "y", 8, 10);
   context.textAlign = "right";
-  halo(context, look, "x", frame.right - 8, frame.bottom - 12);
+  halo(context, style, "x", frame.right - 8, frame.bottom - 12);
 }
 
 function line(context, x0, y0, x1, y1) {
@@ -68,9 +68,9 @@ function line(context, x0, y0, x1, y1) {
   context.stroke();
 }
 
-function halo(context, look, text, x, y) {
+function halo(context, style, text, x, y) {
   context.save();
-  context.strokeStyle = look.page;
+  context.strokeStyle = style.page;
   context.globalAlpha = 0.8;
   context.lineWidth = 3;
   context.strokeText(text, x, y);
@@ -86,9 +86,9 @@ function dot(context, frame, [x, y], radius) {
 }
 
 // a minimum that is known
-function cross(context, frame, look, x) {
+function cross(context, frame, style, x) {
   const [at, down] = [frame.x(x[0]), frame.y(x[1])];
-  context.strokeStyle = look.ink;
+  context.strokeStyle = style.ink;
   context.lineWidth = 1.6;
   context.setLineDash([]);
   line(context, at - 6, down, at + 6, down);
@@ -96,8 +96,8 @@ function cross(context, frame, look, x) {
 }
 
 // x_k of the slice, its terminal, and the way between them
-function mark(context, frame, look, { x, c, name }) {
-  context.strokeStyle = look.strokes[name].colour;
+function mark(context, frame, style, { x, c, name }) {
+  context.strokeStyle = style.strokes[name].colour;
   context.lineWidth = 1.4;
   context.setLineDash([3, 3]);
   frame.line(context, [c, x]);

@@ -31,37 +31,37 @@ export function sliceOf(objective, { x, c, alpha, beta, nodes }, j, span) {
   };
 }
 
-export function drawSlice({ context, width, height }, look, seen, name) {
+export function drawSlice({ context, width, height }, style, slice, name) {
   context.clearRect(0, 0, width, height);
-  const colour = look.strokes[name].colour;
-  const [low, high] = [seen.f[0][0], seen.f.at(-1)[0]];
-  const heights = [...seen.f, ...seen.F].map(([, y]) => y).filter(Number.isFinite);
+  const colour = style.strokes[name].colour;
+  const [low, high] = [slice.f[0][0], slice.f.at(-1)[0]];
+  const heights = [...slice.f, ...slice.F].map(([, y]) => y).filter(Number.isFinite);
   if (heights.length === 0) return;
   const [least, most] = [Math.min(...heights), Math.max(...heights)];
   const room = 0.08 * (most - least || 1);
   const view = [low, high, least - 2.6 * room, most + room];
-  const frame = new Frame({ width, height }, view, [8, 10, 24, 52], look.scale);
-  frame.grid(context, look, ticks(low, high, 5), ticks(least, most, 5));
+  const frame = new Frame({ width, height }, view, [8, 10, 24, 52], style.scale);
+  frame.grid(context, style, ticks(low, high, 5), ticks(least, most, 5));
   frame.inside(context, () => {
-    vertical(context, frame, look.soft, seen.c, [2, 3]);
-    vertical(context, frame, look.ink, seen.x, []);
-    weights(context, frame, colour, seen.nodes);
+    vertical(context, frame, style.soft, slice.c, [2, 3]);
+    vertical(context, frame, style.ink, slice.x, []);
+    weights(context, frame, colour, slice.nodes);
     context.lineWidth = 2;
-    context.strokeStyle = look.ink;
-    frame.line(context, seen.f);
+    context.strokeStyle = style.ink;
+    frame.line(context, slice.f);
     context.strokeStyle = colour;
     context.setLineDash([7, 3]);
-    frame.line(context, seen.F);
+    frame.line(context, slice.F);
     context.setLineDash([]);
-    const reach = 0.22 * (high - low);
-    tangent(context, frame, look.ink, seen.x, seen.value, seen.slope, reach);
-    tangent(context, frame, colour, seen.x, seen.smoothed, seen.fractional, reach);
+    const halfLength = 0.22 * (high - low);
+    tangent(context, frame, style.ink, slice.x, slice.value, slice.slope, halfLength);
+    tangent(context, frame, colour, slice.x, slice.smoothed, slice.fractional, halfLength);
   });
-  context.font = `italic ${12 * look.scale}px ${look.font}`;
-  context.fillStyle = look.ink;
+  context.font = `italic ${12 * style.scale}px ${style.font}`;
+  context.fillStyle = style.ink;
   context.textBaseline = "top";
-  label(context, frame, "x", seen.x, seen.x >= seen.c);
-  label(context, frame, "c", seen.c, seen.x < seen.c);
+  label(context, frame, "x", slice.x, slice.x >= slice.c);
+  label(context, frame, "c", slice.c, slice.x < slice.c);
 }
 
 function label(context, frame, text, t, right) {
@@ -95,11 +95,11 @@ function weights(context, frame, colour, nodes) {
   context.globalAlpha = 1;
 }
 
-function tangent(context, frame, colour, x, y, slope, reach) {
+function tangent(context, frame, colour, x, y, slope, halfLength) {
   if (!Number.isFinite(y) || !Number.isFinite(slope)) return;
   // as long in pixels whatever its slope
-  const dx = frame.x(x + reach) - frame.x(x);
-  const dy = frame.y(y + slope * reach) - frame.y(y);
+  const dx = frame.x(x + halfLength) - frame.x(x);
+  const dy = frame.y(y + slope * halfLength) - frame.y(y);
   const length = (0.2 * (frame.right - frame.left)) / Math.hypot(dx, dy);
   const [at, down] = [frame.x(x), frame.y(y)];
   context.strokeStyle = colour;

@@ -1,4 +1,4 @@
-// Colours and lines: as the style sheet has them, so that light and dark are said once.
+// The colours and lines of the drawings, read from the style sheet.
 
 const STROKES = {
   gradient: { colour: "--ink", dash: [7, 4], width: 1.6 },
@@ -8,9 +8,9 @@ const STROKES = {
   auto: { colour: "--purple", dash: [2, 3], width: 2.6 },
 };
 
-export function lookOf(element) {
-  const style = getComputedStyle(element);
-  const colour = (name) => style.getPropertyValue(name).trim();
+export function drawingStyle(element) {
+  const computed = getComputedStyle(element);
+  const colour = (name) => computed.getPropertyValue(name).trim();
   const strokes = Object.fromEntries(
     Object.entries(STROKES).map(([name, stroke]) => [
       name,
@@ -20,8 +20,8 @@ export function lookOf(element) {
   const names = ["ink", "soft", "faint", "page", "card", "low", "high", "contour", "yellow"];
   return {
     strokes,
-    scale: parseFloat(style.fontSize) / 16, // on a wall letters are larger
-    font: style.fontFamily,
+    scale: parseFloat(computed.fontSize) / 16, // letters are larger on a wall
+    font: computed.fontFamily,
     inked: 0.6, // how much of a level line's colour is on the map
     ...Object.fromEntries(names.map((name) => [name, colour(`--${name}`)])),
   };
