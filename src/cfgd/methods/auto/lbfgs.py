@@ -169,9 +169,12 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
         p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
         t = longest_fraction(evaluation.x, state.start.x, p)
         return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
-    is_done = state.norm2 <= goal.floor and decrease_is_hidden(
-        evaluation.value, state.decrease, goal.tolerance
-    )
+    f = evaluation.value
+    is_hidden = decrease_is_hidden(f, state.decrease, goal.tolerance)
+    if not state.start.is_bad_for(evaluation, state.scaling):
+        # terms of f that cancel have rounding errors like those of the fall from the start
+        is_hidden = is_hidden or state.decrease <= eps_of(f) * (state.start.value - f)
+    is_done = state.norm2 <= goal.floor and is_hidden
     return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
 
 
