@@ -28,8 +28,9 @@ MAKEFLAGS += -j2
 .DELETE_ON_ERROR:
 .PHONY: test lint slow demo bench docs clean
 
+# a worker runs all tests of a file, which share compiled programs, processes and browsers
 test: lint $(TORCH)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,7 +38,7 @@ lint: $(READY)
 	$(BIN)/mypy src
 
 slow: $(ALL) $(TORCH)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 -m slow
 
 demo: $(DEMO)
 	$(BIN)/cfgd reproduce

@@ -18,7 +18,6 @@ ROWS = 1000  # fewer than any array with a number for each row has
 
 
 # one worker runs the script that they share
-pytestmark = pytest.mark.xdist_group("collectives")
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,6 @@ OWN = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# the tests share the processes: one worker runs them all
-pytestmark = pytest.mark.xdist_group("processes")
 LIMIT = 900  # seconds after which a test gives up: for a busy machine, an idle one takes 20
 
 

@@ -9,7 +9,7 @@ from selenium.webdriver import ActionChains, Keys
 from browser import explorer
 
 # one worker runs all these tests, since they share a browser
-pytestmark = [pytest.mark.xdist_group("explorer, by hand"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def random_formula(random, depth):
 
 
 # one worker starts what they share
-pytestmark = [pytest.mark.xdist_group("explorer, formulas"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,7 @@ def own_evaluations(run, solution):
 
 
 # one worker starts what they share
-pytestmark = [pytest.mark.xdist_group("explorer, numbers"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
