@@ -8,6 +8,7 @@ Wright, section 10.3, and 7.1 for inexact Newton steps.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -213,3 +214,18 @@ def accelerated_step(
         return p
     bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
     return p - a if bends_little else p
+
+
+def scaled_by_sizes(curvature: Curvature, scaling: Vector, sizes: Vector) -> Curvature:
+    """Return a curvature whose D also scales coordinates by their own size.
+
+    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
+    scaled by it alone is far too long.
+    """
+    level = (scaling * sizes**2).max()
+    extra = curvature.extra_damping
+    return dataclasses.replace(
+        curvature,
+        extra_damping=lambda: level / sizes**2 + (0.0 if extra is None else extra()),
+        cost=0.0,  # its matrix is known already
+    )

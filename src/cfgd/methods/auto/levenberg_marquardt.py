@@ -22,6 +22,7 @@ from cfgd.methods.auto.damped_system import (
     DampedSystem,
     accelerated_step,
     damped_system,
+    scaled_by_sizes,
 )
 from cfgd.methods.auto.flat_directions import (
     MOST_LOOKS,
@@ -145,22 +146,6 @@ def accepted_step(
         if not is_long:
             growth = 2 * growth
     return None
-
-
-def scaled_by_sizes(state: LMState, curvature: Curvature) -> Curvature:
-    """Return a curvature whose D also scales coordinates by their own size.
-
-    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
-    scaled by it alone is far too long.
-    """
-    sizes = coordinate_sizes(state.evaluation.x, state.start)
-    level = (state.scaling * sizes**2).max()
-    extra = curvature.extra_damping
-    return dataclasses.replace(
-        curvature,
-        extra_damping=lambda: level / sizes**2 + (0.0 if extra is None else extra()),
-        cost=0.0,  # its matrix is known already
-    )
 
 
 def _next_damping(damping: Number, ratio: Scalar) -> Number:
@@ -308,7 +293,8 @@ class LevenbergMarquardt(Solver[LMState]):
         if not state.is_on_plateau:
             trial = accepted_step(oracle, evaluation, curvature, system, damping, x0)
         if trial is None and state.norm2 > goal.floor:
-            other = scaled_by_sizes(state, curvature)
+            sizes = coordinate_sizes(evaluation.x, state.start)
+            other = scaled_by_sizes(curvature, state.scaling, sizes)
             sized = damped_system(oracle, other, evaluation, state.scaling, reduction)
             damping = damping if state.is_on_plateau else FIRST_DAMPING
             trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
