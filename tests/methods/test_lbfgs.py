@@ -15,7 +15,7 @@ import cfgd
 from cfgd import Status
 from cfgd.apps.bench.field.cases import smooth
 from cfgd.apps.data.standard_problems import PROBLEMS
-from cfgd.methods.auto import lbfgs
+from cfgd.methods.auto import line_search
 from cfgd.methods.auto.curvature_check import Probes
 from cfgd.methods.auto.lbfgs_memory import (
     GROWTH,
@@ -177,7 +177,9 @@ def search_from(f, x, p, **options):
     ends = [Evaluation(at, *map(np.asarray, f(at))) for at in (x, x - p)]
     ends = [at._replace(value=at.value[()]) for at in ends]
     slope = ends[0].gradient @ p
-    return lbfgs.decreases(lbfgs.Search(p, slope, 1.0, **options), 1.0, *ends, resolution=1.0)
+    return line_search.decreases(
+        line_search.Search(p, slope, 1.0, **options), 1.0, *ends, resolution=1.0
+    )
 
 
 def test_a_step_must_achieve_a_share_of_the_predicted_decrease():

@@ -43,7 +43,13 @@ def test_safe_factor_is_a_power_of_two_that_brings_the_gradient_to_a_safe_size(d
     least, most = SAFE[np.dtype(dtype)]
     for inside in (0.0, least, 1.0, most):
         assert safe_factor(inside, np.dtype(dtype)) == 1.0
-    for outside, wanted in ((least / 3, least**0.5), (3 * most, 1.0)):
-        factor = safe_factor(outside, np.dtype(dtype))
-        assert 0.5 < outside * factor / wanted < 2
+    small, large = least / 3, 3 * most
+    for outside, may_grow, wanted in (
+        (small, False, 1.0),
+        (large, False, 1.0),
+        (large, True, 1.0),
+        (small, True, least**0.5),
+    ):
+        factor = safe_factor(outside, np.dtype(dtype), may_grow)
+        assert 0.5 <= outside * factor / wanted <= 2
         assert np.log2(factor) == np.round(np.log2(factor))

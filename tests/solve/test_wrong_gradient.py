@@ -127,3 +127,11 @@ def test_no_evaluation_is_wasted_on_a_run_that_converges_or_makes_progress():
     assert solution.status is Status.max_iterations
     assert len(calls) <= 3 * 8
     assert solution.evaluations == len(calls) - 1  # that of the check of the arguments
+
+
+def test_rounding_of_values_near_a_minimum_is_no_contradiction():
+    """1 - cos rounds to multiples of 1e-16, while its gradient is known to all digits."""
+    w, x0 = np.array([2.0924041, 1.1744670]), np.array([1.28084530, 0.20980023])
+    f = cfgd.External(lambda x: np.sum(1 - np.cos(w * x)), lambda x: w * np.sin(w * x))
+    for factor in (1.0, 0.9, 0.7, 0.5, 0.3):
+        assert cfgd.minimize(f, factor * x0).status is not Status.wrong_gradient

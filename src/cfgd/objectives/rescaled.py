@@ -19,18 +19,17 @@ from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
-def safe_factor(largest: float, dtype: DType) -> float:
+def safe_factor(largest: float, dtype: DType, may_grow: bool = False) -> float:
     """Return the power of four that brings the largest entry of a gradient to a safe size.
 
     It is 1 if the gradient is safe. Products with a power of two are exact, and so are those of
-    residuals with its root. Large gradients are brought to one. Tiny ones are brought to the root
-    of the least safe size only: a gradient that nearly underflows may grow by many orders on the
-    way to a minimum.
+    residuals with its root. The gradient is brought to one; where it `may_grow` by many orders on
+    the way to a minimum, a tiny one is brought to the root of the least safe size only.
     """
     least, most = SAFE[np.dtype(dtype)]
     if largest == 0 or least <= largest <= most:
         return 1.0
-    wanted = 1.0 if largest > most else least**0.5
+    wanted = least**0.5 if may_grow and largest < least else 1.0
     return float(4.0 ** -np.round(np.log2(largest / wanted) / 2))
 
 

@@ -134,7 +134,8 @@ class Run:
         if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
-        return diagnosed(solution, self.traits, x, self.loop.fingerprint, self.factor)
+        start = np.asarray(to_host(self.problem.start))
+        return diagnosed(solution, self.traits, x, start, self.loop.fingerprint, self.factor)
 
     # ------------------------------------------------------------------ the start
 
@@ -146,7 +147,8 @@ class Run:
         value, gradient = self.loop.value0, self.loop.gradient0
         largest = np.max(np.abs(gradient), axis=-1)
         self._check_start(np.ravel(value), np.ravel(largest))
-        factor = safe_factor(float(np.max(largest)), self.problem.dtype)
+        may_grow = self.traits.runs_on_host and not self.objective.traits.is_quadratic
+        factor = safe_factor(float(np.max(largest)), self.problem.dtype, may_grow)
         if self.traits.is_scale_invariant and factor != 1:
             self.factor = factor
             scalar = jnp.asarray(factor, self.problem.dtype)

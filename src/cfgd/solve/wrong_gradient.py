@@ -18,11 +18,14 @@ from cfgd.status import Status
 FAILED = (Status.stalled, Status.saddle, Status.unbounded, Status.nonfinite)
 WITHOUT_DECREASE = (Status.max_iterations, Status.stages_done)
 # A slope by differences is sure where its estimated error is at most this part of it. Noise that
-# is random satisfies that by chance in less than one of a hundred runs; two points are tested.
+# is random satisfies that by chance in less than one of a hundred runs; several points are tested.
 SURE = 0.1
 # A gradient contradicts the values where its slope differs from that of the values by more than
 # half of the larger one: less would not keep a step along it from lowering f.
 CONTRADICTS = 0.5
+# At the start, where a wrong gradient may still point downhill, a difference of one percent, beyond
+# ten times the error of the slope of values, is enough.
+DIFFERS = 0.01
 # The second point: a step along the gradient that is so long relative to x.
 NEARBY = 1e-3
 
@@ -32,11 +35,20 @@ class Slopes(NamedTuple):
 
     of_values: float
     of_gradient: float
+    error: float  # of the slope of values
+
+    @property
+    def difference(self) -> float:
+        return abs(self.of_values - self.of_gradient)
 
     @property
     def contradict(self) -> bool:
         larger = max(abs(self.of_values), self.of_gradient)
-        return abs(self.of_values - self.of_gradient) > CONTRADICTS * larger
+        return self.difference > CONTRADICTS * larger
+
+    @property
+    def differ(self) -> bool:
+        return self.difference > max(DIFFERS * self.of_gradient, 10 * self.error)
 
     @property
     def have_opposite_signs(self) -> bool:
@@ -63,7 +75,7 @@ class CountedEvaluation:
             return None
         for slope in slopes_along(self.value, x, found[1] / norm):
             if slope.error <= SURE * abs(slope.value):
-                return Slopes(slope.value, float(norm))
+                return Slopes(slope.value, float(norm), slope.error)
         return None
 
 
@@ -71,10 +83,14 @@ def diagnosed(
     solution: Solution,
     traits: MethodTraits,
     x: np.ndarray,
+    start: np.ndarray,
     evaluate: Callable[[np.ndarray], tuple[Any, ...]],
     factor: float,
 ) -> Solution:
-    """Return the solution with the status `wrong_gradient` where the gradient at x is wrong.
+    """Return the solution with the status `wrong_gradient` where the gradient is wrong.
+
+    It must contradict the values at x and near x, and differ from their slope at the start: near a
+    minimum differences of values may be rounding alone, and those at the start are not.
 
     Parameters
     ----------
@@ -82,6 +98,8 @@ def diagnosed(
         That of a run that ended.
     x
         Its x as a vector.
+    start
+        Where the run began.
     evaluate
         Returns value and gradient of `factor` times f, or an empty tuple where f fails.
     """
@@ -91,13 +109,15 @@ def diagnosed(
         return solution
     counted = CountedEvaluation(evaluate)
     at_x = counted.slopes(x)
-    confirmed = None
+    near_x = at_start = None
     if at_x is not None and at_x.contradict:
-        confirmed = counted.slopes(x + NEARBY * np.where(x == 0, abs(x).max() or 1.0, x))
+        near_x = counted.slopes(x + NEARBY * np.where(x == 0, abs(x).max() or 1.0, x))
+    if near_x is not None and near_x.contradict:
+        at_start = counted.slopes(start)
     evaluations = solution.evaluations + counted.count
-    if at_x is None or confirmed is None or not confirmed.contradict:
+    if at_x is None or near_x is None or at_start is None or not at_start.differ:
         return dataclasses.replace(solution, evaluations=evaluations)
-    has_wrong_sign = at_x.have_opposite_signs and confirmed.have_opposite_signs
+    has_wrong_sign = at_x.have_opposite_signs and near_x.have_opposite_signs
     verdict = "it seems to have the wrong sign" if has_wrong_sign else "it seems to be wrong"
     sentence = (
         f"Along the gradient at `x`, values have the slope {at_x.of_values / factor:.3g} and the "

@@ -28,8 +28,8 @@ MOST_DIRECTIONS = 16
 # about forty vectors of memory.
 LONG, FEWER_DIRECTIONS = 10_000, 11
 # Where coordinates have grown by this factor along a direction without curvature, the minimiser is
-# taken to lie at infinity.
-FAR = 1e2
+# taken to lie at infinity. Two merging exponentials of NIST's MGH17 grow by 60.
+FAR = 30.0
 # Distance along a flat valley at which the curvature is checked, too, relative to the size of x: a
 # valley through x may lead to a saddle, as where two terms of a sum have become one and the same.
 VALLEY_DISTANCE = 2.0

@@ -8,6 +8,7 @@ Wright, section 10.3, and 7.1 for inexact Newton steps.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from cfgd._core.linalg import add_to_diagonal, cholesky_solver, inner
 from cfgd._core.types import Column, Number, Scalar, Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.select import can_factor
-from cfgd.objectives.curvature import Curvature
+from cfgd.objectives.curvature import Curvature, second_difference
 from cfgd.objectives.evaluation import Evaluation
 
 # Smallest damping: below it a factorisation in float64 may fail by rounding.
@@ -28,6 +29,9 @@ MOST_SHRINKAGE = 1e6
 # Share of the gradient that conjugate gradients leave at most (a forcing term, Nocedal and Wright,
 # section 7.1), and the number of products that they take at most.
 FORCING, MOST_PRODUCTS = 0.1, 200
+# Fraction of the step at which the acceleration of the residuals is measured, and the largest ratio
+# of acceleration to step with which it is used (Transtrum and Sethna: 0.1 and 0.75).
+PROBE_FRACTION, MOST_ACCELERATION = 0.1, 0.75
 
 
 class DampedStep(NamedTuple):
@@ -182,3 +186,46 @@ def solve_by_products(
         products += 1
     oracle.cost += curvature.product_cost * products
     return p
+
+
+def accelerated_step(
+    oracle: Oracle,
+    curvature: Curvature,
+    system: DampedSystem,
+    found: DampedStep,
+    evaluation: Evaluation,
+    length2: Scalar,
+) -> Vector:
+    """Return the step with the geodesic acceleration of the residuals along it.
+
+    To second order r(x - t p) is r - t Jp + t^2 k / 2; the curve x - t p + t^2 a follows it, where
+    (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
+    """
+    p = found.p
+    if curvature.acceleration is not None and found.for_vector is not None:
+        a = -found.for_vector(oracle.acceleration(curvature, p, PROBE_FRACTION)) / 2
+    elif curvature.residuals_at is not None and found.for_residuals is not None:
+        assert curvature.rows is not None
+        assert system.jacobian_times is not None
+        r, along = curvature.rows().residuals, system.jacobian_times(p)
+        ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
+        a = -found.for_residuals(second_difference(ahead, r, along, PROBE_FRACTION)) / 2
+    else:
+        return p
+    bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
+    return p - a if bends_little else p
+
+
+def scaled_by_sizes(curvature: Curvature, scaling: Vector, sizes: Vector) -> Curvature:
+    """Return a curvature whose D also scales coordinates by their own size.
+
+    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
+    scaled by it alone is far too long.
+    """
+    level = (scaling * sizes**2).max()
+    extra = curvature.extra_damping
+    return dataclasses.replace(
+        curvature,
+        extra_damping=lambda: level / sizes**2 + (0.0 if extra is None else extra()),
+        cost=0.0,  # its matrix is known already
+    )

@@ -31,6 +31,10 @@ RISES = 0.5
 # Distances at which a negative curvature is measured again, and the factor within which both
 # results must agree: rounding would differ by the factor 10, and the error of a difference by 100.
 CONFIRM_DISTANCES, AGREE = (1e-4, 1e-3), 3.0
+# Distances for the curvature along a valley: it is curved, and further away there are its walls.
+NEAR_DISTANCES = (1e-6, 1e-5)
+# Share of f by which it may be larger at another point of the same valley.
+SAME_VALLEY = 1e-4
 # How often a run goes on from a lower value that was found like this: f may fall for ever towards
 # infinity.
 MOST_LOOKS = 3
@@ -92,15 +96,45 @@ def lower_point(
     return None
 
 
-def curvature_is_negative(
-    oracle: Oracle, evaluation: Evaluation, start: Start, direction: Vector
-) -> bool:
-    """Return whether the curvature along a direction is negative beyond its own error."""
+def curvatures_along(
+    oracle: Oracle,
+    evaluation: Evaluation,
+    start: Start,
+    direction: Vector,
+    distances: tuple[float, float],
+) -> tuple[Scalar, Scalar]:
+    """Return the curvature along a direction by differences of gradients at two distances."""
     x = evaluation.x
     unit = direction / (abs(direction) / coordinate_sizes(x, start)).max()
-    found: list[Scalar] = []
-    for distance in CONFIRM_DISTANCES:
+
+    def at(distance: float) -> Scalar:
         ahead, behind = (oracle.evaluate(x + sign * distance * unit) for sign in (1.0, -1.0))
-        found.append(inner(ahead.gradient - behind.gradient, unit) / (2 * distance))
-    near, far = found
-    return bool(near < 0 and far < 0 and AGREE * near <= far <= near / AGREE)
+        return inner(ahead.gradient - behind.gradient, unit) / (2 * distance)
+
+    return at(distances[0]), at(distances[1])
+
+
+def is_saddle(
+    oracle: Oracle,
+    evaluation: Evaluation,
+    start: Start,
+    direction: Vector,
+    distances: tuple[float, float] = CONFIRM_DISTANCES,
+) -> bool:
+    """Return whether the curvature along a direction is negative beyond its own error."""
+    near, far = curvatures_along(oracle, evaluation, start, direction, distances)
+    return bool(far < 0 and AGREE * near <= far <= near / AGREE)
+
+
+def valley_leads_to_saddle(
+    oracle: Oracle, evaluation: Evaluation, start: Start, offset: Vector, direction: Vector
+) -> bool:
+    """Return whether f falls along a valley through x, or from x + offset along `direction`.
+
+    At x + offset the curvature was negative, which means something only if f is the same there.
+    """
+    if is_saddle(oracle, evaluation, start, offset, NEAR_DISTANCES):
+        return True
+    f, there = evaluation.value, oracle.evaluate(evaluation.x + offset)
+    is_same = there.value <= f + SAME_VALLEY * abs(f)
+    return bool(is_same and is_saddle(oracle, there, start, direction))

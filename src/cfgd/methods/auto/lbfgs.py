@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from cfgd.methods.auto.curvature_check import (
 from cfgd.methods.auto.flat_directions import (
     MOST_LOOKS,
     coordinate_sizes,
-    curvature_is_negative,
     flat_directions,
+    is_saddle,
     lower_point,
+    valley_leads_to_saddle,
 )
 from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
@@ -42,6 +43,7 @@ from cfgd.methods.auto.lbfgs_memory import (
     first_step,
     secant_diagonal,
 )
+from cfgd.methods.auto.line_search import Accepted, Search, line_search
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import (
     Goal,
@@ -53,13 +55,8 @@ from cfgd.methods.auto.state import (
     judge_fall,
 )
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
-# Share of the decrease along the slope that a step must achieve (Nocedal and Wright, section 3.1).
-ACCEPT = 1e-4
-# How often a step is shortened at most, each time at least to its half: 2^-40 of it is rounding.
-MOST_TRIES = 40
 # Iterations without progress after which the curvature is checked: as many as the memory has pairs.
 IDLE = PAIRS
 # Iterations without progress after which the run ends: the probes of that check have become the
@@ -71,29 +68,10 @@ CHECK_EVERY = 30
 # How many times the last accepted fraction of a direction is tried first of the next one: three
 # halvings are made up for in one step.
 LONGER = 8.0
-# Powers of eps that say when rounding hides a decrease: slopes below eps^0.6 |f| predict none that
-# a value, known to about eps^0.8 |f|, would show.
-HIDDEN_SLOPE, HIDDEN_CHANGE = 0.6, 0.8
-# Slope with which f may rise at the end of a step whose decrease is hidden, relative to the slope
-# with which it falls at the start: 1 - 2 delta in Hager and Zhang, with their delta = 0.1.
-SLOPE_AT_END = 0.8
-
 # Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
 # 1e15 from one coordinate to another, and by 1e60 where a point is judged in float64.
 LEAST_CURVATURE = 1e-30
 LEAST_JUDGED = {np.dtype(np.float64): 1e-120, np.dtype(np.float32): LEAST_CURVATURE}
-
-
-class Search(NamedTuple):
-    """The next line search, along x + offset - t p."""
-
-    p: Vector
-    slope: Scalar  # <g, p>
-    t: Number  # the first trial
-    eta: Number = 1.0  # of p, for the history
-    gamma: Number = 0.0
-    leaves_saddle: bool = False
-    offset: Any = 0.0  # a vector where a saddle was found at x + offset, else 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,7 +130,7 @@ class LBFGS(Solver[LBFGSState]):
                 state = check_curvature(oracle, state, goal)
                 if state.status is not Status.running:
                     return state
-            found = line_search(oracle, state)
+            found = line_search(oracle, state.evaluation, state.search, state.start)
             if isinstance(found, Accepted):
                 return advance(oracle, state, found, goal)
             if found is Status.unbounded:
@@ -165,84 +143,39 @@ class LBFGS(Solver[LBFGSState]):
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
 
-class Accepted(NamedTuple):
-    """The point that a line search accepted."""
-
-    evaluation: Evaluation
-    value: Scalar  # the last one where rounding made it larger
-    t: Number
-
-
-def line_search(oracle: Oracle, state: LBFGSState) -> Accepted | Status:
-    """Backtrack from the first trial until f decreases by a share of what the slope predicts."""
-    origin, search = state.evaluation, state.search
-    x = origin.x + search.offset if np.ndim(search.offset) else origin.x
-    t = search.t
-    for _ in range(MOST_TRIES + 1):
-        at = oracle.evaluate(x - t * search.p)
-        norm2 = inner(at.gradient, at.gradient)
-        enough, value = decreases(search, t, origin, at, oracle.resolution)
-        if enough and abs(at.value) < np.inf and norm2 < np.inf:
-            return Accepted(at, value, t)
-        if judge_fall(oracle, state.start, at)[1]:
-            return Status.unbounded
-        # to the minimum of the parabola through both values and the slope, within [t/10, t/2]
-        parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
-        t = min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
-    return Status.stalled
-
-
 def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Return the status of a point from which no search found a lower value.
 
     A saddle is left to the other side first, and is one only if its negative curvature is.
     """
     evaluation, search = state.evaluation, state.search
-    if np.ndim(search.offset):  # x itself passed the check, and the valley does not lead down
-        return dataclasses.replace(state, status=Status.converged)
+    if np.ndim(search.offset):  # x passed the check, and was left along its valley in vain
+        is_no_minimum = valley_leads_to_saddle(
+            oracle, evaluation, state.start, search.offset, search.p
+        )
+        ending = Status.converged if state.norm2 <= goal.floor else Status.stalled
+        return dataclasses.replace(state, status=Status.saddle if is_no_minimum else ending)
     if search.leaves_saddle:
-        if search.t > 0:
-            back = search._replace(t=-search.t, slope=-search.slope)
-            return dataclasses.replace(state, search=back)
-        sizes = coordinate_sizes(evaluation.x, state.start)
-        along = search.p / (abs(search.p) / sizes).max()
-        is_saddle = curvature_is_negative(oracle, evaluation, state.start, search.p)
-        ending = dataclasses.replace(state, status=Status.saddle)
-        after = look_along(oracle, ending, (along[None], np.zeros(1)), goal)
-        if is_saddle or after.status is Status.running:
+        if not search.is_second:
+            second = search._replace(p=-search.p, slope=-search.slope, is_second=True)
+            return dataclasses.replace(state, search=second)
+        along = search.p / (abs(search.p) / coordinate_sizes(evaluation.x, state.start)).max()
+        flat = along[None], np.zeros(1, along.dtype)
+        after = look_along(oracle, dataclasses.replace(state, status=Status.saddle), flat, goal)
+        if after.status is Status.running or is_saddle(oracle, evaluation, state.start, along):
             return after
         # the curvature was rounding: take the step of the memory, which consists of the probes
         g = evaluation.gradient
         p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
         t = longest_fraction(evaluation.x, state.start.x, p)
         return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
-    is_done = decrease_is_hidden(evaluation.value, state.start, state.decrease, goal.tolerance)
+    f = evaluation.value
+    is_hidden = decrease_is_hidden(f, state.decrease, goal.tolerance)
+    if not state.start.is_bad_for(evaluation, state.scaling):
+        # terms of f that cancel have rounding errors like those of the fall from the start
+        is_hidden = is_hidden or state.decrease <= eps_of(f) * (state.start.value - f)
+    is_done = state.norm2 <= goal.floor and is_hidden
     return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
-
-
-def decreases(
-    search: Search, t: Number, origin: Evaluation, at: Evaluation, resolution: float
-) -> tuple[bool, Scalar]:
-    """Return whether f decreases by a share of what the slope predicts, and its value as it counts.
-
-    Where rounding may hide the decrease, a value that is not larger is enough. A value that is
-    larger by rounding counts as the old one if the slopes at both ends show a decrease (the
-    approximate Wolfe condition of Hager and Zhang, SIAM J. Optim. 16, 2005).
-    """
-    value, eps = origin.value, eps_of(origin.value)
-    enough = at.value <= value - ACCEPT * t * search.slope
-    if search.leaves_saddle:
-        return bool(enough and at.value < value), at.value
-    if enough:
-        return True, at.value
-    tiny = np.finfo(value.dtype).tiny * resolution
-    if not search.slope <= eps**HIDDEN_SLOPE * abs(value) + 1e3 * tiny:
-        return False, at.value
-    falls = inner(at.gradient, search.p) >= -SLOPE_AT_END * search.slope
-    if falls and at.value <= value + eps**HIDDEN_CHANGE * abs(value) + tiny:
-        counted = at.value if at.value < value else value
-        return bool(counted <= value), counted
-    return bool(at.value <= value), at.value
 
 
 def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> LBFGSState:
@@ -335,6 +268,11 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = _central(ahead, behind)
         P = scaling_of(probes)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary)
+    if found.is_negligible and not state.forgot_start and start.is_bad_for(evaluation, P):
+        # compare with sizes near x from now on; the check is the same, without other evaluations
+        start = Start.of(evaluation)
+        state = dataclasses.replace(state, start=start, forgot_start=True)
+        found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
     flat = flat_directions(probes, evaluation.x, start)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
@@ -370,7 +308,7 @@ def _after_check(
     """Return the state after a check, whose probes become the memory."""
     is_stationary = bool(state.norm2 <= goal.floor)
     decrease = np.inf if found.is_unbounded else found.decrease
-    is_done = decrease_is_hidden(state.evaluation.value, state.start, decrease, goal.tolerance)
+    is_done = is_stationary and decrease_is_hidden(state.evaluation.value, decrease, goal.tolerance)
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
     is_minimum = (
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)

@@ -19,15 +19,16 @@ from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.curvature_check import assess, probe_hessian
 from cfgd.methods.auto.damped_system import (
     LEAST_DAMPING,
-    DampedStep,
     DampedSystem,
+    accelerated_step,
     damped_system,
+    scaled_by_sizes,
 )
 from cfgd.methods.auto.flat_directions import (
     MOST_LOOKS,
     coordinate_sizes,
-    curvature_is_negative,
     flat_directions,
+    is_saddle,
     lower_point,
 )
 from cfgd.methods.auto.oracle import Oracle
@@ -42,7 +43,7 @@ from cfgd.methods.auto.state import (
     judge_fall,
 )
 from cfgd.objectives.base import Objective
-from cfgd.objectives.curvature import Curvature, second_difference
+from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -66,9 +67,6 @@ MOST_TRIES = 40
 # Gauss-Newton matrix a longer step leaves the region in which residuals are linear, while a search
 # finds the right length on the Hessian of a convex function.
 LONGEST, LONGEST_SEARCHED = 3.0, 1e3
-# Fraction of the step at which the acceleration of the residuals is measured, and the largest ratio
-# of acceleration to step with which it is used (Transtrum and Sethna: 0.1 and 0.75).
-PROBE_FRACTION, MOST_ACCELERATION = 0.1, 0.75
 # Power of the tolerance below which the predicted change must be before products with the Hessian
 # are taken: one more step costs less than these, and doubles the correct digits.
 TIGHTER = 1.5
@@ -127,7 +125,7 @@ def accepted_step(
         predicted = (inner(g, p) + damping * length2) / 2
         is_long = size > 0 and length2 > (longest * size) ** 2
         if 0 < predicted < np.inf and not is_long:
-            step = _accelerated(oracle, curvature, system, found, evaluation, length2)
+            step = accelerated_step(oracle, curvature, system, found, evaluation, length2)
             value, fraction = oracle.value(x - step), 1.0
             is_hidden = predicted <= HIDDEN_UNITS * eps_of(f) * abs(f)
             ratio = (f - value) / predicted
@@ -150,22 +148,6 @@ def accepted_step(
     return None
 
 
-def scaled_by_sizes(state: LMState, curvature: Curvature) -> Curvature:
-    """Return a curvature whose D also scales coordinates by their own size.
-
-    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
-    scaled by it alone is far too long.
-    """
-    sizes = coordinate_sizes(state.evaluation.x, state.start)
-    level = (state.scaling * sizes**2).max()
-    extra = curvature.extra_damping
-    return dataclasses.replace(
-        curvature,
-        extra_damping=lambda: level / sizes**2 + (0.0 if extra is None else extra()),
-        cost=0.0,  # its matrix is known already
-    )
-
-
 def _next_damping(damping: Number, ratio: Scalar) -> Number:
     """Return the damping after a step with this ratio of actual to predicted decrease."""
     if ratio > GOOD_MODEL:
@@ -182,34 +164,6 @@ def _gradient_falls(
         return False
     new = oracle.evaluate(evaluation.x - step).gradient
     return bool(inner(new, new / D) <= inner(g, g / D) / 4)
-
-
-def _accelerated(
-    oracle: Oracle,
-    curvature: Curvature,
-    system: DampedSystem,
-    found: DampedStep,
-    evaluation: Evaluation,
-    length2: Scalar,
-) -> Vector:
-    """Return the step with the geodesic acceleration of the residuals along it.
-
-    To second order r(x - t p) is r - t Jp + t^2 k / 2; the curve x - t p + t^2 a follows it, where
-    (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
-    """
-    p = found.p
-    if curvature.acceleration is not None and found.for_vector is not None:
-        a = -found.for_vector(oracle.acceleration(curvature, p, PROBE_FRACTION)) / 2
-    elif curvature.residuals_at is not None and found.for_residuals is not None:
-        assert curvature.rows is not None
-        assert system.jacobian_times is not None
-        r, along = curvature.rows().residuals, system.jacobian_times(p)
-        ahead = oracle.residuals(curvature, evaluation.x - PROBE_FRACTION * p)
-        a = -found.for_residuals(second_difference(ahead, r, along, PROBE_FRACTION)) / 2
-    else:
-        return p
-    bends_little = 4 * inner(system.scaling * a, a) <= MOST_ACCELERATION**2 * length2
-    return p - a if bends_little else p
 
 
 def can_search(oracle: Oracle, curvature: Curvature) -> bool:
@@ -281,11 +235,11 @@ def final_check(
         offset = lower_point(oracle, evaluation, start, *flat, goal.tolerance)
         if offset is not None:
             return FinalCheck(Status.running, -offset, looks=state.looks + 1)
-    if found.leaves_saddle and curvature_is_negative(oracle, evaluation, start, found.step):
+    if found.leaves_saddle and is_saddle(oracle, evaluation, start, found.step):
         return FinalCheck(Status.saddle)
     # where the undamped step is negligible, a change that the Hessian predicts is its rounding
     # error
-    is_hidden = decrease_is_hidden(f, start, found.decrease, goal.tolerance)
+    is_hidden = decrease_is_hidden(f, found.decrease, goal.tolerance)
     if is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded):
         return FinalCheck(Status.converged)
     return FinalCheck(Status.stalled)
@@ -329,7 +283,7 @@ class LevenbergMarquardt(Solver[LMState]):
         system = damped_system(oracle, curvature, evaluation, state.scaling, reduction)
         state = dataclasses.replace(state, scaling=system.scaling)
         if state.norm2 <= goal.floor:
-            newton, is_negligible, is_final = predict(curvature, system, state, goal.tolerance)
+            state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
             if is_final:
                 return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
         damping = state.damping
@@ -339,15 +293,28 @@ class LevenbergMarquardt(Solver[LMState]):
         if not state.is_on_plateau:
             trial = accepted_step(oracle, evaluation, curvature, system, damping, x0)
         if trial is None and state.norm2 > goal.floor:
-            other = scaled_by_sizes(state, curvature)
+            sizes = coordinate_sizes(evaluation.x, state.start)
+            other = scaled_by_sizes(curvature, state.scaling, sizes)
             sized = damped_system(oracle, other, evaluation, state.scaling, reduction)
             damping = damping if state.is_on_plateau else FIRST_DAMPING
             trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
             state = dataclasses.replace(state, is_on_plateau=trial is not None)
         if trial is not None:
             return arrive(oracle, state, trial.step, trial.damping, trial.next_damping)
-        newton, is_negligible, _ = predict(curvature, system, state, goal.tolerance)
+        state, (newton, is_negligible, _) = self._predict(curvature, system, state, goal)
         return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
+
+    def _predict(
+        self, curvature: Curvature, system: DampedSystem, state: LMState, goal: Goal
+    ) -> tuple[LMState, tuple[Vector, bool, bool]]:
+        """Predict the change by the undamped step; forget a bad start that makes it negligible."""
+        found = predict(curvature, system, state, goal.tolerance)
+        is_negligible, scaling = found[1], system.diagonal()
+        is_bad = is_negligible and state.start.is_bad_for(state.evaluation, scaling)
+        if state.forgot_start or not is_bad:
+            return state, found
+        state = dataclasses.replace(state, start=Start.of(state.evaluation), forgot_start=True)
+        return state, predict(curvature, system, state, goal.tolerance)
 
     def _end(
         self,

@@ -18,6 +18,9 @@ from cfgd.status import Status
 # Share of the distance from the start that is added to the size of x, with which steps are
 # compared: at a solution near zero the size of x alone would be nothing.
 TRAVELLED = 1e-3
+# Factor between the fall of f from the start and the one that the curvature at x explains, beyond
+# which the start is forgotten. Fourth powers reach it where x has come 1e4 times nearer.
+BAD_START = 1e8
 # Multiples of x - x0 at which an unbounded function is evaluated, up to 1/eps, and the factor by
 # which its fall grows at least from one to the next: the root of theirs. Any polynomial that is
 # unbounded does better, and a function that has a minimum within these distances does not.
@@ -58,6 +61,16 @@ class Start(NamedTuple):
         """Take the scale from a later point where value and gradient were zero at the start."""
         return self if self.scale > 0 else self._replace(scale=Start.of(evaluation).scale)
 
+    def is_bad_for(self, evaluation: Evaluation, scaling: Vector) -> bool:
+        """Return whether the way from the start says nothing about the size of x.
+
+        With curvatures like those at x, f would have fallen by half the squared distance in the
+        norm of `scaling`. Where it fell by far more or less, the start lies in another landscape.
+        """
+        fall, away = self.value - evaluation.value, evaluation.x - self.x
+        expected = inner(scaling * away, away) / 2
+        return bool(not expected / BAD_START <= fall <= BAD_START * expected)
+
     def has_fallen_far(self, value: Scalar) -> bool:
         """Return whether f fell by 1/eps^2 times its scale, as unbounded functions do."""
         if value == -np.inf:
@@ -81,6 +94,7 @@ class SolverState:
     eta: Number = np.nan
     gamma: Number = np.nan
     status: Status = Status.running
+    forgot_start: bool = False  # `start` is a later point, because the first one was bad
     is_computed: bool = True  # the evaluation was computed, and not updated by recurrence
 
 
@@ -147,14 +161,9 @@ def change_is_negligible(
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
-def decrease_is_hidden(value: Scalar, start: Start, decrease: Number, tolerance: Number) -> bool:
-    """Return whether a predicted decrease of f is negligible, or hidden by rounding.
-
-    The value of a sum of squares is known to eps^2 of its start where residuals are known to eps.
-    """
-    eps = eps_of(value)
-    least = eps**2 * (start.value - value)
-    return bool(decrease <= max(max(tolerance / 100, HIDDEN_UNITS * eps) * abs(value), least))
+def decrease_is_hidden(value: Scalar, decrease: Number, tolerance: Number) -> bool:
+    """Return whether a predicted decrease of f is negligible, or hidden by rounding."""
+    return bool(decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(value)) * abs(value))
 
 
 def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
