@@ -236,7 +236,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
 def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Measure the curvature around x; end the run, or plan a Newton step or a step off a saddle."""
     evaluation, start, g = state.evaluation, state.start, state.evaluation.gradient
-    is_stationary = bool(state.norm2 <= goal.floor)
+    is_stationary, fall = bool(state.norm2 <= goal.floor), start.value - evaluation.value
     assess_probes = functools.partial(
         assess,
         evaluation=evaluation,
@@ -250,7 +250,11 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
         is_long = g.size >= LONG  # the directions would take more memory than the run
-        flat = None if is_long else flat_directions(probes, evaluation.x, start)
+        flat = (
+            None
+            if is_long
+            else flat_directions(probes, evaluation.x, start, start.value - evaluation.value)
+        )
         after = _after_check(state, probes, state.scaling, found, goal)
         return after if flat is None else look_along(oracle, after, flat, goal)
 
@@ -273,7 +277,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         start = Start.of(evaluation)
         state = dataclasses.replace(state, start=start, forgot_start=True)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
-    flat = flat_directions(probes, evaluation.x, start)
+    flat = flat_directions(probes, evaluation.x, start, start.value - evaluation.value)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
         return after
