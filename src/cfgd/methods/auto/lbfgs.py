@@ -250,11 +250,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
         is_long = g.size >= LONG  # the directions would take more memory than the run
-        flat = (
-            None
-            if is_long
-            else flat_directions(probes, evaluation.x, start, start.value - evaluation.value)
-        )
+        flat = None if is_long else flat_directions(probes, evaluation.x, start, fall)
         after = _after_check(state, probes, state.scaling, found, goal)
         return after if flat is None else look_along(oracle, after, flat, goal)
 
@@ -277,7 +273,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         start = Start.of(evaluation)
         state = dataclasses.replace(state, start=start, forgot_start=True)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
-    flat = flat_directions(probes, evaluation.x, start, start.value - evaluation.value)
+    flat = flat_directions(probes, evaluation.x, start, fall)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
         return after
