@@ -49,10 +49,14 @@ def coordinate_sizes(x: Vector, start: Start) -> Vector:
     return np.where(sizes > 0, sizes, mean if mean > 0 else 1)
 
 
-def flat_directions(probes: Probes, x: Vector, start: Start) -> tuple[Vectors, Column]:
+def flat_directions(
+    probes: Probes, x: Vector, start: Start, fall: Number = 0.0
+) -> tuple[Vectors, Column]:
     """Return the nearly flat directions among those that were probed, and their curvatures.
 
-    The directions are of length one in units of the sizes of coordinates.
+    The directions are of length one in units of the sizes of coordinates. At the start, where f was
+    seen nowhere else, all directions count: all curvatures of a monkey saddle are equal. So do
+    those whose curvature explains next to nothing of the `fall` of f since the start.
     """
     sizes, moved = coordinate_sizes(x, start), (probes.steps != 0).any(axis=1)
     steps, changes = probes.steps[moved] / sizes, probes.changes[moved] * sizes
@@ -61,7 +65,8 @@ def flat_directions(probes: Probes, x: Vector, start: Start) -> tuple[Vectors, C
         return np.zeros((0, x.size), x.dtype), np.zeros(0, x.dtype)
     H = np.linalg.solve(R.T, changes @ Q).T  # Q'H Q, with the Hessian in these units
     curvatures, axes = symmetric_eigen((H + H.T) / 2)
-    is_flat = abs(curvatures) <= NEARLY_FLAT * abs(curvatures).max(initial=0)
+    is_flat = abs(curvatures) <= NEARLY_FLAT * max(abs(curvatures).max(initial=0), fall)
+    is_flat |= np.array_equal(x, start.x)
     return (Q @ axes[:, is_flat]).T * sizes, curvatures[is_flat]
 
 
@@ -131,8 +136,11 @@ def valley_leads_to_saddle(
 ) -> bool:
     """Return whether f falls along a valley through x, or from x + offset along `direction`.
 
-    At x + offset the curvature was negative, which means something only if f is the same there.
+    At x + offset the curvature was negative, which means something only if f is the same there. A
+    sum of squares that has fallen to rounding has nothing to gain.
     """
+    if abs(evaluation.value) <= eps_of(evaluation.value) * abs(start.value):
+        return False
     if is_saddle(oracle, evaluation, start, offset, NEAR_DISTANCES):
         return True
     f, there = evaluation.value, oracle.evaluate(evaluation.x + offset)

@@ -68,6 +68,8 @@ CHECK_EVERY = 30
 # How many times the last accepted fraction of a direction is tried first of the next one: three
 # halvings are made up for in one step.
 LONGER = 8.0
+# Share of f that a predicted decrease must exceed so that f is mostly excess over its minimum.
+EXCESS = 0.1
 # Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
 # 1e15 from one coordinate to another, and by 1e60 where a point is judged in float64.
 LEAST_CURVATURE = 1e-30
@@ -148,34 +150,36 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
 
     A saddle is left to the other side first, and is one only if its negative curvature is.
     """
-    evaluation, search = state.evaluation, state.search
+    evaluation, search, start = state.evaluation, state.search, state.start
+    is_done = state.norm2 <= goal.floor and decrease_is_hidden(
+        evaluation, start, state.scaling, state.decrease, goal.tolerance
+    )
+    ending = Status.converged if is_done else Status.stalled
+    # where most of f is still to fall, its own minimum is zero, and so are curvatures beside it
+    is_excess = is_done and state.decrease > EXCESS * abs(evaluation.value)
     if np.ndim(search.offset):  # x passed the check, and was left along its valley in vain
-        is_no_minimum = valley_leads_to_saddle(
-            oracle, evaluation, state.start, search.offset, search.p
-        )
-        ending = Status.converged if state.norm2 <= goal.floor else Status.stalled
-        return dataclasses.replace(state, status=Status.saddle if is_no_minimum else ending)
+        if not is_excess and valley_leads_to_saddle(
+            oracle, evaluation, start, search.offset, search.p
+        ):
+            ending = Status.saddle
+        return dataclasses.replace(state, status=ending)
     if search.leaves_saddle:
         if not search.is_second:
             second = search._replace(p=-search.p, slope=-search.slope, is_second=True)
             return dataclasses.replace(state, search=second)
-        along = search.p / (abs(search.p) / coordinate_sizes(evaluation.x, state.start)).max()
+        along = search.p / (abs(search.p) / coordinate_sizes(evaluation.x, start)).max()
         flat = along[None], np.zeros(1, along.dtype)
         after = look_along(oracle, dataclasses.replace(state, status=Status.saddle), flat, goal)
-        if after.status is Status.running or is_saddle(oracle, evaluation, state.start, along):
+        if after.status is Status.running:
+            return after
+        if not is_excess and is_saddle(oracle, evaluation, start, along):
             return after
         # the curvature was rounding: take the step of the memory, which consists of the probes
         g = evaluation.gradient
         p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
-        t = longest_fraction(evaluation.x, state.start.x, p)
+        t = longest_fraction(evaluation.x, start.x, p)
         return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
-    f = evaluation.value
-    is_hidden = decrease_is_hidden(f, state.decrease, goal.tolerance)
-    if not state.start.is_bad_for(evaluation, state.scaling):
-        # terms of f that cancel have rounding errors like those of the fall from the start
-        is_hidden = is_hidden or state.decrease <= eps_of(f) * (state.start.value - f)
-    is_done = state.norm2 <= goal.floor and is_hidden
-    return dataclasses.replace(state, status=Status.converged if is_done else Status.stalled)
+    return dataclasses.replace(state, status=ending)
 
 
 def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> LBFGSState:
@@ -236,7 +240,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
 def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Measure the curvature around x; end the run, or plan a Newton step or a step off a saddle."""
     evaluation, start, g = state.evaluation, state.start, state.evaluation.gradient
-    is_stationary = bool(state.norm2 <= goal.floor)
+    is_stationary, fall = bool(state.norm2 <= goal.floor), start.value - evaluation.value
     assess_probes = functools.partial(
         assess,
         evaluation=evaluation,
@@ -250,7 +254,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         probes = probe_krylov(oracle, evaluation, start, state.scaling, out)
         found = assess_probes(probes, scaling=state.scaling, is_stationary=is_stationary)
         is_long = g.size >= LONG  # the directions would take more memory than the run
-        flat = None if is_long else flat_directions(probes, evaluation.x, start)
+        flat = None if is_long else flat_directions(probes, evaluation.x, start, fall)
         after = _after_check(state, probes, state.scaling, found, goal)
         return after if flat is None else look_along(oracle, after, flat, goal)
 
@@ -273,7 +277,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         start = Start.of(evaluation)
         state = dataclasses.replace(state, start=start, forgot_start=True)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
-    flat = flat_directions(probes, evaluation.x, start)
+    flat = flat_directions(probes, evaluation.x, start, fall)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
         return after
@@ -288,7 +292,10 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         off_x = assess_probes(probes, scaling=P, is_stationary=True)
         if off_x.leaves_saddle:
             way_out = _after_check(state, probes, P, off_x, goal, offset)
-            return dataclasses.replace(way_out, idle=0)
+            # a search that fails ends the run at x: its scaling and predictions stay
+            return dataclasses.replace(
+                way_out, idle=0, scaling=after.scaling, decrease=after.decrease
+            )
     return after
 
 
@@ -308,7 +315,9 @@ def _after_check(
     """Return the state after a check, whose probes become the memory."""
     is_stationary = bool(state.norm2 <= goal.floor)
     decrease = np.inf if found.is_unbounded else found.decrease
-    is_done = is_stationary and decrease_is_hidden(state.evaluation.value, decrease, goal.tolerance)
+    is_done = is_stationary and decrease_is_hidden(
+        state.evaluation, state.start, scaling, decrease, goal.tolerance
+    )
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
     is_minimum = (
         not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)

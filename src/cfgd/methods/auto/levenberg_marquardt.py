@@ -239,7 +239,7 @@ def final_check(
         return FinalCheck(Status.saddle)
     # where the undamped step is negligible, a change that the Hessian predicts is its rounding
     # error
-    is_hidden = decrease_is_hidden(f, found.decrease, goal.tolerance)
+    is_hidden = decrease_is_hidden(evaluation, start, scaling, found.decrease, goal.tolerance)
     if is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded):
         return FinalCheck(Status.converged)
     return FinalCheck(Status.stalled)

@@ -161,9 +161,19 @@ def change_is_negligible(
     return small or bool(length <= tolerance * size_of_x(x, start, scaling))
 
 
-def decrease_is_hidden(value: Scalar, decrease: Number, tolerance: Number) -> bool:
-    """Return whether a predicted decrease of f is negligible, or hidden by rounding."""
-    return bool(decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(value)) * abs(value))
+def decrease_is_hidden(
+    evaluation: Evaluation, start: Start, scaling: Vector, decrease: Number, tolerance: Number
+) -> bool:
+    """Return whether a predicted decrease of f is negligible, or hidden by rounding.
+
+    It is negligible beside f, or beside the fall of f from a start that is not bad: on a quadratic
+    a gradient that has fallen to `tolerance` predicts its square of the fall.
+    """
+    f = evaluation.value
+    if decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(f)) * abs(f):
+        return True
+    is_small = decrease <= tolerance**2 * (start.value - f)
+    return bool(is_small and not start.is_bad_for(evaluation, scaling))
 
 
 def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
