@@ -296,14 +296,16 @@ def test_a_descending_inflection_is_left(power, x0):
 
 
 @pytest.mark.parametrize("x0", few([[0.0, 0.0], [1.0, 0.0]], 2))
-def test_a_maximum_of_fourth_order_is_left(x0):
+@pytest.mark.parametrize("n", [4, 6])
+def test_a_maximum_of_higher_order_is_left(n, x0):
+    """x0^2 - x1^n + x1^(2 n): the minimum is -1/4."""
     f = external(
-        lambda x: x[0] ** 2 - x[1] ** 4 + x[1] ** 6,
-        lambda x: np.array([2 * x[0], -4 * x[1] ** 3 + 6 * x[1] ** 5]),
+        lambda x: x[0] ** 2 - x[1] ** n + x[1] ** (2 * n),
+        lambda x: np.array([2 * x[0], -n * x[1] ** (n - 1) + 2 * n * x[1] ** (2 * n - 1)]),
     )
     ends = cfgd.minimize(f, x0)
     assert ends.success
-    assert ends.value == pytest.approx(-4 / 27)
+    assert ends.value == pytest.approx(-0.25)
 
 
 def test_a_flat_minimum_is_no_saddle():
@@ -340,10 +342,26 @@ def test_a_plateau_of_one_coordinate_does_not_end_a_fit():
 
 
 def test_a_step_to_a_jacobian_that_is_not_finite_is_rejected():
-    """r = (x - 3, sqrt(x) * 0): the derivative of the root at 0 is infinite, its value is not."""
+    """A dose-response curve: e < 0 gives NaN derivatives of a value that is finite."""
+    d = np.array([0, 1, 2, 4, 8, 16, 32, 64.0])
+    y = 0.1 + 0.3 / (1 + (d / 10) ** 2)
 
     def residuals(p):
-        return jnp.stack([p[0] - 3, 0.1 * jnp.sqrt(jnp.maximum(p[0], 0.0)), p[1] + 1])
+        b, low, top, e = p
+        power = b * (jnp.log(jnp.where(d > 0, d, 1)) - jnp.log(e))
+        return low + (top - low) / (1 + jnp.where(d > 0, jnp.exp(power), 0.0)) - y
 
-    ends = cfgd.minimize(cfgd.Residuals(residuals), [1e-3, 5.0])
+    ends = cfgd.minimize(cfgd.Residuals(residuals), [30.0, 0.0, 0.3, 1.0])
     assert ends.status is not Status.nonfinite
+    assert ends.value < 0.05  # 0.246 at the start
+
+
+@pytest.mark.slow
+def test_a_start_in_another_landscape_does_not_make_a_fit_converge():
+    """NIST's MGH10 from exp(35): the run enters a valley with a gradient of 1e24."""
+    t = 50 + 5.0 * np.arange(16)
+    y = [34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744]
+    y = np.array([*y, 8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872.0])
+    f = cfgd.Residuals(lambda b: b[0] * jnp.exp(b[1] / (t + b[2])) - y)
+    ends = cfgd.minimize(f, [4.7193388140308, 475795.6889176654, 13625.518898724395])
+    assert not ends.success or 2 * ends.value == pytest.approx(87.945855, rel=1e-6)
