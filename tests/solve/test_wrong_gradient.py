@@ -43,8 +43,8 @@ def test_a_wrong_sign_is_named(name):
     f = cfgd.Local(f, "exact") if name == "adaptive terminal" else f
     solution = cfgd.minimize(f, START, METHODS[name], max_iterations=300)
     assert_names_the_sign(solution)
-    np.testing.assert_array_equal(solution.x, START)
-    slope = float(np.linalg.norm(rosen_der(START)))
+    assert solution.value <= rosen(START)
+    slope = float(np.linalg.norm(rosen_der(solution.x)))
     assert f"values have the slope {-slope:.3g} and the gradient says {slope:.3g}" in (
         solution.message
     )
@@ -56,7 +56,8 @@ def test_with_a_hessian_and_with_huge_values():
     huge = cfgd.External(lambda x: 1e200 * rosen(x), lambda x: -1e200 * rosen_der(x))
     solution = cfgd.minimize(huge, START)
     assert_names_the_sign(solution)
-    assert f"the gradient says {1e200 * np.linalg.norm(rosen_der(START)):.3g}" in solution.message
+    slope = 1e200 * np.linalg.norm(rosen_der(solution.x))
+    assert f"the gradient says {slope:.3g}" in solution.message
 
 
 def test_a_gradient_that_is_wrong_otherwise():

@@ -6,26 +6,24 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from cfgd.methods.auto import curvature_check, lbfgs, lbfgs_memory, state
+from cfgd.methods.auto import curvature_check, lbfgs, lbfgs_memory, line_search, state
 from cfgd.methods.paper import step
 from cfgd.solve.options import DEFAULT_TOLERANCE
 
 FOLDER = files("cfgd.apps.explore") / "files" / "method"
-# the constants of each file of the page, and the module that has the same ones
-SAME = {
-    "lbfgs.js": (
-        lbfgs,
-        "ACCEPT MOST_TRIES IDLE TOO_IDLE CHECK_EVERY LONGER "
-        "HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END",
-    ),
-    "lbfgs_memory.js": (lbfgs_memory, "PAIRS GROWTH FIRST_CURVATURE SMALLEST LEAST_COSINE"),
-    "solver_state.js": (state, "TRAVELLED"),
-    "curvature_check.js": (
+# the modules whose constants a file of the page repeats
+SAME = [
+    ("lbfgs.js", lbfgs, "IDLE TOO_IDLE CHECK_EVERY LONGER"),
+    ("lbfgs.js", line_search, "ACCEPT MOST_TRIES HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END"),
+    ("lbfgs_memory.js", lbfgs_memory, "PAIRS GROWTH FIRST_CURVATURE SMALLEST LEAST_COSINE"),
+    ("solver_state.js", state, "TRAVELLED"),
+    (
+        "curvature_check.js",
         curvature_check,
         "FAR VALLEY_DISTANCE LONGEST_STEP SMALLEST_PROBE SHARE_FAR NOT_ZERO FEW_UNITS",
     ),
-    "step.js": (step, "MAX_BACKTRACKS"),
-}
+    ("step.js", step, "MAX_BACKTRACKS"),
+]
 
 
 def constant(file, name):
@@ -35,9 +33,8 @@ def constant(file, name):
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("file", SAME)
-def test_the_constants_are_the_same(file):
-    module, names = SAME[file]
+@pytest.mark.parametrize(("file", "module", "names"), SAME)
+def test_the_constants_are_the_same(file, module, names):
     for name in names.split():
         assert float(constant(file, name)) == getattr(module, name), name
 

@@ -9,7 +9,7 @@ import { changeIsNegligible, sizeOfX } from "./solver_state.js";
 
 // Where coordinates have grown by this factor along a direction without curvature, the minimiser is
 // taken to lie at infinity.
-const FAR = 1e2;
+const FAR = 30;
 // Distance along a flat valley at which the curvature is checked, too, relative to the size of x.
 const VALLEY_DISTANCE = 2;
 // How many times its size a coordinate moves at most in one step.
