@@ -307,18 +307,19 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
         return clip_positive(curvatures, LEAST_JUDGED[curvatures.dtype])
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
-    probes, P = ahead, scaling_of(ahead)
-    found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=one_sided_noise(g))
+    probes, P, noise = ahead, scaling_of(ahead), one_sided_noise(g)
+    found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     if not found.is_convex:  # one-sided differences did not show that
         behind = probe_along_coordinates(oracle, evaluation, start, state.scaling, -1.0)
         probes = _central(ahead, behind)
-        P = scaling_of(probes)
+        P, noise = scaling_of(probes), None
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary)
     if found.is_negligible and not state.forgot_start and start.is_bad_for(evaluation, P):
         # compare with sizes near x from now on; the check is the same, without other evaluations
         start = Start.of(evaluation)
         state = dataclasses.replace(state, start=start, forgot_start=True)
-        found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
+        assess_probes = functools.partial(assess_probes, start=start)
+        found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     flat = flat_directions(probes, evaluation.x, start, fall)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():

@@ -69,10 +69,11 @@ function probeCoordinate(oracle, { x, value, gradient }, j, guess) {
   for (let lengths = 0; lengths <= MOST_LENGTHS; lengths += 1) {
     const at = oracle.evaluate(movedAlong(x, j, h));
     first ??= at;
+    const moved = at.x[j] - x[j];
     const change = at.gradient[j] - slope;
-    const error = Math.abs(at.value - value - (h * (slope + at.gradient[j])) / 2);
+    const error = Math.abs(at.value - value - (moved * (slope + at.gradient[j])) / 2);
     const rounding = FEW_UNITS * EPS * (Math.abs(value) + Math.abs(at.value));
-    if (!(error <= (NEAR_QUADRATIC * Math.abs(h * change)) / 2 + rounding)) {
+    if (!(error <= (NEAR_QUADRATIC * Math.abs(moved * change)) / 2 + rounding)) {
       const shorter = h / OTHER_LENGTH;
       if (isLonger || Math.abs(shorter) < EPS * Math.abs(x[j])) return first;
       h = shorter;

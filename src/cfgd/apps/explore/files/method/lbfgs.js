@@ -169,16 +169,18 @@ function checkCurvature(oracle, before, floor, tolerance) {
     probeAlongCoordinates(oracle, evaluation, state.start, scaling, sign, offset);
   const ahead = probe(1);
   let probes = ahead;
-  let found = assessed(probes, before.start, isStationary, ONE_SIDED_NOISE);
+  let noise = ONE_SIDED_NOISE;
+  let found = assessed(probes, before.start, isStationary, noise);
   if (!found.isConvex) { // one-sided differences did not show that
     probes = centralDifferences(ahead, probe(-1));
+    noise = undefined;
     found = assessed(probes, before.start, isStationary);
   }
   const P = scalingOf(probes);
   if (found.isNegligible && !state.forgotStart && state.start.isBadFor(evaluation, P)) {
     // compare with sizes near x from now on; the check is the same, without other evaluations
     state = { ...state, start: new Start(evaluation), forgotStart: true };
-    found = assessed(probes, state.start, isStationary);
+    found = assessed(probes, state.start, isStationary, noise);
   }
   const flat = flatDirections(probes, evaluation.x, state.start, fall);
   const checked = afterCheck(state, probes, P, found, floor, tolerance);
@@ -187,7 +189,7 @@ function checkCurvature(oracle, before, floor, tolerance) {
   // the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
   for (const offset of [found.valley, times(-1, found.valley)]) {
     probes = centralDifferences(probe(1, offset), probe(-1, offset));
-    const offX = assessed(probes, before.start, true); // with the first start, as in the library
+    const offX = assessed(probes, state.start, true);
     if (offX.leavesSaddle) {
       const wayOut = afterCheck(state, probes, scalingOf(probes), offX, floor, tolerance, offset);
       // a search that fails ends the run at x: its scaling and predictions stay
