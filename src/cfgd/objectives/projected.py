@@ -17,6 +17,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.box import Box
 from cfgd._core.linalg import map_rows
+from cfgd._core.pytrees import Structure
 from cfgd._core.types import Etas, LineValues, Numbers, PointFlags, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
@@ -88,6 +89,9 @@ class Projected(Objective):
 
     def _is_active(self, evaluation: Evaluation) -> PointFlags:
         return self.box.is_active(evaluation.aux.x, evaluation.aux.gradient)
+
+    def raveled(self, structure: Structure) -> Objective:
+        return Projected(self.objective.raveled(structure), self.box)
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
