@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
-from cfgd._core import checks
 from cfgd._core.arrays import in_precision
 from cfgd._core.compiled import bind
 from cfgd.fitting.model import WeightedResiduals
 from cfgd.fitting.problem import FitProblem
 from cfgd.objectives.residuals import Residuals
-from cfgd.solve.solution import Solution
-from cfgd.status import Status
 
 # Points that a message names; more of them say nothing new.
 MOST_POINTS = 5
@@ -27,15 +25,16 @@ REMEDY = (
 )
 
 
-def explained(problem: FitProblem, solution: Solution) -> Solution:
-    """Return the solution; if it is not finite, its message names the points where that begins."""
-    if solution.status is not Status.nonfinite:
-        return solution
-    sentence = where_not_finite(problem, solution.x)
-    if not sentence:
-        return solution
-    checks.warn(sentence)
-    return dataclasses.replace(solution, details=f"{solution.details} {sentence}".strip())
+@contextlib.contextmanager
+def names_points(problem: FitProblem) -> Iterator[None]:
+    """Say at which points a model is not finite at the start, for which `minimize` raises."""
+    try:
+        yield
+    except ValueError as error:
+        sentence = where_not_finite(problem, np.clip(problem.start, problem.lower, problem.upper))
+        if not sentence:
+            raise
+        raise ValueError(f"`curve_fit` needs a finite model and derivative. {sentence}") from error
 
 
 def where_not_finite(problem: FitProblem, z: np.ndarray) -> str:
