@@ -11,7 +11,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd.fitting.build import build, read_models
 from cfgd.fitting.datasets import read_data
-from cfgd.fitting.diagnosis import explained
+from cfgd.fitting.diagnosis import names_points
 from cfgd.fitting.fit import Fit
 from cfgd.fitting.guess import guessed
 from cfgd.fitting.linear import projected, unprojected
@@ -121,16 +121,17 @@ def curve_fit(
     problem = build(
         owner, models, data, given, absolute_sigma=absolute_sigma, loss=loss, scale=scale
     )
-    problem = _started(owner, problem, linear, options)
-    return Fit.of(problem, explained(problem, problem.minimize(**options)))
+    with names_points(problem):
+        problem = _started(owner, problem, linear, options)
+        solution = problem.minimize(**options)
+    return Fit.of(problem, solution)
 
 
 def _started(owner: str, problem: FitProblem, linear: Any, options: dict[str, Any]) -> FitProblem:
     """Return the problem with a better start: guessed, or with its linear parameters solved for."""
     unknown = np.zeros(problem.start.size, bool)
-    unknown[: len(problem.free)] = [
-        problem.parameters[name].value is None for name in problem.owners
-    ]
+    values = [problem.parameters[name].value for name in problem.owners]
+    unknown[: len(values)] = [value is None for value in values]
     if linear is None:
         return guessed(problem, unknown) if unknown.any() else problem
     reduced, is_linear = projected(owner, problem, linear)

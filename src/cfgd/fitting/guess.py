@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.stats import qmc
 
@@ -73,5 +74,13 @@ def _decades(unit: np.ndarray) -> np.ndarray:
 
 
 def _values(objective: Residuals, starts: Any) -> Any:
-    """Return the objective at each start, one after the other: memory stays that of one."""
-    return jax.lax.map(lambda z: objective.evaluate(z).value, starts)
+    """Return the objective at each start, NaN where its gradient is not finite.
+
+    One start follows the other: memory stays that of one.
+    """
+
+    def value(z: Any) -> Any:
+        found = objective.evaluate(z)
+        return jnp.where(jnp.isfinite(found.gradient).all(), found.value, jnp.nan)
+
+    return jax.lax.map(value, starts)
