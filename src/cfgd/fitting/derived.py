@@ -97,7 +97,7 @@ def errors_of_all(
         else:
             found[name] = None
     if ties:
-        value, gradients = tangent(
+        _, gradients = tangent(
             lambda z: jnp.concatenate([jnp.ravel(problem.complete(z)[name]) for name in ties]), z
         )
         errors = around.standard_errors(gradients)

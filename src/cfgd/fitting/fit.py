@@ -57,8 +57,8 @@ class Fit:
     absolute_sigma : bool
         Whether `sigma` was taken at face value.
     covariance_kind : str
-        "least squares" for s^2 (J'J)^-1 with the Jacobian J of the weighted residuals, where s^2 is 1
-        for `absolute_sigma`; "sandwich" for a robust loss, whose covariance is estimated from the
+        "least squares" for s^2 (J'J)^-1 with the Jacobian J of the weighted residuals, where s^2 is
+        1 for `absolute_sigma`; "sandwich" for a robust loss, whose covariance is estimated from the
         residuals in any case.
     dispersion : float
         Twice the rise of the objective over this number is compared with a chi-square: s^2, or its
@@ -227,9 +227,9 @@ class Fit:
         method : {"profile", "normal"}
             "normal" is the estimate plus or minus a quantile of Student's t (the normal one with
             `absolute_sigma`) times the standard error. "profile" ends where the fit with the
-            parameter held there and all others fitted again is worse by the square of that quantile,
-            in units of `dispersion`: right also where the curve is far from linear in the parameter,
-            and within its bounds.
+            parameter held there and all others fitted again is worse by the square of that
+            quantile, in units of `dispersion`: right also where the curve is far from linear in the
+            parameter, and within its bounds.
         names : list of str, optional
             Which parameters; all free ones by default.
 
@@ -263,8 +263,8 @@ class Fit:
         kind : {"curve", "observation"}
             Whether the band is for the mean of y or for a new y.
         sigma : array, optional
-            The standard deviations of new observations, in the units of the `sigma` of the fit. They
-            must be given where the fit has a `sigma` that is not one number.
+            The standard deviations of new observations, in the units of the `sigma` of the fit.
+            They must be given where the fit has a `sigma` that is not one number.
         data_set : int or str
             The data set whose model is meant, in a fit of several: its place or its name.
 

@@ -27,9 +27,8 @@ KINDS = ("least squares", "sandwich")
 
 def to_text(fit: Fit) -> str:
     """Return the fields of a fit as JSON, one field on each line."""
-    solution = {
-        each.name: getattr(fit.solution, each.name) for each in dataclasses.fields(Solution)
-    }
+    names = [each.name for each in dataclasses.fields(Solution)]
+    solution = {name: getattr(fit.solution, name) for name in names}
     encoded: dict[str, Any] = {"format": FORMAT}
     try:
         for name in DECODERS:

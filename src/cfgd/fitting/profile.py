@@ -16,8 +16,8 @@ OUTWARD_STEPS = 10
 # Accuracy of the end of an interval, relative to its distance from the estimate. MINOS stops at
 # about 1e-3.
 ACCURACY = 1e-6
-# A fit with one coordinate held that lies below the minimum by more than this share of the rise that
-# is looked for shows that the minimum is not the least one. Less is the tolerance of the two fits.
+# A fit with one coordinate held that lies below the minimum by more than this share of the rise
+# that is looked for shows that there is a lower minimum. Less is the tolerance of the two fits.
 BELOW = 1e-3
 
 
@@ -25,8 +25,8 @@ BELOW = 1e-3
 class Profile:
     """Fits with coordinate `i` held, each started from its neighbours.
 
-    The signed root of the rise of f above its minimum is nearly a straight line as a function of the
-    held value; on it a root search takes a few fits.
+    The signed root of the rise of f above its minimum is nearly a straight line as a function of
+    the held value; on it a root search takes a few fits.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Profile:
         self.lowest = 0.0
 
     def fit(self, held: float) -> tuple[np.ndarray, float]:
-        """Return the other coordinates' best values and the rise of f, in normal deviates squared."""
+        """Return the best z with this value held, and the rise of f in squared deviates."""
         held = float(held)
         if held not in self.known:
             solution = self.problem.minimize(start=self._start(held), held={self.i: held})

@@ -67,15 +67,16 @@ def _residuals_and_jacobian(objective: Residuals, z: Any) -> tuple[Any, Any, Any
 class Dispersion(NamedTuple):
     """The factors that turn (J'J)^-1 into a covariance, and a rise of f into a chi-square.
 
-    For least squares both are the variance of the weighted residuals: 1 where sigma is absolute, else
-    s^2. For a robust loss with psi = rho', m residuals and p parameters
+    For least squares both are the variance of the weighted residuals: 1 where sigma is absolute,
+    else s^2. For a robust loss of the residual with the derivative psi, m residuals and p
+    parameters
 
         covariance = k^2 (sum psi^2 / (m - p)) / mean(psi')^2
         rise       = k   (sum psi^2 / (m - p)) / mean(psi')
 
-    with Huber's correction k = 1 + p var(psi') / (m mean(psi')^2) (Huber, Robust Statistics, section
-    7.6; the sandwich that statsmodels' RLM calls H1, and the drop-in-dispersion test of Schrader and
-    Hettmansperger, Biometrika 67, 1980).
+    with Huber's correction k = 1 + p var(psi') / (m mean(psi')^2) (Huber, Robust Statistics,
+    section 7.6; the sandwich that statsmodels' RLM calls H1, and the drop-in-dispersion test of
+    Schrader and Hettmansperger, Biometrika 67, 1980).
     """
 
     covariance: float
@@ -105,8 +106,8 @@ class Uncertainty(NamedTuple):
     Parameters
     ----------
     factor
-        A matrix L with L L' the covariance on the directions that the data determine. Its rows are 0
-        for coordinates at a bound.
+        A matrix L with L L' the covariance on the directions that the data determine. Its rows are
+        0 for coordinates at a bound.
     undetermined
         Orthonormal columns: directions of the scaled coordinates `scale * z` that do not change the
         residuals.
@@ -129,9 +130,9 @@ class Uncertainty(NamedTuple):
     def of(cls, J: np.ndarray, variance: float, held: np.ndarray) -> Uncertainty:
         """Return the uncertainty for a Jacobian and the variance of the residuals.
 
-        Columns are scaled to unit norm first, so that the units of the parameters have no influence.
-        A singular value below the rounding errors of the largest one counts as 0: max(m, p) eps times
-        it, the criterion of `numpy.linalg.matrix_rank`.
+        Columns are scaled to unit norm first, so that the units of the parameters have no
+        influence. A singular value below the rounding errors of the largest one counts as 0:
+        max(m, p) eps times it, the criterion of `numpy.linalg.matrix_rank`.
         """
         m, p = J.shape
         norms = np.sqrt(np.sum(J**2, 0))
@@ -191,7 +192,7 @@ def _sparse_basis(directions: np.ndarray) -> np.ndarray:
     """Return a basis of the same space with many zeros: its reduced column echelon form."""
     basis = np.array(directions.T)
     for i in range(len(basis)):
-        row, column = np.unravel_index(np.argmax(np.abs(basis[i:])), basis[i:].shape)
+        row, column = divmod(int(np.argmax(np.abs(basis[i:]))), basis.shape[1])
         basis[[i, i + row]] = basis[[i + row, i]]
         basis[i] /= basis[i, column]
         others = np.arange(len(basis)) != i
