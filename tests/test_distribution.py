@@ -70,7 +70,7 @@ def test_what_is_in_them(built):
     (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
     names = zipfile.ZipFile(wheel).namelist()
     assert "cfgd/py.typed" in names
-    assert "cfgd/data/nist.json" in names
+    assert "cfgd/apps/data/nist.json" in names
     inside = {Path(name).parts[0] for name in names}
     assert inside == {"cfgd", f"cfgd-{PROJECT['version']}.dist-info"}
     with tarfile.open(source) as archive:

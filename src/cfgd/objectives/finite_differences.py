@@ -20,16 +20,21 @@ def hessian_product(
     v: Vector,
     x0: Vector | None = None,
     sizes: Vector | None = None,
+    room: tuple[float, float] = (np.inf, np.inf),
 ) -> Vector:
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and
     truncation errors. Where no `sizes` are given, they are those of x, or of the start `x0` where x
-    is near zero.
+    is near zero. `room` are the largest multiples of v and of -v that may be added to x: where one
+    of them is less than the step, the difference is taken to the other side alone.
     """
     if sizes is None:
         sizes = _sizes(x) if x0 is None else np.maximum(_sizes(x), SMALLEST * _root_mean_square(x0))
     h = eps_of(x) ** (1 / 3) / _relative_size(v, sizes)
+    if min(room) < h:
+        h = min(h, max(room)) * (1 if room[0] >= room[1] else -1)
+        return (gradient(x + h * v) - gradient(x)) / h if h != 0 else np.zeros_like(v)
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
 
 

@@ -187,7 +187,10 @@ class Quadratic(AnyQuadratic):
         return Curvature(
             times=self._times,
             diagonal=self.diagonal,
+            shape=self.A.shape,
+            matrix=lambda: self.A,
             is_exact=True,
+            cost=1.0,
             product_cost=1.0,
             is_stationary=is_stationary,
         )

@@ -29,6 +29,7 @@ def minimize(
     method: Any = None,
     *,
     args: tuple[Any, ...] = (),
+    bounds: Any = None,
     max_iterations: int = 10_000,
     tolerance: float | None = None,
     gradient_tolerance: float | None = None,
@@ -54,6 +55,13 @@ def minimize(
         `Auto()` by default.
     args : tuple
         Data that is passed to the function. New data of the same shapes does not compile again.
+    bounds : list of pairs, tuple (lower, upper), scipy.optimize.Bounds or dict, optional
+        Bounds of x: a pair (lower, upper) for each coordinate, where None or an infinity means that
+        there is none; two numbers or arrays (lower, upper); or, for a dict x0, a dict of pairs.
+        Equal bounds keep a coordinate fixed. f is evaluated inside the bounds only, and a start
+        outside is moved to the nearest point inside. `converged` then means that the gradient is
+        small in the coordinates that may move: f falls out of the box along the others (the
+        conditions of Karush, Kuhn and Tucker).
     max_iterations : int
         The run ends after this many iterations.
     tolerance : float, optional
@@ -123,6 +131,7 @@ def minimize(
         x0,
         AUTO if method is None else method,
         args,
+        bounds=bounds,
         max_iterations=max_iterations,
         tolerance=tolerance,
         gradient_tolerance=gradient_tolerance,
@@ -145,6 +154,7 @@ def sweep(
     methods: Any,
     *,
     args: tuple[Any, ...] = (),
+    bounds: Any = None,
     max_iterations: int = 10_000,
     tolerance: float | None = None,
     gradient_tolerance: float | None = None,
@@ -199,6 +209,7 @@ def sweep(
         x0,
         methods,
         args,
+        bounds=bounds,
         spread=checks.flag("sweep", "spread", spread),
         max_iterations=max_iterations,
         tolerance=tolerance,
@@ -220,6 +231,7 @@ def _solve(
     methods: Any,
     args: tuple[Any, ...],
     *,
+    bounds: Any,
     spread: bool = False,
     record: Mapping[str, Any] | None,
     **keywords: Any,
@@ -233,7 +245,9 @@ def _solve(
                 record = {} if record is None else record
                 options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
                 f = as_objective(owner, objective, args)
-                problem = prepare_problem(options, f, x0, methods, swept=owner == "sweep")
+                problem = prepare_problem(
+                    options, f, x0, methods, bounds, swept=owner == "sweep"
+                )
                 options = options.in_precision(problem.dtype)
             if not group.is_single:
                 group.assert_replicated(owner, replicated_arguments(options, problem))

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.box import Box
 from cfgd._core.files import NotWrittenError, printable
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.sharding import to_host
@@ -142,15 +143,16 @@ class Checkpoint:
                 )
 
 
-def _point_of_comparison(x0: Any) -> np.ndarray:
+def _point_of_comparison(x0: Any, box: Box | None) -> np.ndarray:
     """Return a point near x0 at which objectives are compared: at 0, say, no penalty shows."""
     x = to_host(x0)
-    return x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
+    near = x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
+    return near if box is None else box.project(near)
 
 
 def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
     """Return what must be the same for a run to go on; a function is known by its values."""
-    values = loop.fingerprint(_point_of_comparison(problem.start))
+    values = loop.fingerprint(_point_of_comparison(problem.start, problem.box))
     addresses = re.compile(r" at 0x[0-9a-f]+")
     leaves, structure = jax.tree.flatten(to_host(problem.method))
     words = type(problem.method).__qualname__, addresses.sub("", str(structure))
@@ -162,6 +164,7 @@ def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
         "shape": str(np.shape(problem.start)),
         "start": _digest(to_host(problem.start)),
         "objective": _digest(loop.value0, loop.gradient0, *values),
+        "bounds": "none" if problem.box is None else _digest(*problem.box),
         "method": _digest(*leaves, words=str(words)),
         "tolerances and records": str(goals),
     }

@@ -24,6 +24,7 @@ from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import for_one_run, pop_error
 from cfgd.objectives.host import HostObjective, host_objective
+from cfgd.objectives.projected import Projected
 from cfgd.solve.compiled_chunk import Carry, begin, chunk, evaluate, recheck_final
 from cfgd.solve.history import History
 from cfgd.solve.loop import Loop
@@ -156,7 +157,8 @@ class CompiledLoop(Loop):
         return to_host((at.value, at.gradient))
 
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
-        objective = host_objective(self.objective)
+        whole = self.objective
+        objective = host_objective(whole.objective if isinstance(whole, Projected) else whole)
         if isinstance(objective, HostObjective):
             return None  # it would have to be compiled
         return objective.curvature(objective.evaluate(x))

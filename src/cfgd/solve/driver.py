@@ -12,14 +12,17 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision
+from cfgd._core.box import Box
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
 from cfgd.methods.auto.select import can_factor
 from cfgd.objectives.host import host_objective
+from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
+from cfgd.solve.bounds import coordinate_names, describe_active
 from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
@@ -131,6 +134,8 @@ class Run:
     def _diagnosed(self, solution: Solution) -> Solution:
         """Return the solution of a run that may have failed because of a wrong gradient."""
         is_minimize = self.problem.n_settings is None and self.group.is_single
+        # under bounds differences of values might leave the box
+        is_minimize = is_minimize and self.problem.box is None
         if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
@@ -170,9 +175,13 @@ class Run:
             solver = problem.method.solver_for(objective)
             run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
             stop = (lambda: run._should_stop()) if self.group.is_single else None
-            self.loop = HostLoop(problem.loop, objective, solver, stop, max(self.factor, 1.0))
+            self.loop = HostLoop(
+                problem.loop, objective, solver, stop, max(self.factor, 1.0), problem.box
+            )
         else:
-            self.loop = CompiledLoop(problem.loop, self.objective, problem.method)
+            objective, box = self.objective, problem.box
+            objective = objective if box is None else Projected(objective, box)
+            self.loop = CompiledLoop(problem.loop, objective, problem.method)
         row = self.loop.begin(problem.start, tolerances)
         self.value0 = self.loop.value0
         self.norm0 = np.sqrt(self.loop.stats().norm2)
@@ -351,12 +360,15 @@ class Run:
         problem, stats, factor = self.problem, self.loop.stats(), self.factor
         tuning, one = problem.tuning, problem.n_settings is None
         at, more = (self.loop.known_result()[0], 0) if only_known else self.loop.result()
-        norms = row_norms(at.gradient)
+        box, gradient = problem.box, at.gradient
+        norms = row_norms(gradient if box is None else box.free_gradient(at.x, gradient))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
         note = describe_tolerance(self.options.tolerance, problem.dtype)
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
+        if box is not None:
+            details = self._with_bounds(details, box, at.x)
         rows = self.history.as_dict(batched=not one)
         value, how = at.value, problem.how
         if factor != 1:
@@ -381,9 +393,19 @@ class Run:
             how=how,
             rate=tuning.rate if tuning else None,
             tolerance=self.options.tolerance,
+            active_mask=None if box is None else problem.structure.unravel(box.mask(at.x)),
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)
+
+    def _with_bounds(self, details: list[str], box: Box, x: Any) -> list[str]:
+        """Return the details with the coordinates that are at their bounds."""
+        names, rows = coordinate_names(self.problem.structure), np.atleast_2d(x)
+        moved = " The start was outside of `bounds` and was moved inside."
+        return [
+            text + describe_active(box, row, names) + (moved if self.problem.was_moved else "")
+            for text, row in zip(details, rows, strict=True)
+        ]
 
     def _information(self, status: Status, x: Any) -> Information | None:
         """Return the information matrix at the end of a fit, where its inverse is a covariance."""

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from cfgd._core.box import Box
 from cfgd._core.compiled import bind
 from cfgd._core.sharding import shard_like, to_host
 from cfgd._core.types import Points
@@ -58,8 +59,8 @@ class HostLoop(Loop):
         One of Auto's.
     should_stop
         Asked before every evaluation, so that a time limit or Ctrl-C ends a long step.
-    resolution
-        That of the oracle.
+    resolution, box
+        Those of the oracle.
     """
 
     block = 1
@@ -71,9 +72,10 @@ class HostLoop(Loop):
         solver: Any,
         should_stop: Callable[[], bool] | None,
         resolution: float = 1.0,
+        box: Box | None = None,
     ) -> None:
         self.settings, self.objective, self.solver = settings, objective, solver
-        self.should_stop, self.resolution = should_stop, resolution
+        self.should_stop, self.resolution, self.box = should_stop, resolution, box
         self.runs: list[HostRun] = []
         self._record = bind(recorded, settings) if settings.records else None
 
@@ -91,7 +93,7 @@ class HostLoop(Loop):
         return self._row()
 
     def _begin(self, x0: np.ndarray, tolerances: Tolerances) -> HostRun:
-        oracle = Oracle(self.objective, x0, None, self.resolution)
+        oracle = Oracle(self.objective, x0, None, self.resolution, self.box)
         state = self.solver.init(oracle, x0)
         oracle.should_stop = self.should_stop
         floor, absolute = tolerances.floor(state.norm2), tolerances.absolute

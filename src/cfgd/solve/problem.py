@@ -14,6 +14,7 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
+from cfgd._core.box import Box
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd._core.types import DType, Vector
@@ -21,6 +22,7 @@ from cfgd.methods.base import Method, State, Tuning
 from cfgd.methods.paper.settings import n_settings
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
+from cfgd.solve.bounds import as_box
 from cfgd.solve.compiled_chunk import BLOCK
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
@@ -57,6 +59,10 @@ class Problem:
         What the method does to this objective, in a few words.
     tuning
         The numbers that were chosen in place of "best", if any.
+    box
+        The bounds of the vector, or None.
+    was_moved
+        Whether a start was outside of them.
     """
 
     objective: Objective
@@ -69,10 +75,12 @@ class Problem:
     loop: LoopSettings
     how: str
     tuning: Tuning | None
+    box: Box | None = None
+    was_moved: bool = False
 
 
 def prepare_problem(
-    options: Options, objective: Objective, x0: Any, method: Any, swept: bool
+    options: Options, objective: Objective, x0: Any, method: Any, bounds: Any, swept: bool
 ) -> Problem:
     """Check and convert the arguments of a call, before any work starts."""
     n = _number_of_settings(options, method, swept)
@@ -86,6 +94,13 @@ def prepare_problem(
     )  # in the user's precision, hence outside of `in_precision`
     with in_precision(dtype):
         vectors = [_vector(structure, x, dtype) for x in starts]
+        box, was_moved = None, False
+        if bounds is not None:
+            box = as_box(options.owner, bounds, structure, dtype)
+            was_moved = not all(box.contains(np.asarray(x)) for x in vectors)
+            vectors = [box.project(x) for x in vectors]
+            several = isinstance(method, list | tuple)
+            method = [one.in_box() for one in method] if several else method.in_box()
         d = vectors[0].size
         objective = objective.raveled(structure)
         objective.check(options.owner, vectors[0])
@@ -100,7 +115,9 @@ def prepare_problem(
             start = np.broadcast_to(np.stack(vectors), (n, d))
             start = start if on_host else jnp.asarray(start)
         loop = _loop_settings(options, objective, one, structure, vectors[0], n)
-    return Problem(objective, method, start, n, x0, structure, dtype, loop, how, tuning)
+    return Problem(
+        objective, method, start, n, x0, structure, dtype, loop, how, tuning, box, was_moved
+    )
 
 
 def _first_setting(method: object) -> Any:
@@ -117,6 +134,7 @@ def replicated_arguments(options: Options, problem: Problem) -> dict[str, Any]:
         **{name: getattr(options, name) for name in names},
         **{name: getattr(options, name) is None for name in has},
         "record": sorted(options.record),
+        "bounds": None if problem.box is None else list(problem.box),
         "x0": [np.asarray(problem.start)],
         "methods" if options.owner == "sweep" else "method": (problem.how, problem.method),
         "objective": [[*np.shape(leaf), str(leaf.dtype)] for leaf in leaves],

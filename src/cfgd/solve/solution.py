@@ -58,6 +58,8 @@ class Solution:
     tolerance : float or None
         The `tolerance` of the run: what was given, or the default of its precision. None for a
         solution from a file that was written before this field existed.
+    active_mask : array or pytree of int, or None
+        With bounds, for each number in `x`: -1 at its lower bound, 1 at its upper one, 0 between.
 
     Examples
     --------
@@ -83,10 +85,11 @@ class Solution:
     compile_seconds: float = 0.0
     details: Any = ""
     tolerance: float | None = None
+    active_mask: Any = None
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("x", *NUMBERS):
+        for name in ("x", "active_mask", *NUMBERS):
             object.__setattr__(self, name, _copied(getattr(self, name)))
         history = {name: _copied(entry) for name, entry in self.history.items()}
         object.__setattr__(self, "history", history)
@@ -213,6 +216,7 @@ class Solution:
         return dataclasses.replace(
             self,
             x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
+            active_mask=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.active_mask),
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
             history={k: v if k == "iteration" else pick(v) for k, v in self.history.items()},
@@ -230,7 +234,7 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            **{name: cut(getattr(self, name)) for name in ("x", *NUMBERS)},
+            **{name: cut(getattr(self, name)) for name in ("x", "active_mask", *NUMBERS)},
             status=self.status[:count],
             history={k: v if k == "iteration" else cut(v) for k, v in self.history.items()},
             details=self.details[:count],

@@ -39,6 +39,10 @@ DTYPES = (
 )
 
 
+# fields that files of older versions do not have
+ADDED = ("tolerance", "active_mask")
+
+
 class FieldError(ValueError):
     """A field whose content is not what it must be."""
 
@@ -55,8 +59,9 @@ def to_text(fields: Mapping[str, Any]) -> str:
     """Return the fields of a solution as JSON, one field on each line."""
     try:
         encoded = {name: _encode_field(name, fields[name]) for name in DECODERS}
-        if encoded["tolerance"] is None:
-            del encoded["tolerance"]  # a file of an older version is written as it was read
+        for name in ADDED:
+            if encoded[name] is None:
+                del encoded[name]  # a file of an older version is written as it was read
         _check_shapes(fields)
     except FieldError as error:
         checks.fail("Solution", *error.parts)
@@ -100,7 +105,7 @@ def decode_fields(encoded: Any) -> dict[str, Any]:
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
-    encoded = {"tolerance": None, **encoded}  # older files do not have it
+    encoded = {**dict.fromkeys(ADDED), **encoded}
     for name in DECODERS:
         if name not in encoded:
             raise FieldError(name, "be present", "nothing")
@@ -376,6 +381,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "rate": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
+    "active_mask": lambda field, encoded: None if encoded is None else decode(field, encoded),
     "information": _information,
     "history": _history,
 }

@@ -238,8 +238,8 @@ def test_auto(page):
     compare_what_is_steady(page, of_auto(15, seed=3))
 
 
-# Functions on which Auto probes the curvature: saddles, flat valleys, unbounded ones, a start at
-# the minimum.
+# Functions on which Auto probes the curvature: saddles, flat valleys and inflections, unbounded
+# ones, a start at the minimum, a start where f nearly vanishes, and units that differ by 1e20.
 PROBED = {
     "(x^2 - 1)^2 + y^2": (lambda x: (x[0] ** 2 - 1) ** 2 + x[1] ** 2, [2e-10, 1.0]),
     "x^2 - y^2 + y^4/50": (lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4 / 50, [1.0, 1e-10]),
@@ -250,6 +250,15 @@ PROBED = {
     "x^2 + 5y^2": (lambda x: x[0] ** 2 + 5 * x[1] ** 2, [0.0, 0.0]),
     "x^3 - y": (lambda x: x[0] ** 3 - x[1], [1.0, 1.0]),
     "exp(-x) + y^2": (lambda x: jnp.exp(-x[0]) + x[1] ** 2, [0.5, 1.0]),
+    "x^3 + y^2": (lambda x: x[0] ** 3 + x[1] ** 2, [1.0, 1.0]),
+    "y^2 - x^4": (lambda x: x[1] ** 2 - x[0] ** 4, [0.0, 1.0]),
+    "x^3 - 3*x*y^2": (lambda x: x[0] ** 3 - 3 * x[0] * x[1] ** 2, [0.0, 0.0]),
+    "x^2*y^2": (lambda x: x[0] ** 2 * x[1] ** 2, [0.0, 1.0]),
+    "-exp(-x^2 - y^2)": (lambda x: -jnp.exp(-(x[0] ** 2) - x[1] ** 2), [5.0, 0.5]),
+    "1e20*x^2 + 1e-20*(y - 1e10)^2": (
+        lambda x: 1e20 * x[0] ** 2 + 1e-20 * (x[1] - 1e10) ** 2,
+        [1.0, 1.0],
+    ),
 }
 
 

@@ -1,26 +1,42 @@
 """The constants in the JavaScript of the explorer are those of the library."""
 
+import json
 import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from cfgd.methods.auto import curvature_check, lbfgs, lbfgs_memory, line_search, state
+from cfgd.methods.auto import (
+    curvature_check,
+    flat_directions,
+    lbfgs,
+    lbfgs_memory,
+    line_search,
+    state,
+)
 from cfgd.methods.paper import step
+from cfgd.objectives.base import Traits
 from cfgd.solve.options import DEFAULT_TOLERANCE
 
 FOLDER = files("cfgd.apps.explore") / "files" / "method"
 # the modules whose constants a file of the page repeats
 SAME = [
-    ("lbfgs.js", lbfgs, "IDLE TOO_IDLE CHECK_EVERY LONGER"),
-    ("lbfgs.js", line_search, "ACCEPT MOST_TRIES HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END"),
+    ("lbfgs.js", lbfgs, "IDLE TOO_IDLE CHECK_EVERY LONGER EXCESS"),
+    ("line_search.js", line_search, "ACCEPT MOST_TRIES HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END"),
     ("lbfgs_memory.js", lbfgs_memory, "PAIRS GROWTH FIRST_CURVATURE SMALLEST LEAST_COSINE"),
-    ("solver_state.js", state, "TRAVELLED"),
+    ("solver_state.js", state, "TRAVELLED BAD_START RAY RAY_GROWTH NEXT_FALL HIDDEN_UNITS"),
+    (
+        "flat_directions.js",
+        flat_directions,
+        "NEARLY_FLAT FIRST_DISTANCE DISTANCES RISES CONFIRM_DISTANCES AGREE NEAR_DISTANCES "
+        "SAME_VALLEY MOST_LOOKS ROUNDING_UNITS",
+    ),
     (
         "curvature_check.js",
         curvature_check,
-        "FAR VALLEY_DISTANCE LONGEST_STEP SMALLEST_PROBE SHARE_FAR NOT_ZERO FEW_UNITS",
+        "FAR VALLEY_DISTANCE LONGEST_STEP SMALLEST_PROBE SHARE_FAR NOT_ZERO UNMEASURED_UNITS "
+        "OTHER_LENGTH MOST_LENGTHS NEAR_QUADRATIC FEW_UNITS",
     ),
     ("step.js", step, "MAX_BACKTRACKS"),
 ]
@@ -36,7 +52,18 @@ def constant(file, name):
 @pytest.mark.parametrize(("file", "module", "names"), SAME)
 def test_the_constants_are_the_same(file, module, names):
     for name in names.split():
-        assert float(constant(file, name)) == getattr(module, name), name
+        wanted = np.array(getattr(module, name), float)
+        assert json.loads(constant(file, name)) == wanted.tolist(), name
+
+
+def test_the_least_curvature_is_that_of_double_precision():
+    least = lbfgs.LEAST_JUDGED[np.dtype(np.float64)]
+    assert float(constant("lbfgs.js", "LEAST_JUDGED")) == least
+
+
+def test_a_value_costs_the_same():
+    cost = Traits("a function").value_cost
+    assert float(constant("step.js", "VALUE_COST")) == cost
 
 
 def test_the_noise_of_curvatures_is_the_same():

@@ -155,7 +155,7 @@ def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:
         If there is not one finite number for each row, one is negative, or all are zero.
     """
     n = X.shape[0]
-    if sample_weight is None or np.ndim(sample_weight) == 0:
+    if sample_weight is None or np.isscalar(sample_weight):
         weight = np.full(n, 1.0 if sample_weight is None else sample_weight, X.dtype)
     else:
         weight = check_array(

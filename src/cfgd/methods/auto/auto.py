@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import equinox as eqx
 
 from cfgd._core import checks
 from cfgd._core.types import Number, Scalar, Vector
+from cfgd.methods.auto.cg_then_lm import CGThenLM
 from cfgd.methods.auto.conjugate_gradients import ConjugateGradients
 from cfgd.methods.auto.lbfgs import LBFGS
 from cfgd.methods.auto.lbfgs_then_lm import LBFGSThenLM
@@ -22,6 +24,7 @@ from cfgd.objectives.function import as_objective
 
 SOLVERS: dict[str, Solver[Any]] = {
     "conjugate_gradients": ConjugateGradients(),
+    "cg_then_lm": CGThenLM(),
     "lbfgs": LBFGS(),
     "levenberg_marquardt": LevenbergMarquardt(),
     "lbfgs_then_lm": LBFGSThenLM(),
@@ -74,26 +77,34 @@ class Auto(Method):
     """
 
     solver: str | None = eqx.field(static=True)
+    is_bounded: bool = eqx.field(static=True)
 
     def __init__(self, solver: str | None = None) -> None:
         if solver is not None and solver not in NAMED:
             checks.fail("Auto", "solver", f"be None or one of {', '.join(NAMED)}", repr(solver))
-        self.solver = solver
+        self.solver, self.is_bounded = solver, False
 
     @property
     def traits(self) -> MethodTraits:
         return MethodTraits(runs_on_host=True, is_scale_invariant=True)
 
+    def in_box(self) -> Auto:
+        bounded = copy.copy(self)
+        object.__setattr__(bounded, "is_bounded", True)
+        return bounded
+
     def choice(self, objective: Objective) -> Choice:
         """Return the solver for an objective and the reason, or raise where it does not apply."""
         if self.solver is None:
-            return choose(objective)
+            return choose(objective, self.is_bounded)
         traits, name = objective.traits, self.solver
         if name == "conjugate_gradients" and not traits.is_quadratic:
             checks.fail("Auto", "solver", "go with a quadratic", f"{name!r} for {traits.label}")
         if name == "levenberg_marquardt" and traits.curvature is None:
             wanted = "go with Residuals, ShallowNetwork or LinearModel"
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
+        if name == "conjugate_gradients" and self.is_bounded:
+            name = "cg_then_lm"
         return Choice(name, "the user asked for it")
 
     def explain(self, objective: object) -> None:

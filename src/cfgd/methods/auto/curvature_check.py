@@ -166,10 +166,10 @@ def _probe_coordinate(oracle: Oracle, evaluation: Evaluation, j: int, h: Scalar)
         probe[j] = x[j] + h
         at = oracle.evaluate(probe)
         first = at if first is None else first
-        change = at.gradient[j] - g[j]
-        error = abs(at.value - f - h * (g[j] + at.gradient[j]) / 2)
+        moved, change = at.x[j] - x[j], at.gradient[j] - g[j]  # a bound may be nearer than h
+        error = abs(at.value - f - moved * (g[j] + at.gradient[j]) / 2)
         rounding = FEW_UNITS * eps * (abs(f) + abs(at.value))
-        if not error <= NEAR_QUADRATIC * abs(h * change) / 2 + rounding:
+        if not error <= NEAR_QUADRATIC * abs(moved * change) / 2 + rounding:
             shorter = h / OTHER_LENGTH
             if is_longer or abs(shorter) < eps * abs(x[j]):
                 return first

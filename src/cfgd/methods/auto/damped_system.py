@@ -38,6 +38,7 @@ class DampedStep(NamedTuple):
     """The solution of a damped system for one damping."""
 
     p: Vector
+    decrease: Scalar  # of f, as the model without damping predicts it
     for_residuals: Callable[[Column], Vector] | None  # k -> (H + gamma D)^-1 J'k; None without J
     for_vector: Callable[[Vector], Vector] | None  # v -> (H + gamma D)^-1 v; None where J is wide
 
@@ -114,7 +115,7 @@ def damped_system(
         def for_residuals(k: Column) -> Vector:
             return (solve(np.asarray(k)) @ rows) / root
 
-        return DampedStep(for_residuals(r), for_residuals, None)
+        return _step(g, D, damping, for_residuals(r), for_residuals)
 
     def solve_tall(damping: Number) -> DampedStep:
         solve = cholesky_solver(add_to_diagonal(matrix, damping))
@@ -123,7 +124,7 @@ def damped_system(
             return solve(v / root) / root
 
         for_residuals = None if rows is None else lambda k: solve(k @ rows) / root
-        return DampedStep(for_vector(g), for_residuals, for_vector)
+        return _step(g, D, damping, for_vector(g), for_residuals, for_vector)
 
     def newton() -> Vector:
         if is_wide:
@@ -135,6 +136,18 @@ def damped_system(
 
     jacobian_times = None if rows is None else lambda p: rows @ (root * p)
     return DampedSystem(D, diagonal, solve_wide if is_wide else solve_tall, newton, jacobian_times)
+
+
+def _step(
+    g: Vector,
+    D: Vector,
+    damping: Number,
+    p: Vector,
+    for_residuals: Callable[[Column], Vector] | None = None,
+    for_vector: Callable[[Vector], Vector] | None = None,
+) -> DampedStep:
+    """Return a step p that solves the system, for which p'Hp = g'p - damping p'Dp."""
+    return DampedStep(p, (inner(g, p) + damping * inner(D * p, p)) / 2, for_residuals, for_vector)
 
 
 def _system_by_products(
@@ -156,7 +169,7 @@ def _system_by_products(
     return DampedSystem(
         D,
         lambda: P,
-        lambda damping: DampedStep(solve(damping, D), None, None),
+        lambda damping: _step(evaluation.gradient, D, damping, solve(damping, D)),
         lambda: solve(LEAST_DAMPING, P),
         None,
     )

@@ -26,6 +26,7 @@ from cfgd.methods.auto.curvature_check import (
     probe_along_coordinates,
     probe_krylov,
 )
+from cfgd.methods.auto.face import face_of
 from cfgd.methods.auto.flat_directions import (
     MOST_LOOKS,
     coordinate_sizes,
@@ -36,9 +37,11 @@ from cfgd.methods.auto.flat_directions import (
 )
 from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
+    Direction,
     Memory,
     Pair,
     direction,
+    direction_in_box,
     first_diagonal,
     first_step,
     secant_diagonal,
@@ -55,6 +58,7 @@ from cfgd.methods.auto.state import (
     judge_fall,
 )
 from cfgd.objectives.base import Objective
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 # Iterations without progress after which the curvature is checked: as many as the memory has pairs.
@@ -108,11 +112,12 @@ class LBFGS(Solver[LBFGSState]):
         scaling = oracle.diagonal(at)
         P = np.ones_like(x0) if scaling is None else clip_positive(scaling, LEAST_CURVATURE)
         memory = Memory.empty(x0)
-        p, slope, eta, gamma = direction(memory, at.gradient, P, np.zeros_like(x0))
+        p, slope, eta, gamma = next_direction(oracle, memory, at, P, np.zeros_like(x0))
         if scaling is None and start.norm > 0:  # nothing is known of the scale yet
-            p = first_step(x0, at.gradient)
+            p = first_step(x0, oracle.free_gradient(at))
+            p = p if oracle.box is None else x0 - oracle.box.project(x0 - p)
             slope = inner(at.gradient, p)
-        norm2 = inner(at.gradient, at.gradient)
+        norm2 = oracle.norm2(at)
         search = Search(p, slope, longest_fraction(x0, x0, p), eta, gamma)
         return LBFGSState(
             evaluation=at,
@@ -145,6 +150,16 @@ class LBFGS(Solver[LBFGSState]):
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
 
+def next_direction(
+    oracle: Oracle, memory: Memory, evaluation: Evaluation, P: Vector, last_step: Vector
+) -> Direction:
+    """Return the step that the memory proposes, in the box of the oracle if it has one."""
+    if oracle.box is None:
+        return direction(memory, evaluation.gradient, P, last_step)
+    x, _, g = evaluation[:3]
+    return direction_in_box(memory, g, P, last_step, x, oracle.box)
+
+
 def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Return the status of a point from which no search found a lower value.
 
@@ -175,8 +190,10 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
         if not is_excess and is_saddle(oracle, evaluation, start, along):
             return after
         # the curvature was rounding: take the step of the memory, which consists of the probes
-        g = evaluation.gradient
-        p, slope, eta, gamma = direction(state.memory, g, state.scaling, np.zeros_like(g))
+        no_step = np.zeros_like(evaluation.x)
+        p, slope, eta, gamma = next_direction(
+            oracle, state.memory, evaluation, state.scaling, no_step
+        )
         t = longest_fraction(evaluation.x, start.x, p)
         return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
     return dataclasses.replace(state, status=ending)
@@ -186,7 +203,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     """Return the state at an accepted point: update the memory and plan the next search."""
     search, old, at = state.search, state.evaluation, found.evaluation
     point = at._replace(value=found.value)
-    norm2 = inner(at.gradient, at.gradient)
+    norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, point)
     status = Status.unbounded if is_unbounded else Status.running
     memory, pair = state.memory, Pair.of(at.x - old.x, at.gradient - old.gradient)
@@ -201,7 +218,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     rounding = 4 * eps_of(at.x) * abs(old.value)
     progress = found.value < old.value - rounding or norm2 < state.least_norm2 / 2
     idle = 0 if progress else state.idle + 1
-    p, slope, eta, gamma = direction(memory, at.gradient, P, pair.step)
+    p, slope, eta, gamma = next_direction(oracle, memory, at, P, pair.step)
     # where a step was shortened, the next one starts shorter, too
     t = min(longest_fraction(at.x, start.x, p), LONGER * found.t, 1.0)
     is_small_gradient = norm2 <= goal.floor
@@ -238,6 +255,31 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
 
 
 def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
+    """Check the curvature around x, in the coordinates that do not stay at their bounds."""
+    face = face_of(oracle, state.evaluation)
+    if face is None:
+        return check_free_curvature(oracle, state, goal)
+    if not face.free.any():
+        return dataclasses.replace(state, status=Status.converged)
+    memory = Memory.empty(state.evaluation.x[face.free])
+    on_face = face.restrict_state(state, memory=memory, scaling=state.scaling[face.free])
+    after = check_free_curvature(face, on_face, goal)
+    scaling, search = state.scaling.copy(), after.search
+    scaling[face.free] = after.scaling
+    offset = face.embed(search.offset) if np.ndim(search.offset) else search.offset
+    n = len(state.memory.steps)  # long vectors have fewer
+    probes = Probes(face.embed(after.memory.steps[-n:]), face.embed(after.memory.changes[-n:]))
+    return dataclasses.replace(
+        after,
+        evaluation=state.evaluation,
+        start=after.start._replace(x=face.embed_point(after.start.x, state.start.x)),
+        memory=Memory.of_probes(state.evaluation.x, probes),
+        scaling=scaling,
+        search=search._replace(p=face.embed(search.p), offset=offset),
+    )
+
+
+def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Measure the curvature around x; end the run, or plan a Newton step or a step off a saddle."""
     evaluation, start, g = state.evaluation, state.start, state.evaluation.gradient
     is_stationary, fall = bool(state.norm2 <= goal.floor), start.value - evaluation.value
@@ -265,18 +307,19 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
         return clip_positive(curvatures, LEAST_JUDGED[curvatures.dtype])
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
-    probes, P = ahead, scaling_of(ahead)
-    found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=one_sided_noise(g))
+    probes, P, noise = ahead, scaling_of(ahead), one_sided_noise(g)
+    found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     if not found.is_convex:  # one-sided differences did not show that
         behind = probe_along_coordinates(oracle, evaluation, start, state.scaling, -1.0)
         probes = _central(ahead, behind)
-        P = scaling_of(probes)
+        P, noise = scaling_of(probes), None
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary)
     if found.is_negligible and not state.forgot_start and start.is_bad_for(evaluation, P):
         # compare with sizes near x from now on; the check is the same, without other evaluations
         start = Start.of(evaluation)
         state = dataclasses.replace(state, start=start, forgot_start=True)
-        found = assess_probes(probes, scaling=P, is_stationary=is_stationary, start=start)
+        assess_probes = functools.partial(assess_probes, start=start)
+        found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     flat = flat_directions(probes, evaluation.x, start, fall)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
     if after.status is not Status.converged or not found.valley.any():
@@ -300,8 +343,15 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
 
 
 def _central(ahead: Probes, behind: Probes) -> Probes:
-    """Return the central differences of probes to both sides."""
-    return Probes(ahead.steps - behind.steps, ahead.changes - behind.changes)
+    """Return the central differences of probes to both sides.
+
+    Where a bound makes both probes go to the same side, the first one is taken alone.
+    """
+    steps, changes = ahead.steps - behind.steps, ahead.changes - behind.changes
+    is_central = steps.any(axis=1)[:, None]
+    return Probes(
+        np.where(is_central, steps, ahead.steps), np.where(is_central, changes, ahead.changes)
+    )
 
 
 def _after_check(

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cfgd._core.box import Box
 from cfgd._core.linalg import inner, solve_upper, weighted_norm
 from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
+from cfgd.methods.auto.box_step import minimise_in_box
 from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
 
 # Pairs in the memory; 3 to 20 are usual (Nocedal and Wright, section 7.2). The probes of a
@@ -169,6 +171,74 @@ def direction(memory: Memory, g: Vector, P: Vector, last_step: Vector) -> Direct
     if 0 < slope < np.inf:
         return Direction(p, slope, eta, b[-1] / eta)
     return Direction(g / P, inner(g, g / P), 1.0, 0.0)
+
+
+class CompactMatrix:
+    """The L-BFGS matrix B itself, for steps under bounds.
+
+    B = B0 - W' M^-1 W with B0 = P / eta, where W has the rows S B0 and Y and M consists of
+    [[S B0 S', L], [L', -D]]; L is the part of SY' below its diagonal D (Nocedal and Wright, theorem
+    7.4). Pairs are scaled so that D is the identity.
+    """
+
+    def __init__(self, memory: Memory, P: Vector) -> None:
+        order = _oldest_first(len(memory.steps))[memory.newest]
+        S, Y = memory.steps[order], memory.changes[order]
+        products = np.einsum("ij,ij->i", S, Y)
+        is_pair = products > 0
+        root = np.sqrt(products[is_pair])[:, None]
+        S, Y = S[is_pair] / root, Y[is_pair] / root
+        eta = 1.0
+        if memory.product > 0:
+            y = memory.changes[memory.last]
+            eta = memory.product / inner(y, y / P)
+        self.diagonal = P / eta
+        weighted = S * self.diagonal
+        below = np.tril(S @ Y.T, -1)
+        self.rows = np.concatenate([weighted, Y])
+        self.middle = np.block([[weighted @ S.T, below], [below.T, -np.eye(len(S), dtype=P.dtype)]])
+
+    def times(self, v: Vector) -> Vector:
+        return self.diagonal * v - np.linalg.solve(self.middle, self.rows @ v) @ self.rows
+
+    def solve(self, free: np.ndarray, v: Vector) -> Vector:
+        """Return the solution of B p = v in the coordinates `free`, by Woodbury's formula."""
+        rows, diagonal = self.rows[:, free], self.diagonal[free]
+        scaled = rows / diagonal
+        inside = np.linalg.solve(self.middle - scaled @ rows.T, scaled @ v[free])
+        return v[free] / diagonal + inside @ scaled
+
+
+def direction_in_box(
+    memory: Memory, g: Vector, P: Vector, last_step: Vector, x: Vector, box: Box
+) -> Direction:
+    """Return the step that minimises the L-BFGS model in a box; see `box_step`.
+
+    Where the step without bounds stays in the box it is that one. Where rounding leaves no descent,
+    it is the projected step along P^-1 g.
+    """
+    found = direction(memory, g, P, last_step)
+    lower, upper = x - box.upper, x - box.lower
+    if ((found.p >= lower) & (found.p <= upper)).all():
+        return found
+    try:
+        B = CompactMatrix(memory, P)
+        # where the last step met no curvature, `direction` is longer than the model says
+        longer = found.slope / inner(found.p, B.times(found.p)) if memory.is_flat else 1.0
+
+        def solve(free: np.ndarray, fixed: Vector) -> Vector:
+            p = fixed.copy()
+            p[free] = B.solve(free, longer * g - B.times(fixed))
+            return p
+
+        p = minimise_in_box(solve, lambda p: longer * g - B.times(p), found.p, lower, upper)
+    except np.linalg.LinAlgError:
+        p = np.full_like(g, np.nan)
+    slope = inner(g, p)
+    if not 0 < slope < np.inf:
+        p = np.clip(g / P, lower, upper)
+        slope = inner(g, p)
+    return Direction(p, slope, found.eta, found.gamma)
 
 
 # ------------------------------------------------------------------ the diagonal

@@ -16,14 +16,15 @@ import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
 from cfgd._core.types import Number, Scalar, Vector
+from cfgd.methods.auto.bounded_system import system_at
 from cfgd.methods.auto.curvature_check import assess, probe_hessian
 from cfgd.methods.auto.damped_system import (
     LEAST_DAMPING,
     DampedSystem,
     accelerated_step,
-    damped_system,
     scaled_by_sizes,
 )
+from cfgd.methods.auto.face import face_of
 from cfgd.methods.auto.flat_directions import (
     MOST_LOOKS,
     coordinate_sizes,
@@ -114,7 +115,7 @@ def accepted_step(
     Return None where no step does. Steps are at most a few times as long as x, or as the distance
     from `x0`.
     """
-    x, f, g = evaluation[:3]
+    x, f = evaluation[:2]
     D, searches, growth = system.scaling, can_search(oracle, curvature), GROW
     size = weighted_norm(x, D) + weighted_norm(x - x0, D)
     longest = LONGEST_SEARCHED if searches else LONGEST
@@ -122,7 +123,7 @@ def accepted_step(
         found = system.solve(damping)
         p = found.p
         length2 = inner(D * p, p)
-        predicted = (inner(g, p) + damping * length2) / 2
+        predicted = found.decrease
         is_long = size > 0 and length2 > (longest * size) ** 2
         if 0 < predicted < np.inf and not is_long:
             step = accelerated_step(oracle, curvature, system, found, evaluation, length2)
@@ -159,10 +160,10 @@ def _gradient_falls(
     oracle: Oracle, evaluation: Evaluation, D: Vector, step: Vector, value: Scalar
 ) -> bool:
     """Return whether a step halves the gradient while rounding hides its decrease of f."""
-    f, g = evaluation.value, evaluation.gradient
+    f, g = evaluation.value, oracle.free_gradient(evaluation)
     if not value <= f + eps_of(f) ** HIDDEN_CHANGE * abs(f):
         return False
-    new = oracle.evaluate(evaluation.x - step).gradient
+    new = oracle.free_gradient(oracle.evaluate(evaluation.x - step))
     return bool(inner(new, new / D) <= inner(g, g / D) / 4)
 
 
@@ -181,7 +182,10 @@ def search_along(
     """
     line, f = oracle.line(evaluation, p), evaluation.value
     fraction, factor = 1.0, 2.0 if is_too_short else 0.5
+    most = np.inf if oracle.box is None else oracle.box.longest_fraction(evaluation.x, p)
     for _ in range(MOST_DOUBLINGS if is_too_short else MOST_HALVINGS):
+        if factor * fraction > most:
+            break
         trial = line.values(np.array([factor * fraction], p.dtype))[0]
         oracle.cost += line.costs.value
         # where f is higher than at x, or no number, the step is halved in any case
@@ -206,7 +210,7 @@ def final_check(
     oracle: Oracle,
     state: LMState,
     curvature: Curvature,
-    system: DampedSystem,
+    scaling: Vector,
     newton: Vector,
     is_negligible: bool,
     goal: Goal,
@@ -217,7 +221,7 @@ def final_check(
         status = Status.converged if is_negligible else Status.stalled
         improves = is_negligible and _newton_improves(oracle, state, newton)
         return FinalCheck(status, newton if improves else None)
-    scaling, start, f = system.diagonal(), state.start, evaluation.value
+    start, f = state.start, evaluation.value
     probes = probe_hessian(oracle, evaluation, start, scaling)
     found = assess(probes, evaluation, start, scaling, goal.tolerance, is_stationary=True)
     is_minimum = found.is_negligible and not found.leaves_saddle
@@ -265,11 +269,10 @@ class LevenbergMarquardt(Solver[LMState]):
 
     def init(self, oracle: Oracle, x0: Vector) -> LMState:
         at = oracle.evaluate(x0)
-        norm2 = inner(at.gradient, at.gradient)
         return LMState(
             evaluation=at,
             computed_value=at.value,
-            norm2=norm2,
+            norm2=oracle.norm2(at),
             start=Start.of(at),
             scaling=np.zeros_like(x0),
         )
@@ -280,7 +283,7 @@ class LevenbergMarquardt(Solver[LMState]):
         assert curvature is not None
         norm = state.start.norm
         reduction = np.sqrt(state.norm2) / (norm if norm > 0 else 1)
-        system = damped_system(oracle, curvature, evaluation, state.scaling, reduction)
+        system = system_at(oracle, curvature, evaluation, state.scaling, reduction)
         state = dataclasses.replace(state, scaling=system.scaling)
         if state.norm2 <= goal.floor:
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
@@ -295,7 +298,7 @@ class LevenbergMarquardt(Solver[LMState]):
         if trial is None and state.norm2 > goal.floor:
             sizes = coordinate_sizes(evaluation.x, state.start)
             other = scaled_by_sizes(curvature, state.scaling, sizes)
-            sized = damped_system(oracle, other, evaluation, state.scaling, reduction)
+            sized = system_at(oracle, other, evaluation, state.scaling, reduction)
             damping = damping if state.is_on_plateau else FIRST_DAMPING
             trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
             state = dataclasses.replace(state, is_on_plateau=trial is not None)
@@ -326,7 +329,17 @@ class LevenbergMarquardt(Solver[LMState]):
         is_negligible: bool,
         goal: Goal,
     ) -> LMState:
-        end = final_check(oracle, state, curvature, system, newton, is_negligible, goal)
+        scaling, face = system.diagonal(), face_of(oracle, state.evaluation)
+        if face is None:
+            end = final_check(oracle, state, curvature, scaling, newton, is_negligible, goal)
+        elif not face.free.any():
+            end = FinalCheck(Status.converged)
+        else:
+            on_face, free = face.restrict_state(state), face.free
+            end = final_check(
+                face, on_face, curvature, scaling[free], newton[free], is_negligible, goal
+            )
+            end = end._replace(step=None if end.step is None else face.embed(end.step))
         if end.step is None:
             return dataclasses.replace(state, status=end.status)
         state = dataclasses.replace(state, looks=max(end.looks, state.looks))
@@ -363,7 +376,7 @@ def arrive(
 ) -> LMState:
     """Return the state at x - step."""
     at = oracle.evaluate(state.evaluation.x - step)
-    norm2 = inner(at.gradient, at.gradient)
+    norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, at)
     if is_unbounded:
         status = Status.unbounded

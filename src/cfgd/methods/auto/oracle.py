@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from cfgd._core.box import Box
+from cfgd._core.linalg import inner
 from cfgd._core.types import Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -33,6 +35,8 @@ class Oracle:
         Called before every evaluation and product; the run ends where it returns True.
     resolution
         The least difference of two small values, in units of the least normal number.
+    box
+        Bounds of x, or None. Every point is projected onto the box before it is evaluated.
 
     Attributes
     ----------
@@ -47,9 +51,10 @@ class Oracle:
         x0: np.ndarray,
         should_stop: Callable[[], bool] | None = None,
         resolution: float = 1.0,
+        box: Box | None = None,
     ) -> None:
         self.objective, self.traits, self.x0 = objective, objective.traits, x0
-        self.should_stop, self.resolution = should_stop, resolution
+        self.should_stop, self.resolution, self.box = should_stop, resolution, box
         self.cost = 0.0
         # Levenberg-Marquardt asks for the value of a trial, and for the gradient at an equal x
         # where the trial was accepted.
@@ -61,6 +66,7 @@ class Oracle:
 
     def evaluate(self, x: Vector) -> Evaluation:
         """Return value and gradient at x."""
+        x = x if self.box is None else self.box.project(x)
         if self._last is None or not self._is_last(x):
             self._last, self._last_was_counted = self._call(self.objective.evaluate, x), False
         if not self._last_was_counted:
@@ -70,6 +76,7 @@ class Oracle:
 
     def value(self, x: Vector) -> Scalar:
         """Return f(x), for a trial that may be rejected."""
+        x = x if self.box is None else self.box.project(x)
         if self._last is not None and self._is_last(x):
             return self._last.value
         cost = self.traits.value_cost
@@ -78,6 +85,16 @@ class Oracle:
             return self._call(self.objective.value, x)
         self._last, self._last_was_counted = self._call(self.objective.evaluate, x), cost >= 1
         return self._last.value
+
+    def free_gradient(self, evaluation: Evaluation) -> Vector:
+        """Return the gradient, with zeros in the coordinates that stay at their bounds."""
+        x, _, g = evaluation[:3]
+        return g if self.box is None else self.box.free_gradient(x, g)
+
+    def norm2(self, evaluation: Evaluation) -> Scalar:
+        """Return the squared norm of that gradient."""
+        g = self.free_gradient(evaluation)
+        return inner(g, g)
 
     def residuals(self, curvature: Curvature, x: Vector) -> Any:
         """Return the residuals at x, at the cost of a value."""
@@ -123,7 +140,11 @@ class Oracle:
         self.cost += self.traits.product_cost
         if not self.traits.hessian_by_differences:
             return self.objective.hessian_times(evaluation, v)
-        return hessian_product(self._gradient, evaluation.x, v, self.x0, sizes)
+        room = (np.inf, np.inf)
+        if self.box is not None:
+            ahead, behind = (self.box.longest_fraction(evaluation.x, s * v) for s in (-1.0, 1.0))
+            room = float(ahead), float(behind)
+        return hessian_product(self._gradient, evaluation.x, v, self.x0, sizes, room)
 
     def _gradient(self, x: Vector) -> Vector:
         return self._call(self.objective.evaluate, x).gradient

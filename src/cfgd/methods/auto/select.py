@@ -3,9 +3,10 @@
 | objective | solver | why |
 |---|---|---|
 | quadratic: `Quadratic`, `LeastSquares`, `LinearModel` with squared loss | conjugate gradients | a product per step, at most d steps in exact arithmetic |
+| the same under bounds | conjugate gradients, then Levenberg-Marquardt on the Hessian | the first bound that is met ends conjugacy |
 | linear model, dense, up to 120 columns | Levenberg-Marquardt on the Hessian | its matrix costs a few gradients |
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
-| `ShallowNetwork` with one of its own activations | variable projection | the best output weights are a linear solve |
+| `ShallowNetwork` with one of its own activations, without bounds | variable projection | the best output weights are a linear solve |
 | `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
 | everything else | L-BFGS | gradients alone |
@@ -39,9 +40,11 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(objective: Objective) -> Choice:
-    """Return the solver for an objective."""
+def choose(objective: Objective, is_bounded: bool = False) -> Choice:
+    """Return the solver for an objective, whose coordinates may have bounds."""
     traits = objective.traits
+    if traits.is_quadratic and is_bounded:
+        return Choice("cg_then_lm", "the objective is quadratic, with bounds")
     if traits.is_quadratic:
         return Choice("conjugate_gradients", "the objective is quadratic")
     if traits.curvature is None:
@@ -55,7 +58,8 @@ def choose(objective: Objective) -> Choice:
             return Choice("lbfgs_then_lm", more)
         return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
     network, _ = without_factor(objective)
-    if isinstance(network, ShallowNetwork) and network.on_host() is not None:
+    is_network = isinstance(network, ShallowNetwork) and not is_bounded
+    if is_network and network.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")

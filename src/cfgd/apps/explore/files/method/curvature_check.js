@@ -2,8 +2,8 @@
 // cfgd/methods/auto/curvature_check.py, in two dimensions.
 
 import {
-  EPS, absolute, inner, isZero, largest, minus, plus, product, quotient, times, typicalSize,
-  weightedNorm,
+  EPS, absolute, inner, isZero, largest, minus, plus, product, quotient, symmetricEigen, times,
+  typicalSize, weightedNorm,
 } from "./algebra.js";
 import { changeIsNegligible, sizeOfX } from "./solver_state.js";
 
@@ -20,7 +20,16 @@ const SMALLEST_PROBE = 1e-3;
 const SHARE_FAR = 0.1;
 // Squared length that tells unit vectors from zeros, which stand for no direction.
 const NOT_ZERO = 0.5;
-// Rounding units by which a slope and an asymmetry of two differences count as zero.
+// Rounding units of a gradient's entry within which its change along a probe may be rounding alone.
+const UNMEASURED_UNITS = 64;
+// Such a probe is made longer by this factor, and one along which the curvature changes shorter, at
+// most so many times.
+const OTHER_LENGTH = 1e4;
+const MOST_LENGTHS = 8;
+// Share of h (g' - g) / 2 by which f may differ along a probe from its quadratic model.
+const NEAR_QUADRATIC = 0.25;
+// Rounding units by which a slope, a sum of products, and an asymmetry of two differences count as
+// zero.
 const FEW_UNITS = 4;
 // Errors of curvatures by differences, relative to the largest curvature: by central ones, and by
 // one-sided ones with the steps of central ones.
@@ -30,7 +39,7 @@ export const ONE_SIDED_NOISE = 8 * EPS ** (1 / 3);
 // ------------------------------------------------------------------ measuring
 
 // Difference the gradient along both coordinates, to one side of x or of x + offset.
-export function probeAlongCoordinates(oracle, evaluation, start, scaling, sign, offset = [0, 0]) {
+export function probeAlongCoordinates(oracle, evaluation, start, scaling, sign, offset = null) {
   const { x, gradient } = evaluation;
   const size = sizeOfX(x, start, scaling);
   // a coordinate without curvature is moved no further than the others are large
@@ -38,11 +47,44 @@ export function probeAlongCoordinates(oracle, evaluation, start, scaling, sign, 
   return [0, 1].map((j) => {
     const usual = (SMALLEST_PROBE * (size > 0 ? size : 1)) / Math.sqrt(scaling[j]);
     const least = Math.min(usual, others > 0 ? others : 1);
-    const probe = [...x];
-    probe[j] = x[j] + sign * (EPS ** (1 / 3) * Math.max(Math.abs(x[j]), least));
-    const at = oracle.evaluate(plus(probe, offset));
+    const h = sign * EPS ** (1 / 3) * Math.max(Math.abs(x[j]), least);
+    const at = offset
+      ? oracle.evaluate(movedAlong(plus(x, offset), j, h))
+      : probeCoordinate(oracle, evaluation, j, h);
     return { step: minus(at.x, x), change: minus(at.gradient, gradient) };
   });
+}
+
+// Return x with h added to coordinate j.
+const movedAlong = (x, j, h) => x.map((xj, i) => (i === j ? xj + h : xj));
+
+// Evaluate f where coordinate j is moved by h, or by more or less where its unit is another: h, a
+// guess from the size of x, is too short where the gradient does not change, and too long where f is
+// far from quadratic along it.
+function probeCoordinate(oracle, { x, value, gradient }, j, guess) {
+  const slope = gradient[j];
+  let h = guess;
+  let first = null;
+  let isLonger = false;
+  for (let lengths = 0; lengths <= MOST_LENGTHS; lengths += 1) {
+    const at = oracle.evaluate(movedAlong(x, j, h));
+    first ??= at;
+    const moved = at.x[j] - x[j];
+    const change = at.gradient[j] - slope;
+    const error = Math.abs(at.value - value - (moved * (slope + at.gradient[j])) / 2);
+    const rounding = FEW_UNITS * EPS * (Math.abs(value) + Math.abs(at.value));
+    if (!(error <= (NEAR_QUADRATIC * Math.abs(moved * change)) / 2 + rounding)) {
+      const shorter = h / OTHER_LENGTH;
+      if (isLonger || Math.abs(shorter) < EPS * Math.abs(x[j])) return first;
+      h = shorter;
+    } else if (Math.abs(change) <= UNMEASURED_UNITS * EPS * Math.abs(slope) && slope !== 0) {
+      h *= OTHER_LENGTH;
+      isLonger = true;
+    } else {
+      return at;
+    }
+  }
+  return first;
 }
 
 // Return the central differences of probes to both sides.
@@ -129,6 +171,8 @@ export function assess(
     isNegligible: changeIsNegligible(
       evaluation, start, scaling, p, found.decrease, found.length, tolerance,
     ),
+    isUnbounded: !(found.length < Infinity), // no longest step can be predicted
+    decrease: inner(g, found.newton) / 2, // that the Newton step predicts
     valley: valleyOffset(x, start.x, times(unit, found.flat)),
     isConvex: found.isConvex,
   };
@@ -151,24 +195,4 @@ function valleyOffset(x, x0, flat) {
   if (!sizes.every((size) => size > 0)) return [0, 0];
   const most = Math.max(largest(quotient(absolute(flat), sizes)), 1);
   return flat.map((move) => (VALLEY_DISTANCE * move) / most);
-}
-
-// Return eigenvalues, ascending, and eigenvectors of ((a, b), (b, c)), by one rotation.
-function symmetricEigen(a, b, c) {
-  if (![a, b, c].every(Number.isFinite)) {
-    return { values: [NaN, NaN], vectors: [[NaN, NaN], [NaN, NaN]] };
-  }
-  if (b === 0) {
-    return a <= c
-      ? { values: [a, c], vectors: [[1, 0], [0, 1]] }
-      : { values: [c, a], vectors: [[0, 1], [1, 0]] };
-  }
-  const cotangent = (c - a) / (2 * b); // of twice the angle
-  const tangent = (cotangent < 0 ? -1 : 1) / (Math.abs(cotangent) + Math.hypot(cotangent, 1));
-  const cosine = 1 / Math.hypot(tangent, 1);
-  const sine = tangent * cosine;
-  const first = { value: a - tangent * b, vector: [cosine, -sine] };
-  const second = { value: c + tangent * b, vector: [sine, cosine] };
-  const [low, high] = first.value <= second.value ? [first, second] : [second, first];
-  return { values: [low.value, high.value], vectors: [low.vector, high.vector] };
 }

@@ -1,21 +1,19 @@
 // The solver that Auto takes for a function of two variables: L-BFGS with a diagonal preconditioner,
 // backtracking and a check of the curvature at the end, as in cfgd/methods/auto/lbfgs.py.
 
-import {
-  EPS, TINY, clipPositive, inner, isZero, minus, moved, plus, times, weightedNorm,
-} from "./algebra.js";
+import { EPS, clipPositive, inner, isZero, minus, times, weightedNorm } from "./algebra.js";
 import {
   ONE_SIDED_NOISE, assess, centralDifferences, longestFraction, probeAlongCoordinates,
 } from "./curvature_check.js";
 import {
+  MOST_LOOKS, flatDirections, isSaddle, lowerPoint, unitAlong, valleyLeadsToSaddle,
+} from "./flat_directions.js";
+import {
   Memory, firstDiagonal, firstStep, lbfgsDirection, pairOf, secantDiagonal,
 } from "./lbfgs_memory.js";
-import { Start, changeIsNegligible, gradientExploded } from "./solver_state.js";
+import { lineSearch, searchAlong } from "./line_search.js";
+import { Start, changeIsNegligible, decreaseIsHidden, judgeFall } from "./solver_state.js";
 
-// Share of the decrease along the slope that a step must achieve.
-const ACCEPT = 1e-4;
-// How often a step is shortened at most, each time at least to its half.
-const MOST_TRIES = 40;
 // Iterations without progress after which the curvature is checked, and after which the run ends.
 const IDLE = 16;
 const TOO_IDLE = 40;
@@ -23,13 +21,11 @@ const TOO_IDLE = 40;
 const CHECK_EVERY = 30;
 // How many times the last accepted fraction of a direction is tried first of the next one.
 const LONGER = 8;
-// Powers of eps that say when rounding hides a decrease: of slopes, and of values.
-const HIDDEN_SLOPE = 0.6;
-const HIDDEN_CHANGE = 0.8;
-// Slope at the end of a step whose decrease is hidden, relative to that at its start.
-const SLOPE_AT_END = 0.8;
-
-const NO_OFFSET = [0, 0];
+// Share of f that a predicted decrease must exceed so that f is mostly excess over its minimum.
+const EXCESS = 0.1;
+// Least curvature of a coordinate relative to the largest one where a point is judged: it allows
+// units that differ by 1e60 from one coordinate to another.
+const LEAST_JUDGED = 1e-120;
 
 // Evaluate the start and return the state there.
 export function init(oracle, x0) {
@@ -54,6 +50,9 @@ export function init(oracle, x0) {
     idle: 0, // iterations without progress
     sinceCheck: 0,
     leastNorm2: norm2,
+    forgotStart: false, // `start` is a later point, because the first one was bad
+    decrease: Infinity, // that the last check predicted
+    looks: 0, // along flat directions that found a lower value
   };
 }
 
@@ -65,61 +64,54 @@ export function step(oracle, before, floor, tolerance) {
       state = checkCurvature(oracle, state, floor, tolerance);
       if (state.status !== "running") return state;
     }
-    const found = lineSearch(oracle, state);
-    if (found.evaluation) return advance(state, found, floor, tolerance);
+    const found = lineSearch(oracle, state.evaluation, state.search, state.start);
+    if (found.evaluation) return advance(oracle, state, found, floor, tolerance);
     if (found.isUnbounded) return { ...state, status: "unbounded" };
     if (state.curvatureIsKnown) {
-      const status = state.search.leavesSaddle ? "saddle" : "stalled";
-      return { ...state, status: gradientExploded(state) ? "unbounded" : status };
+      state = endWithoutStep(oracle, state, floor, tolerance);
+      if (state.status !== "running") return state;
+    } else {
+      state = { ...state, isStuck: true, needsCheck: true };
     }
-    state = { ...state, isStuck: true, needsCheck: true };
   }
 }
 
-// The next line search, along x + offset - t p, with the first trial t.
-function searchAlong(p, slope, t, leavesSaddle = false, offset = NO_OFFSET) {
-  return { p, slope, t, leavesSaddle, offset };
-}
-
-// Backtrack from the first trial until f decreases by a share of what the slope predicts.
-function lineSearch(oracle, { evaluation: origin, search, start }) {
-  const x = plus(origin.x, search.offset);
-  let { t } = search;
-  for (let tries = 0; tries <= MOST_TRIES; tries += 1) {
-    const at = oracle.evaluate(moved(x, -t, search.p));
-    const isFinite = Math.abs(at.value) < Infinity && inner(at.gradient, at.gradient) < Infinity;
-    const { enough, value } = decreases(search, t, origin, at);
-    if (enough && isFinite) return { evaluation: { ...at, value }, computedValue: at.value, t };
-    if (start.isUnboundedAt(at.value)) return { isUnbounded: true };
-    // to the minimum of the parabola through both values and the slope, within [t/10, t/2]
-    const parabola = (search.slope * t * t) / (2 * (value - origin.value + search.slope * t));
-    const within = Math.min(Math.max(parabola, t / 10), t / 2);
-    t = Math.abs(parabola) < Infinity ? within : t / 10;
+// Return the status of a point from which no search found a lower value. A saddle is left to the
+// other side first, and is one only if its negative curvature is.
+function endWithoutStep(oracle, state, floor, tolerance) {
+  const { evaluation, search, start, scaling, decrease } = state;
+  const isDone =
+    state.norm2 <= floor && decreaseIsHidden(evaluation, start, scaling, decrease, tolerance);
+  const ending = isDone ? "converged" : "stalled";
+  // where most of f is still to fall, its own minimum is zero, and so are curvatures beside it
+  const isExcess = isDone && decrease > EXCESS * Math.abs(evaluation.value);
+  if (search.offset) { // x passed the check, and was left along its valley in vain
+    const leads =
+      !isExcess && valleyLeadsToSaddle(oracle, evaluation, start, search.offset, search.p);
+    return { ...state, status: leads ? "saddle" : ending };
   }
-  return { isUnbounded: false };
-}
-
-// Return whether f decreases by a share of what the slope predicts, and its value as it counts. Where
-// rounding may hide the decrease, a value that is not larger is enough, and one that is larger by
-// rounding counts as the old one if the slopes at both ends show a decrease.
-function decreases({ p, slope, leavesSaddle }, t, { value }, at) {
-  const enough = at.value <= value - ACCEPT * t * slope;
-  if (leavesSaddle) return { enough: enough && at.value < value, value: at.value };
-  if (enough) return { enough, value: at.value };
-  const mayHide = slope <= EPS ** HIDDEN_SLOPE * Math.abs(value) + 1e3 * TINY;
-  const falls = inner(at.gradient, p) >= -SLOPE_AT_END * slope;
-  const mayBeSame = at.value <= value + EPS ** HIDDEN_CHANGE * Math.abs(value) + TINY;
-  const isSame = mayHide && falls && mayBeSame;
-  const counted = isSame && value < at.value ? value : at.value;
-  return { enough: mayHide && counted <= value, value: counted };
+  if (!search.leavesSaddle) return { ...state, status: ending };
+  if (!search.isSecond) {
+    const second = { ...search, p: times(-1, search.p), slope: -search.slope, isSecond: true };
+    return { ...state, search: second };
+  }
+  const along = unitAlong(search.p, evaluation.x, start);
+  const flat = [{ direction: along, curvature: 0 }];
+  const after = lookAlong(oracle, { ...state, status: "saddle" }, flat, tolerance);
+  if (after.status === "running") return after;
+  if (!isExcess && isSaddle(oracle, evaluation, start, along)) return after;
+  // the curvature was rounding: take the step of the memory, which consists of the probes
+  const { p, slope } = lbfgsDirection(state.memory, evaluation.gradient, scaling, [0, 0]);
+  const t = longestFraction(evaluation.x, start.x, p);
+  return { ...state, search: searchAlong(p, slope, t) };
 }
 
 // Return the state at an accepted point: update the memory and plan the next search.
-function advance(state, { evaluation, computedValue, t: accepted }, floor, tolerance) {
+function advance(oracle, state, { evaluation, t: accepted }, floor, tolerance) {
   const { evaluation: old } = state;
   const { x, value, gradient: g } = evaluation;
   const norm2 = inner(g, g);
-  const start = state.start.withScaleOf(evaluation);
+  const { start, isUnbounded } = judgeFall(oracle, state.start, evaluation);
   const pair = pairOf(minus(x, old.x), minus(g, old.gradient));
   const memory = state.memory.add(pair);
   const scaling = secantDiagonal(state.iteration === 0 ? firstDiagonal(pair) : state.scaling, pair);
@@ -142,18 +134,18 @@ function advance(state, { evaluation, computedValue, t: accepted }, floor, toler
     isStuck ||
     (sinceCheck >= CHECK_EVERY && !memory.isFlat);
   return {
+    ...state,
     evaluation,
     norm2,
     start,
     iteration: state.iteration + 1,
-    status: start.isUnboundedAt(computedValue) ? "unbounded" : "running",
+    status: isUnbounded ? "unbounded" : "running",
     memory,
     scaling,
     search: searchAlong(p, slope, t),
     needsCheck,
     curvatureIsKnown: false,
     isStuck,
-    checkedNorm2: state.checkedNorm2,
     idle,
     sinceCheck,
     leastNorm2: Math.min(norm2, state.leastNorm2),
@@ -161,56 +153,83 @@ function advance(state, { evaluation, computedValue, t: accepted }, floor, toler
 }
 
 // Measure the curvature around x; end the run, or plan a Newton step or a step off a saddle.
-function checkCurvature(oracle, state, floor, tolerance) {
-  const { evaluation, start, isStuck } = state;
-  const isStationary = state.norm2 <= floor;
-  const probe = (sign, offset) =>
-    probeAlongCoordinates(oracle, evaluation, start, state.scaling, sign, offset);
-  // 1e-30 allows units that differ by 1e15 from one coordinate to another
+function checkCurvature(oracle, before, floor, tolerance) {
+  const { evaluation, scaling } = before;
+  const isStationary = before.norm2 <= floor;
+  const fall = before.start.value - evaluation.value;
   const scalingOf = (probes) =>
-    clipPositive(probes.map(({ step: s, change }, j) => change[j] / s[j]), 1e-30);
-  const assessed = (probes, stationary, noise) =>
-    assess(probes, evaluation, start, scalingOf(probes), tolerance, stationary, isStuck, noise);
+    clipPositive(probes.map(({ step: s, change }, j) => change[j] / s[j]), LEAST_JUDGED);
+  const assessed = (probes, start, stationary, noise) =>
+    assess(
+      probes, evaluation, start, scalingOf(probes), tolerance, stationary, before.isStuck, noise,
+    );
 
+  let state = before;
+  const probe = (sign, offset) =>
+    probeAlongCoordinates(oracle, evaluation, state.start, scaling, sign, offset);
   const ahead = probe(1);
   let probes = ahead;
-  let found = assessed(probes, isStationary, ONE_SIDED_NOISE);
+  let noise = ONE_SIDED_NOISE;
+  let found = assessed(probes, before.start, isStationary, noise);
   if (!found.isConvex) { // one-sided differences did not show that
     probes = centralDifferences(ahead, probe(-1));
-    found = assessed(probes, isStationary);
+    noise = undefined;
+    found = assessed(probes, before.start, isStationary);
   }
-  const after = afterCheck(state, probes, scalingOf(probes), found, isStationary);
+  const P = scalingOf(probes);
+  if (found.isNegligible && !state.forgotStart && state.start.isBadFor(evaluation, P)) {
+    // compare with sizes near x from now on; the check is the same, without other evaluations
+    state = { ...state, start: new Start(evaluation), forgotStart: true };
+    found = assessed(probes, state.start, isStationary, noise);
+  }
+  const flat = flatDirections(probes, evaluation.x, state.start, fall);
+  const checked = afterCheck(state, probes, P, found, floor, tolerance);
+  const after = lookAlong(oracle, checked, flat, tolerance);
   if (after.status !== "converged" || isZero(found.valley)) return after;
   // the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
   for (const offset of [found.valley, times(-1, found.valley)]) {
     probes = centralDifferences(probe(1, offset), probe(-1, offset));
-    const offX = assessed(probes, true);
+    const offX = assessed(probes, state.start, true);
     if (offX.leavesSaddle) {
-      const search = searchAlong(offX.p, offX.slope, offX.t, true, offset);
-      const memory = Memory.ofProbes(probes);
-      return { ...after, memory, scaling: scalingOf(probes), search, idle: 0, status: "running" };
+      const wayOut = afterCheck(state, probes, scalingOf(probes), offX, floor, tolerance, offset);
+      // a search that fails ends the run at x: its scaling and predictions stay
+      return { ...wayOut, idle: 0, scaling: after.scaling, decrease: after.decrease };
     }
   }
   return after;
 }
 
 // Return the state after a check, whose probes become the memory.
-function afterCheck(state, probes, scaling, found, isStationary) {
-  const isOver = state.idle >= TOO_IDLE;
+function afterCheck(state, probes, scaling, found, floor, tolerance, offset = null) {
+  const { evaluation, start } = state;
+  const isStationary = state.norm2 <= floor;
+  const decrease = found.isUnbounded ? Infinity : found.decrease;
+  const isDone =
+    isStationary && decreaseIsHidden(evaluation, start, scaling, decrease, tolerance);
+  const isOver = state.idle >= TOO_IDLE && !offset;
   const isMinimum = !found.leavesSaddle && found.isNegligible && (isStationary || state.isStuck);
   let status = "running";
-  if (isOver && gradientExploded(state)) status = "unbounded";
-  else if (isMinimum) status = "converged";
-  else if (isOver) status = "stalled";
+  if (isMinimum) status = "converged";
+  else if (isOver) status = isDone && !found.leavesSaddle ? "converged" : "stalled";
   return {
     ...state,
     memory: Memory.ofProbes(probes),
     scaling,
-    search: searchAlong(found.p, found.slope, found.t, found.leavesSaddle),
+    search: searchAlong(found.p, found.slope, found.t, found.leavesSaddle, offset),
     needsCheck: false,
     curvatureIsKnown: true,
     checkedNorm2: state.norm2,
     sinceCheck: 0,
     status,
+    decrease,
   };
+}
+
+// Look along the nearly flat directions of a point where a run would end; go on if f falls.
+function lookAlong(oracle, state, flat, tolerance) {
+  if (state.status === "running" || state.looks === MOST_LOOKS) return state;
+  const offset = lowerPoint(oracle, state.evaluation, state.start, flat, tolerance);
+  if (!offset) return state;
+  const search = searchAlong(times(-1, offset), 0, 1, true);
+  return { ...state, search, idle: 0, looks: state.looks + 1, status: "running" };
 }

@@ -4,6 +4,7 @@
 // `resets`.
 
 import { init, step } from "./lbfgs.js";
+import { VALUE_COST } from "./step.js";
 
 const TOLERANCE = 1e-8; // relative to the gradient at the start, as in the library
 
@@ -49,6 +50,10 @@ export function runAuto(objective, x0, iterations) {
     evaluate(x) {
       this.evaluations += 1;
       return objective.evaluate(x);
+    },
+    value(x) {
+      this.evaluations += VALUE_COST;
+      return objective.value(x);
     },
   };
   let state = init(oracle, x0);

@@ -9,7 +9,7 @@ import { EPS, absolute, largest, moved } from "./algebra.js";
 
 const MAX_BACKTRACKS = 60; // 2^-60 of a step is below rounding
 const CURVATURE_COST = 2;
-const VALUE_COST = 0.5;
+export const VALUE_COST = 0.5;
 
 // <g, d> = |g|^2 + ... has an error of rounding units of |g|^2
 const noDescent = (slope, square) => slope <= 4 * EPS * square;

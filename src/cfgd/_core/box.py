@@ -1,0 +1,48 @@
+"""A box of lower and upper bounds, and what a gradient means on its boundary."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cfgd._core.linalg import array_namespace
+from cfgd._core.types import Flags, Scalar, Vector
+
+
+class Box(NamedTuple):
+    """The points with lower <= x <= upper, coordinate by coordinate; bounds may be infinite."""
+
+    lower: Vector
+    upper: Vector
+
+    def project(self, x: Vector) -> Vector:
+        """Return the nearest point of the box."""
+        return array_namespace(x).clip(x, self.lower, self.upper)
+
+    def contains(self, x: Vector) -> bool:
+        return bool(((x >= self.lower) & (x <= self.upper)).all())
+
+    def is_active(self, x: Vector, g: Vector) -> Flags:
+        """Return which coordinates stay at their bounds: f falls out of the box, or they are fixed.
+
+        The first-order conditions of Karush, Kuhn and Tucker hold where the gradient vanishes in
+        all others.
+        """
+        leaves_below, leaves_above = (x <= self.lower) & (g > 0), (x >= self.upper) & (g < 0)
+        return leaves_below | leaves_above | (self.lower == self.upper)
+
+    def free_gradient(self, x: Vector, g: Vector) -> Vector:
+        """Return the gradient with zeros in the active coordinates."""
+        return array_namespace(x).where(self.is_active(x, g), 0, g)
+
+    def mask(self, x: Vector) -> Vector:
+        """Return -1 for coordinates at their lower bounds, 1 at their upper ones, 0 for others."""
+        xp = array_namespace(x)
+        return xp.where(x <= self.lower, -1, xp.where(x >= self.upper, 1, 0))
+
+    def longest_fraction(self, x: Vector, p: Vector) -> Scalar:
+        """Return the largest t for which x - t p lies in the box; infinite if there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(p > 0, (x - self.lower) / p, (x - self.upper) / p)
+        return np.where(p == 0, np.inf, room).min()
