@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+
+from cfgd.fitting.problem import FitProblem
+from cfgd.fitting.uncertainty import value_at
 
 # A search for the end of an interval goes outwards by at most this factor at a time, because a fit
 # that starts far from its solution may find another minimum ...
 GROWTH = 4.0
 # ... and gives up after this many steps, a million standard errors away.
 OUTWARD_STEPS = 10
-# Accuracy of the end of an interval, relative to its distance from the estimate. MINOS stops at
-# about 1e-3.
-ACCURACY = 1e-6
+# An outward step goes this much beyond where the secant of the last two fits reaches the end:
+# a bracket on the first attempt saves a fit.
+BEYOND = 1.2
+# Accuracy of the end of an interval, relative to its distance from the estimate: two digits more
+# than are worth printing.
+ACCURACY = 1e-5
+# Gradient at which a fit with one coordinate held ends, relative to its start: the error of its
+# value is the square of that, relative to how far above the minimum it started.
+TOLERANCE = 1e-4
 # A fit with one coordinate held that lies below the minimum by more than this share of the rise
 # that is looked for shows that there is a lower minimum. Less is the tolerance of the two fits.
 BELOW = 1e-3
+# A root of the rise that differs from the wanted one by more than this share is a jump.
+JUMP = 0.01
 
 
 @dataclasses.dataclass
@@ -31,7 +41,7 @@ class Profile:
     Parameters
     ----------
     problem
-        The `FitProblem`.
+        What is fitted.
     z
         Its solution.
     value
@@ -41,10 +51,10 @@ class Profile:
     dispersion
         Twice the rise of f over this number is compared with the squares of normal deviates.
     tangent
-        dz/dz_i along the profile at its minimum: where the first fits start.
+        dz/dz_i along the profile at its minimum.
     """
 
-    problem: Any
+    problem: FitProblem
     z: np.ndarray
     value: float
     i: int
@@ -53,37 +63,40 @@ class Profile:
 
     def __post_init__(self) -> None:
         self.known: dict[float, tuple[np.ndarray, float]] = {float(self.z[self.i]): (self.z, 0.0)}
-        self.lowest = 0.0
 
-    def fit(self, held: float) -> tuple[np.ndarray, float]:
-        """Return the best z with this value held, and the rise of f in squared deviates."""
+    def rise(self, held: float) -> float:
+        """Return how much worse the fit with this value held is, in squared deviates."""
         held = float(held)
         if held not in self.known:
-            solution = self.problem.minimize(start=self._start(held), held={self.i: held})
+            start = self._start(held)
+            solution = self.problem.minimize(start, {self.i: held}, tolerance=TOLERANCE)
             rise = 2 * (float(solution.value) - self.value) / self.dispersion
             self.known[held] = np.asarray(solution.x, float), rise
-            self.lowest = min(self.lowest, rise)
-        return self.known[held]
+        return self.known[held][1]
 
     def deviate(self, held: float) -> float:
-        """Return the signed root of the rise of f; NaN where f is not finite."""
-        rise = self.fit(held)[1]
+        """Return the signed root of the rise; NaN where the objective is not finite."""
+        rise = self.rise(held)
         return float(np.sign(held - self.z[self.i]) * np.sign(rise) * np.sqrt(abs(rise)))
 
     def _start(self, held: float) -> np.ndarray:
-        """Continue the line through the two nearest fits, within the bounds."""
-        fits = sorted(
-            (at for at in self.known if np.isfinite(self.known[at][1])),
-            key=lambda at: abs(at - held),
-        )
-        near = self.known[fits[0]][0]
-        if len(fits) == 1:
-            slope = self.tangent
-        else:
-            slope = (self.known[fits[1]][0] - near) / (fits[1] - fits[0])
-        start = np.clip(near + slope * (held - fits[0]), self.problem.lower, self.problem.upper)
-        start[self.i] = held
-        return start
+        """Return the best of a few guesses from the neighbouring fits.
+
+        A neighbour may be on another branch, or at infinity in another coordinate: the value of the
+        objective decides which guess is near the solution.
+        """
+        fits = [at for at in self.known if np.isfinite(self.known[at][1])]
+        near, *further = sorted(fits, key=lambda at: abs(at - held))
+        origin = self.known[near][0]
+        guesses = [self.z + self.tangent * (held - self.z[self.i]), origin]
+        if further:
+            slope = (self.known[further[0]][0] - origin) / (further[0] - near)
+            guesses.append(origin + slope * (held - near))
+        starts = [np.clip(guess, self.problem.lower, self.problem.upper) for guess in guesses]
+        for start in starts:
+            start[self.i] = held
+        values = [value_at(self.problem.objective, start) for start in starts]
+        return starts[int(np.nanargmin(values))] if not np.isnan(values).all() else starts[1]
 
     def end(self, side: int, root: float, step: float) -> tuple[float, str]:
         """Return where the signed root of the rise is `side * root`, and a remark.
@@ -96,49 +109,45 @@ class Profile:
             The root of the rise at the end.
         step
             A first guess of its distance from the estimate.
+
+        Returns
+        -------
+        end, remark
+            Infinite where the interval is open, NaN where the end could not be found; the remark
+            says so. The bound of the coordinate where the rise does not reach `root` inside.
         """
         at = float(self.z[self.i])
         bound = float((self.problem.upper if side > 0 else self.problem.lower)[self.i])
-        inside, value_inside = at, 0.0
+        inside, before = at, 0.0
         for _ in range(OUTWARD_STEPS):
             trial = at + side * step
-            if side * (trial - bound) >= 0:
-                trial = bound
-            if trial == inside:
-                return bound, "ends at its bound"
-            value = side * self.deviate(trial)
-            if self.lowest < -BELOW * root**2:
-                return np.nan, self._better()
+            trial = bound if side * (trial - bound) >= 0 else trial
+            value = side * self.deviate(trial) if trial != at else 0.0
             if not np.isfinite(value):
-                return self._edge(inside, trial)
+                return np.nan, f"is unknown: the fit with {trial:.4g} is not finite"
+            if value < 0 and value**2 > BELOW * root**2:
+                name = self.problem.free[self.i]
+                return np.nan, f"is unknown: with {name} = {trial:.6g} the fit is better than this"
             if value >= root:
-                return self._between(side, root, inside, trial), ""
+                return self._between(side, root, inside, trial)
             if trial == bound:
-                return bound, "ends at its bound"
-            # the straight line through the estimate, a little beyond where it reaches `root`
-            grow = 1.05 * root / value if value > 0 else GROWTH
-            inside, value_inside = trial, value
-            step *= float(np.clip(grow, 1.05, GROWTH))
+                return bound, "is its bound"
+            rate = (value - before) / abs(trial - inside)
+            ahead = abs(trial - at) + BEYOND * (root - value) / rate if rate > 0 else np.inf
+            inside, before = trial, value
+            step = float(np.clip(ahead, BEYOND * step, GROWTH * step))
         return side * np.inf, (
-            f"is open: at {inside:.4g} the fit is only {max(value_inside, 0.0):.2g} standard "
-            f"deviations worse, {root:.3g} are wanted"
+            f"is open: at {inside:.4g} the fit is worse by {max(before, 0.0):.2g} standard "
+            f"deviations, and the interval ends at {root:.3g}"
         )
 
-    def _between(self, side: int, root: float, inside: float, outside: float) -> float:
+    def _between(self, side: int, root: float, inside: float, outside: float) -> tuple[float, str]:
         def excess(held: float) -> float:
             value = side * self.deviate(held)
             return value - root if np.isfinite(value) else root
 
         accuracy = ACCURACY * abs(outside - float(self.z[self.i]))
-        found = brentq(excess, inside, outside, xtol=accuracy, rtol=4 * np.finfo(float).eps)
-        return float(found)
-
-    def _better(self) -> str:
-        at = min(self.known, key=lambda held: np.nan_to_num(self.known[held][1], nan=np.inf))
-        return (
-            f"is unknown: the fit is better with {self.problem.free[self.i]} = {at:.6g}. "
-            "Fit again from there"
-        )
-
-    def _edge(self, inside: float, outside: float) -> tuple[float, str]:
-        return np.nan, f"is unknown: the model is not finite at {outside:.4g}"
+        end = brentq(excess, inside, outside, xtol=accuracy, rtol=4 * np.finfo(float).eps)
+        if abs(excess(end)) > JUMP * root:
+            return float(end), "is where the fit becomes worse by a jump"
+        return float(end), ""

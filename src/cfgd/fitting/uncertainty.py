@@ -59,6 +59,14 @@ def linearise(objective: Residuals, z: Any) -> Linearisation:
     return Linearisation(root[:, None] * J, root * r, root * rho.slope * r, slope)
 
 
+def value_at(objective: Residuals, z: np.ndarray) -> float:
+    """Return the value of the objective at z, by the program that the solver has compiled."""
+    dtype = precision_of(objective, z)
+    with in_precision(dtype):
+        objective, z = cast_on_host((objective, z), dtype)
+        return float(HostObjective(objective).evaluate(z).value)
+
+
 def _residuals_and_jacobian(objective: Residuals, z: Any) -> tuple[Any, Any, Any]:
     r = objective.vector(z)
     return r, objective.jacobian(z), objective.weight() + 0 * r
