@@ -33,8 +33,11 @@ def hessian_product(
         sizes = _sizes(x) if x0 is None else np.maximum(_sizes(x), SMALLEST * _root_mean_square(x0))
     h = eps_of(x) ** (1 / 3) / _relative_size(v, sizes)
     if min(room) < h:
-        h = min(h, max(room)) * (1 if room[0] >= room[1] else -1)
-        return (gradient(x + h * v) - gradient(x)) / h if h != 0 else np.zeros_like(v)
+        ahead, behind = room
+        one_sided = min(float(h), ahead) if ahead >= behind else -min(float(h), behind)
+        if one_sided == 0:
+            return np.zeros_like(v)
+        return (gradient(x + one_sided * v) - gradient(x)) / one_sided
     return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
 
 

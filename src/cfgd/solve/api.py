@@ -245,9 +245,7 @@ def _solve(
                 record = {} if record is None else record
                 options = Options(owner=owner, record=record, writes=group.is_main, **keywords)
                 f = as_objective(owner, objective, args)
-                problem = prepare_problem(
-                    options, f, x0, methods, bounds, swept=owner == "sweep"
-                )
+                problem = prepare_problem(options, f, x0, methods, bounds, swept=owner == "sweep")
                 options = options.in_precision(problem.dtype)
             if not group.is_single:
                 group.assert_replicated(owner, replicated_arguments(options, problem))

@@ -52,20 +52,19 @@ def system_at(
         found = whole.solve(damping)
         if in_box(found.p):
             return found
-        face = None, found  # the free coordinates, and the step in these
+        faces: list[tuple[np.ndarray, DampedStep]] = []  # free coordinates, and the step in them
 
         def solve_on_face(free: np.ndarray, fixed: Vector) -> Vector:
-            nonlocal face
-            face = free, face_at(free, fixed).solve(damping)
-            return _filled(fixed, *face)
+            faces.append((free, face_at(free, fixed).solve(damping)))
+            return _filled(fixed, free, faces[-1][1].p)
 
         def slope(p: Vector) -> Vector:
             return g - times(p) - damping * D * p
 
         p = minimise_in_box(solve_on_face, slope, found.p, lower, upper)
         decrease = inner(g, p) - inner(p, times(p)) / 2
-        free, step = face
-        if free is None:  # all coordinates end at their bounds
+        free, step = faces[-1] if faces else (np.zeros(0, bool), found)
+        if not faces or (p[~free] != 0).any():  # the acceleration is for straight steps on a face
             return DampedStep(p, decrease, None, None)
         return DampedStep(
             p, decrease, _embedded(step.for_residuals, free), _embedded_vector(step, free)
@@ -77,9 +76,7 @@ def system_at(
             return p
 
         def newton_on_face(free: np.ndarray, fixed: Vector) -> Vector:
-            p = fixed.copy()
-            p[free] = face_at(free, fixed).newton()
-            return p
+            return _filled(fixed, free, face_at(free, fixed).newton())
 
         return minimise_in_box(newton_on_face, lambda p: g - times(p), p, lower, upper)
 
@@ -128,10 +125,10 @@ def _product(oracle: Oracle, curvature: Curvature) -> Callable[[Vector], Vector]
     return times
 
 
-def _filled(whole: Vector, free: np.ndarray, part: Vector | DampedStep) -> Vector:
+def _filled(whole: Vector, free: np.ndarray, part: Vector) -> Vector:
     """Return a copy of a vector with its coordinates `free` replaced."""
     filled = whole.copy()
-    filled[free] = part.p if isinstance(part, DampedStep) else part
+    filled[free] = part
     return filled
 
 

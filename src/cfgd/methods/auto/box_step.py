@@ -3,8 +3,8 @@
 Steps under bounds minimise the same model as steps without: -g'p + p'Mp / 2 over all p for which
 x - p lies in the box, with M the damped matrix of Levenberg and Marquardt or that of L-BFGS. An
 iteration guesses which coordinates end at their bounds, minimises over the others, and corrects
-the guess by the signs of the multipliers. Reference: Hintermüller, Ito and Kunisch, "The primal-dual
-active set strategy as a semismooth Newton method", SIAM J. Optim. 13 (2003).
+the guess by the signs of the multipliers. Reference: Hintermüller, Ito and Kunisch, "The
+primal-dual active set strategy as a semismooth Newton method", SIAM J. Optim. 13 (2003).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class FaceOracle(Oracle):
         self.box: Box | None = Box(oracle.box.lower[free], oracle.box.upper[free])
 
     @property
-    def cost(self) -> float:  # type: ignore[override]
+    def cost(self) -> float:
         return self.oracle.cost
 
     @cost.setter

@@ -37,13 +37,11 @@ from cfgd.methods.auto.flat_directions import (
 )
 from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
-    Direction,
     Memory,
     Pair,
-    direction,
-    direction_in_box,
     first_diagonal,
     first_step,
+    next_direction,
     secant_diagonal,
 )
 from cfgd.methods.auto.line_search import Accepted, Search, line_search
@@ -58,7 +56,6 @@ from cfgd.methods.auto.state import (
     judge_fall,
 )
 from cfgd.objectives.base import Objective
-from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 # Iterations without progress after which the curvature is checked: as many as the memory has pairs.
@@ -112,7 +109,7 @@ class LBFGS(Solver[LBFGSState]):
         scaling = oracle.diagonal(at)
         P = np.ones_like(x0) if scaling is None else clip_positive(scaling, LEAST_CURVATURE)
         memory = Memory.empty(x0)
-        p, slope, eta, gamma = next_direction(oracle, memory, at, P, np.zeros_like(x0))
+        p, slope, eta, gamma = next_direction(memory, at, P, np.zeros_like(x0), oracle.box)
         if scaling is None and start.norm > 0:  # nothing is known of the scale yet
             p = first_step(x0, oracle.free_gradient(at))
             p = p if oracle.box is None else x0 - oracle.box.project(x0 - p)
@@ -150,16 +147,6 @@ class LBFGS(Solver[LBFGSState]):
             state = dataclasses.replace(state, is_stuck=True, needs_check=True)
 
 
-def next_direction(
-    oracle: Oracle, memory: Memory, evaluation: Evaluation, P: Vector, last_step: Vector
-) -> Direction:
-    """Return the step that the memory proposes, in the box of the oracle if it has one."""
-    if oracle.box is None:
-        return direction(memory, evaluation.gradient, P, last_step)
-    x, _, g = evaluation[:3]
-    return direction_in_box(memory, g, P, last_step, x, oracle.box)
-
-
 def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Return the status of a point from which no search found a lower value.
 
@@ -192,7 +179,7 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
         # the curvature was rounding: take the step of the memory, which consists of the probes
         no_step = np.zeros_like(evaluation.x)
         p, slope, eta, gamma = next_direction(
-            oracle, state.memory, evaluation, state.scaling, no_step
+            state.memory, evaluation, state.scaling, no_step, oracle.box
         )
         t = longest_fraction(evaluation.x, start.x, p)
         return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
@@ -218,7 +205,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     rounding = 4 * eps_of(at.x) * abs(old.value)
     progress = found.value < old.value - rounding or norm2 < state.least_norm2 / 2
     idle = 0 if progress else state.idle + 1
-    p, slope, eta, gamma = next_direction(oracle, memory, at, P, pair.step)
+    p, slope, eta, gamma = next_direction(memory, at, P, pair.step, oracle.box)
     # where a step was shortened, the next one starts shorter, too
     t = min(longest_fraction(at.x, start.x, p), LONGER * found.t, 1.0)
     is_small_gradient = norm2 <= goal.floor

@@ -17,6 +17,7 @@ from cfgd._core.linalg import inner, solve_upper, weighted_norm
 from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.box_step import minimise_in_box
 from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
+from cfgd.objectives.evaluation import Evaluation
 
 # Pairs in the memory; 3 to 20 are usual (Nocedal and Wright, section 7.2). The probes of a
 # curvature check become pairs, so that there is room for as many.
@@ -209,15 +210,18 @@ class CompactMatrix:
         return v[free] / diagonal + inside @ scaled
 
 
-def direction_in_box(
-    memory: Memory, g: Vector, P: Vector, last_step: Vector, x: Vector, box: Box
+def next_direction(
+    memory: Memory, evaluation: Evaluation, P: Vector, last_step: Vector, box: Box | None
 ) -> Direction:
-    """Return the step that minimises the L-BFGS model in a box; see `box_step`.
+    """Return the step that minimises the L-BFGS model, in a box if there is one; see `box_step`.
 
     Where the step without bounds stays in the box it is that one. Where rounding leaves no descent,
     it is the projected step along P^-1 g.
     """
+    x, _, g = evaluation[:3]
     found = direction(memory, g, P, last_step)
+    if box is None:
+        return found
     lower, upper = x - box.upper, x - box.lower
     if ((found.p >= lower) & (found.p <= upper)).all():
         return found
