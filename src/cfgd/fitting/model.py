@@ -78,6 +78,9 @@ class WeightedResiduals(eqx.Module):
     calls: tuple[Call, ...] = eqx.field(static=True)
     layout: Layout = eqx.field(static=True)
 
+    def __hash__(self) -> int:  # a dict has none; without one every `minimize` traces the model
+        return hash((self.models, self.calls, self.layout))
+
     def complete(self, z: Any, fixed: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters by name."""
         return self.layout.complete(z, fixed, self.expressions)
