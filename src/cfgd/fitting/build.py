@@ -78,7 +78,7 @@ def build(
         lower=np.concatenate([lower, unknown - np.inf]),
         upper=np.concatenate([upper, unknown + np.inf]),
         start=np.concatenate([start, unknown]).astype(dtype),
-        n_points=sum(each.n_points for each in data) + n_unknown_x,
+        n_points=sum(each.n_points for each in data),
         absolute_sigma=absolute_sigma,
         data=data,
         given=promote_precision(given.form, dtype),

@@ -37,8 +37,8 @@ class FitProblem:
     start : array
         Where the fit starts.
     n_points : int
-        How many measured numbers count: of y, where missing ones do not and complex ones count
-        twice, and of x where it has errors.
+        How many numbers of y count: missing ones do not, complex ones count twice. Those of x that
+        have errors do not count, as little as their true values count as parameters.
     absolute_sigma : bool
         Whether `sigma` is taken at face value.
     data : list of DataSet
@@ -64,11 +64,6 @@ class FitProblem:
     given: Any
     n_unknown_x: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
-
-    @property
-    def freedom(self) -> int:
-        """The degrees of freedom: measured numbers minus unknown ones."""
-        return self.n_points - self.start.size
 
     @property
     def owners(self) -> list[str]:
