@@ -104,7 +104,12 @@ def _calls(
     for name, each in parameters.items():
         if name not in taken and each.kind != "tied":
             wanted = "have only parameters that a model or a tie takes"
-            checks.fail(owner, "p0", wanted, f"{name!r}, which none does")
+            checks.fail(
+                owner,
+                "fixed" if each.kind == "fixed" else "p0",
+                wanted,
+                f"{name!r}, which none does",
+            )
     return tuple(calls)
 
 

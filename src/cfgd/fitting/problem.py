@@ -79,16 +79,19 @@ class FitProblem:
     def _fixed(self) -> dict[str, Any]:
         return self.objective.args[0]
 
-    @numpy_in_numpy_out
     def complete(self, z: Any) -> dict[str, Any]:
         """Return all parameters by name, fixed and tied ones included; traceable by JAX."""
+        found = self._complete(z)
+        return {name: found[name] for name in self.parameters}  # a pytree has sorted names
+
+    @numpy_in_numpy_out
+    def _complete(self, z: Any) -> dict[str, Any]:
         return self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
 
     @numpy_in_numpy_out
     def predict(self, z: Any, x: Any, index: int = 0) -> Any:
         """Return what the model of a data set is at x; traceable by JAX."""
-        p = self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
-        return self._residuals.predict(p, x, index)
+        return self._residuals.predict(self._complete(z), x, index)
 
     @numpy_in_numpy_out
     def residuals(self, z: Any) -> Any:
