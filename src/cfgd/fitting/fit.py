@@ -40,7 +40,7 @@ class Fit:
     deviation : float
         The standard deviation of the weighted residuals.
     freedom : int
-        The degrees of freedom: points minus free numbers that are not at a bound.
+        The degrees of freedom: measured numbers minus unknown ones that are not at a bound.
     solution : Solution
         The result of `minimize` for the vector of the free numbers.
     values, errors : dict
@@ -53,7 +53,7 @@ class Fit:
     at_bound : list of str
         The names of the free numbers at a bound.
     n_points : int
-        How many numbers of y count.
+        How many measured numbers count (see `FitProblem`).
     absolute_sigma : bool
         Whether `sigma` was taken at face value.
     covariance_kind : str
@@ -107,7 +107,7 @@ class Fit:
             not problem.objective.is_squared,
         )
         held = _at_bound(problem, solution)
-        freedom = problem.n_points - size + int(np.sum(held[:size]))
+        freedom = problem.freedom + int(np.sum(held))
         at = linearise(problem.objective, z)
         factors = dispersion(at, freedom, robust=robust, absolute=problem.absolute_sigma)
         around = Uncertainty.of(at.jacobian, factors.covariance, held)
@@ -384,7 +384,8 @@ def _warnings(
         found.append(missing)
         checks.warn(missing)
         return found
-    combinations = around.warnings(problem.free + [f"x[{i}]" for i in range(len(around.scale))])
+    errors_of_x = [f"error of x[{i}]" for i in range(problem.n_unknown_x)]
+    combinations = around.warnings(problem.free + errors_of_x)
     if around.undetermined.size:
         checks.warn(combinations[0])
     return found + combinations
