@@ -125,9 +125,8 @@ def test_held_numbers_of_a_problem():
 
 
 def test_parameters_are_a_mapping():
-    p = Parameters(
-        a=Parameter(1.0, bounds=(0, None)), b=2.0, c={"x": 1.0, "y": Parameter(fixed=False)}
-    )
+    own = {"x": 1.0, "y": Parameter()}
+    p = Parameters(a=Parameter(1.0, bounds=(0, None)), b=2.0, c=own)
     assert list(p) == ["a", "b", "c[x]", "c[y]"]
     assert p.free == list(p)
     assert repr(p) == "Parameters(a=1.0 in [0, inf], b=2.0, c[x]=1.0, c[y]=no value)"
@@ -231,7 +230,7 @@ def test_arguments_of_scipy_are_refused_by_name(name):
 
 
 def test_methods_and_losses_of_scipy_are_refused():
-    with pytest.raises(TypeError, match="method='trf'.*method of another library"):
+    with pytest.raises(TypeError, match=r"method='trf'.*method of another library"):
         cfgd.curve_fit(decay, T, Y, P0, method="trf")
-    with pytest.raises(ValueError, match="loss='linear'.*is called `loss='squared'`"):
+    with pytest.raises(ValueError, match=r"loss='linear'.*is called `loss='squared'`"):
         cfgd.curve_fit(decay, T, Y, P0, loss="linear")

@@ -66,6 +66,11 @@ class FitProblem:
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
+    def freedom(self) -> int:
+        """The degrees of freedom: points minus free numbers."""
+        return self.n_points - len(self.free)
+
+    @property
     def owners(self) -> list[str]:
         """The parameter to which each of the free numbers belongs."""
         return self._residuals.layout.owners
