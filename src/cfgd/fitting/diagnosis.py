@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core.arrays import in_precision
@@ -86,6 +87,8 @@ def _values_and_slopes(objective: Residuals, z: Any) -> list[tuple[Any, Any]]:
 
     def predictions(z: Any) -> list[Any]:
         p = fn.complete(z, fixed)
-        return [fn.predict(p, each.x, i) for i, each in enumerate(measured)]
+        found = [fn.predict(p, each.x, i) for i, each in enumerate(measured)]
+        return [one.real + one.imag if jnp.iscomplexobj(one) else one for one in found]
 
-    return list(zip(predictions(z), jax.jacfwd(predictions)(z), strict=True))
+    # reverse mode: in forward mode a NaN factor spoils the derivatives of all parameters
+    return list(zip(predictions(z), jax.jacrev(predictions)(z), strict=True))
