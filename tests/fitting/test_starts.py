@@ -62,7 +62,7 @@ def test_linear_parameters_by_variable_projection(p0):
 
 LINEAR_REFUSED = {
     "not linear": ({"linear": ["rate"]}, "parameters in which the model is linear, got"),
-    "unknown": ({"linear": ["foo"]}, "name free parameters among size, rate, rest, got 'foo'"),
+    "unknown": ({"linear": ["foo"]}, r"name free parameters among size, rate, rest, got \['foo'\]"),
     "bounded": ({"linear": ["size"], "bounds": (0, 5)}, "name parameters without bounds"),
     "robust": ({"linear": ["size"], "loss": "huber"}, "left out with a robust loss"),
     "all": (

@@ -114,7 +114,7 @@ class Projection:
 
     def complete(self, u: np.ndarray) -> np.ndarray:
         """Return z with the best values of the linear numbers, from the others."""
-        return np.asarray(self._at(_complete, u))
+        return self._at(_complete, u)
 
     def unprojected(self, solution: Solution) -> Solution:
         """Return the solution for z from that for the other numbers.
@@ -129,9 +129,9 @@ class Projection:
             known = information(objective.curvature(objective.evaluate(jnp.asarray(z))))
         return dataclasses.replace(solution, x=z, active_mask=mask, information=known)
 
-    def _at(self, fn: Callable[[Residuals, Any], Any], u: np.ndarray) -> Any:
+    def _at(self, fn: Callable[[Residuals, Any], Any], u: np.ndarray) -> np.ndarray:
         with in_precision(self.dtype):
-            return bind(fn, self.reduced.objective)(np.asarray(u, self.dtype))
+            return np.asarray(bind(fn, self.reduced.objective)(np.asarray(u, self.dtype)))
 
 
 def _complete(objective: Residuals, u: Any) -> Any:
