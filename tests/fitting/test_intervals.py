@@ -153,7 +153,7 @@ def test_an_interval_ends_at_the_bound():
 
 
 def test_an_estimate_at_its_bound_has_a_one_sided_interval():
-    y = Y - 0.5  # the best rest is negative
+    y = Y - 0.7  # the best rest is negative
     fit = cfgd.curve_fit(decay, T, y, P0, bounds=([-np.inf, -np.inf, 0.0], [np.inf] * 3))
     assert fit.at_bound == ["rest"]
     found = fit.intervals()
