@@ -56,6 +56,13 @@ class Layout:
         for name, shape in self._free():
             end = start + math.prod(shape)
             found[name], start = z[start:end].reshape(shape), end
+        return self.tie(found, expressions)
+
+    def tie(
+        self, known: Mapping[str, Any], expressions: Mapping[str, Expression]
+    ) -> dict[str, Any]:
+        """Return all parameters by name, from those that are not tied."""
+        found = dict(known)
         for name in self.ties:
             found[name] = jnp.asarray(expressions[name](dict(found)))
         return {name: found[name] for name in self.names}
