@@ -11,10 +11,11 @@ T = np.array([0.0, 0.3, 0.9, 1.4, 2.2, 3.1, 3.3, 4.6])
 Y = np.array([2.94, 2.41, 1.62, 1.30, 0.97, 0.83, 0.71, 0.55])
 
 
-def polynomial(degree, **more):
-    def model(t, *p):
-        return sum(p[k] * t**k for k in range(degree + 1)) + 0 * t
+def model(t, *p):
+    return sum(coefficient * t**k for k, coefficient in enumerate(p)) + 0 * t
 
+
+def polynomial(degree, **more):
     return cfgd.curve_fit(model, T, Y, np.zeros(degree + 1), **more)
 
 
@@ -56,8 +57,8 @@ def test_equally_many_parameters_have_no_test():
 
 
 BAD = {
-    "points": (lambda: cfgd.curve_fit(lambda t, a: a + 0 * t, T[1:], Y[1:], [1.0]), "same 8 poi"),
-    "data": (lambda: cfgd.curve_fit(lambda t, a: a + 0 * t, T, 2 * Y, [1.0]), "same y and sigma"),
+    "points": (lambda: cfgd.curve_fit(model, T[1:], Y[1:], [1.0]), "same 8 points"),
+    "data": (lambda: cfgd.curve_fit(model, T, 2 * Y, [1.0]), "same y and sigma"),
     "sigma": (
         lambda: polynomial(0, sigma=np.ones(8), absolute_sigma=True),
         "have absolute_sigma=False",

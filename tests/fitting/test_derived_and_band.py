@@ -1,5 +1,7 @@
 """Derived quantities and bands against formulas of linear regression and finite differences."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,6 +22,11 @@ def line(t, a, b):
     return a + b * t
 
 
+@functools.cache
+def fitted_line():
+    return cfgd.curve_fit(line, T, Y, [0.0, 0.0])
+
+
 def half_width_of_line(level, more=0.0):
     """Textbook: t s sqrt(more + 1/n + (x - mean)^2 / Sxx)."""
     b, a = np.polyfit(T, Y, 1)
@@ -31,7 +38,7 @@ def half_width_of_line(level, more=0.0):
 
 @pytest.mark.parametrize(("kind", "more"), [("curve", 0.0), ("observation", 1.0)])
 def test_a_band_around_a_line(kind, more):
-    fit = cfgd.curve_fit(line, T, Y, [0.0, 0.0])
+    fit = fitted_line()
     half, middle = half_width_of_line(0.9, more)
     lower, upper = fit.band(NEW, 0.9, kind)
     np.testing.assert_allclose(lower, middle - half, rtol=1e-7)
@@ -117,6 +124,6 @@ BAD = {
 @pytest.mark.parametrize(("call", "message"), BAD.values(), ids=BAD)
 @pytest.mark.every_case
 def test_bad_input(call, message):
-    fit = cfgd.curve_fit(line, T, Y, [0.0, 0.0])
+    fit = fitted_line()
     with pytest.raises(ValueError, match=message):
         call(fit)

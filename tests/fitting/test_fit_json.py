@@ -1,5 +1,6 @@
 """A fit from its file, from a pickle, and damaged files."""
 
+import functools
 import json
 import pickle
 
@@ -17,6 +18,7 @@ def line(t, a, b):
     return a + b * t
 
 
+@functools.cache
 def fitted():
     return cfgd.curve_fit(line, T, Y, [0.0, 0.0])
 
@@ -68,7 +70,7 @@ def test_pickles():
     fit = fitted()
     again = pickle.loads(pickle.dumps(fit))
     assert again == fit
-    assert again.intervals()["a"] == fit.intervals()["a"]
+    np.testing.assert_array_equal(again.band(T), fit.band(T))
     fit = cfgd.curve_fit(lambda t, a: a * jnp.exp(-t), T, Y, [1.0])
     again = pickle.loads(pickle.dumps(fit))
     assert again == fit

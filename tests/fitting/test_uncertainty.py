@@ -222,6 +222,7 @@ def test_missing_values_do_not_count_in_robust_errors():
     np.testing.assert_allclose(fit.covariance, want.covariance, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_float32_data():
     t, y = T.astype(np.float32), Y.astype(np.float32)
     fit = cfgd.curve_fit(decay, t, y, np.array([1.0, 1.0, 0.0], np.float32))
