@@ -1,0 +1,43 @@
+"""How much of the data a curve explains, and whether it explains all of them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core.arrays import in_precision
+from cfgd.fitting.datasets import DataSet
+from cfgd.fitting.model import residuals
+
+# Residuals this many times the rounding errors of y are rounding errors of the model: exponentials
+# and powers lose a digit or two.
+ROUNDING = 1000
+
+
+def is_exact(data: list[DataSet], chi_square: float, eps: float) -> bool:
+    """Return whether the residuals are nothing but rounding errors."""
+    size = sum(float(np.sum(_weighted(each, 0.0) ** 2)) for each in data)
+    return chi_square <= (ROUNDING * eps) ** 2 * size or size == 0
+
+
+def r_squared(data: list[DataSet], chi_square: float) -> float:
+    """Return 1 - chi-square / total; the total is the chi-square of one constant per data set."""
+    total = sum(map(_about_mean, data))
+    return 1 - chi_square / total if total > 0 else np.nan
+
+
+def _about_mean(data: DataSet) -> float:
+    """Return the weighted sum of squares of y about the constant that fits it best."""
+    units = [1.0, 1j] if np.iscomplexobj(data.y) else [1.0]
+    origin = _weighted(data, 0.0)
+    columns = np.stack([_weighted(data, unit) - origin for unit in units], 1)
+    left = origin - columns @ np.linalg.lstsq(columns, origin)[0]
+    return float(left @ left)
+
+
+def _weighted(data: DataSet, constant: complex) -> np.ndarray:
+    """Return the weighted residuals of a constant."""
+    with in_precision(np.dtype(np.float64)):
+        kind = complex if np.iscomplexobj(data.y) else float
+        prediction = jnp.full(np.shape(data.y), constant, kind)
+        return np.ravel(np.asarray(residuals(prediction, data.measured), float))
