@@ -12,7 +12,6 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision
-from cfgd._core.box import Box
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
@@ -22,7 +21,7 @@ from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
-from cfgd.solve.bounds import coordinate_names, describe_active
+from cfgd.solve.bounds import coordinate_names, details_in_box
 from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
@@ -39,7 +38,7 @@ from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
-from cfgd.solve.problem import Problem
+from cfgd.solve.problem import Problem, check_start
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution, attach
@@ -153,7 +152,7 @@ class Run:
         if self.problem.box is not None:
             gradient = self.problem.box.free_gradient(to_host(self.problem.start), gradient)
         largest = np.max(np.abs(gradient), axis=-1)
-        self._check_start(np.ravel(value), np.ravel(largest))
+        check_start(self.options.owner, np.ravel(value), np.ravel(largest))
         may_grow = self.traits.runs_on_host and not self.objective.traits.is_quadratic
         factor = safe_factor(float(np.max(largest)), self.problem.dtype, may_grow)
         if self.traits.is_scale_invariant and factor != 1:
@@ -190,17 +189,6 @@ class Run:
         self.value0 = self.loop.value0
         self.norm0 = np.sqrt(self.loop.stats().norm2)
         return row
-
-    def _check_start(self, value: Any, largest: Any) -> None:
-        """Raise unless value and gradient are finite; `largest` are the largest entries of |g|."""
-        good = np.isfinite(value) & np.isfinite(largest)
-        if np.all(good):
-            return
-        first = int(np.argmin(good))
-        got = f"the value {value[first]}"
-        if np.isfinite(value[first]):
-            got = f"a gradient of norm {largest[first]}"
-        checks.fail(self.options.owner, "x0", "give a finite value and gradient", got)
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
@@ -372,7 +360,8 @@ class Run:
         note = describe_tolerance(self.options.tolerance, problem.dtype)
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
-            details = self._with_bounds(details, box, at.x)
+            names = coordinate_names(problem.structure)
+            details = details_in_box(details, box, at.x, names, problem.was_moved)
         rows = self.history.as_dict(batched=not one)
         value, how = at.value, problem.how
         if factor != 1:
@@ -401,15 +390,6 @@ class Run:
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)
-
-    def _with_bounds(self, details: list[str], box: Box, x: Any) -> list[str]:
-        """Return the details with the coordinates that are at their bounds."""
-        names, rows = coordinate_names(self.problem.structure), np.atleast_2d(x)
-        moved = " The start was outside of `bounds` and was moved inside."
-        return [
-            text + describe_active(box, row, names) + (moved if self.problem.was_moved else "")
-            for text, row in zip(details, rows, strict=True)
-        ]
 
     def _information(self, status: Status, x: Any) -> Information | None:
         """Return the information matrix at the end of a fit, where its inverse is a covariance."""
