@@ -68,11 +68,11 @@ def describe_active(box: Box, x: np.ndarray, names: list[str], most: int = 8) ->
 
 
 def details_in_box(
-    details: list[str], box: Box, x: Any, names: list[str], was_moved: bool
+    details: list[str], box: Box, x: Any, structure: Structure, was_moved: bool
 ) -> list[str]:
     """Return the details of each run with the coordinates that are at their bounds."""
     moved = " The start was outside of `bounds` and was moved inside." if was_moved else ""
-    rows = zip(details, np.atleast_2d(x), strict=True)
+    names, rows = coordinate_names(structure), zip(details, np.atleast_2d(x), strict=True)
     return [text + describe_active(box, row, names) + moved for text, row in rows]
 
 

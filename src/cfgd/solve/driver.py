@@ -21,7 +21,7 @@ from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
-from cfgd.solve.bounds import coordinate_names, details_in_box
+from cfgd.solve.bounds import details_in_box
 from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
@@ -133,9 +133,8 @@ class Run:
     def _diagnosed(self, solution: Solution) -> Solution:
         """Return the solution of a run that may have failed because of a wrong gradient."""
         is_minimize = self.problem.n_settings is None and self.group.is_single
-        # under bounds differences of values might leave the box
-        is_minimize = is_minimize and self.problem.box is None
-        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+        is_bounded = self.problem.box is not None  # differences of values might leave the box
+        if not is_minimize or is_bounded or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
         start = np.asarray(to_host(self.problem.start))
@@ -352,16 +351,15 @@ class Run:
         problem, stats, factor = self.problem, self.loop.stats(), self.factor
         tuning, one = problem.tuning, problem.n_settings is None
         at, more = (self.loop.known_result()[0], 0) if only_known else self.loop.result()
-        box, gradient = problem.box, at.gradient
-        norms = row_norms(gradient if box is None else box.free_gradient(at.x, gradient))
+        box, g = problem.box, at.gradient
+        norms = row_norms(g if box is None else box.free_gradient(at.x, g))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
         note = describe_tolerance(self.options.tolerance, problem.dtype)
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
-            names = coordinate_names(problem.structure)
-            details = details_in_box(details, box, at.x, names, problem.was_moved)
+            details = details_in_box(details, box, at.x, problem.structure, problem.was_moved)
         rows = self.history.as_dict(batched=not one)
         value, how = at.value, problem.how
         if factor != 1:
