@@ -141,8 +141,8 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Run only these problems: nist, glm, estimators, networks, least-squares, smooth, "
-            "cutest; with --training moons, digits, characters, convolution, boundary-layer.",
+            help="Run only these problems: nist, bounds, glm, estimators, networks, least-squares, "
+            "smooth, cutest; with --training moons, digits, characters, convolution, boundary-layer.",
             show_default=False,
         ),
     ] = None,

@@ -48,6 +48,8 @@ def test_quick_has_fewer_instances():
     count, few = Counter(one.group for one in full), Counter(one.group for one in quick)
     assert count["nist"] == 54
     assert few["nist"] == 18
+    assert count["bounds"] == 54
+    assert few["bounds"] == 6
     assert (count["glm"], few["glm"]) == (8, 6)
     assert (count["estimators"], few["estimators"]) == (8, 6)
     # at equal work and at equal time, both starts, two seeds

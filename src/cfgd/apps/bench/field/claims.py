@@ -24,6 +24,7 @@ def check_claims(runs: list[SolverRun]) -> list[str]:
     summaries = summarize(runs)
     return [
         *_nist(runs),
+        *_bounds(runs),
         *_linear_models(summaries),
         *_estimators(summaries),
         *_networks_at_equal_time(summaries),
@@ -79,6 +80,24 @@ def _nist(runs: list[SolverRun]) -> Iterator[str]:
         ratio = _median_work_ratio(auto, by_solver[solver])
         what = f"nist: Jacobians of Auto over those of {solver}, median"
         yield _at_most(what, ratio, 1.2) if solver == "SciPy lm" else f"{what}: {ratio:.4g}"
+
+
+def _bounds(runs: list[SolverRun]) -> Iterator[str]:
+    by_solver = _by_solver(runs, "bounds")
+    auto = by_solver.get(AUTO, {})
+    if not auto:
+        return
+    for solver, some in by_solver.items():
+        missed = [f"{run.problem} {run.seed + 1}" for run in some.values() if not run.solved]
+        sentence = (
+            f"bounds: {solver} finds the least sum of squares in {len(some) - len(missed)} of "
+            f"{len(some)} starts (missed: {', '.join(missed) or 'none'})"
+        )
+        yield f"{sentence}, wanted all: {_holds(not missed)}" if solver == AUTO else sentence
+    for solver in (name for name in by_solver if name != AUTO):
+        ratio = _median_work_ratio(auto, by_solver[solver])
+        what = f"bounds: Jacobians of Auto over those of {solver}, median"
+        yield _at_most(what, ratio, 1.0) if solver == "SciPy trf" else f"{what}: {ratio:.4g}"
 
 
 def _cutest(runs: list[SolverRun]) -> Iterator[str]:

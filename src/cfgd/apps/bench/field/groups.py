@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cfgd.apps.bench.field import cutest, estimators, glm, networks_timed, nist, target
+from cfgd.apps.bench.field import bounded, cutest, estimators, glm, networks_timed, nist, target
 from cfgd.apps.bench.field.cases import least_squares_makers, network_makers, smooth_makers
 from cfgd.apps.bench.field.instance import Instance
 from cfgd.apps.data import gas
@@ -41,6 +41,7 @@ def _networks(options: BenchOptions) -> Iterator[Instance]:
 
 GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
     "nist": lambda options: nist.instances(options.quick),
+    "bounds": lambda options: bounded.instances(options.quick),
     "glm": lambda options: glm.instances(options.quick),
     "estimators": lambda options: estimators.instances(options.quick),
     "networks": _networks,
@@ -57,6 +58,7 @@ REQUIRED_PACKAGES = {
 }
 LEFT_OUT_BY_QUICK = {
     "nist": "two of three regressions of nist",
+    "bounds": "eight of nine regressions of bounds",
     "glm": "the digits of glm",
     "estimators": "the digits and the million rows of estimators",
     "networks": "h2, h3 and equal work of networks",

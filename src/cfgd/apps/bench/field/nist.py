@@ -68,7 +68,7 @@ class CallCounter:
 
 
 def auto(regression: Regression, x0: Any) -> Fit:
-    objective, counted, counter = _objectives(regression)
+    objective, counted, counter = counted_objectives(regression)
     counter.count = 0
     cfgd.minimize(counted, x0)
     jax.effects_barrier()
@@ -77,7 +77,7 @@ def auto(regression: Regression, x0: Any) -> Fit:
 
 
 @functools.lru_cache(maxsize=1)
-def _objectives(
+def counted_objectives(
     regression: Regression,
 ) -> tuple[cfgd.Residuals, CountedResiduals, CallCounter]:
     """Return the objective to time and the one to count; cached for the second start."""

@@ -1,0 +1,134 @@
+"""NIST's regressions with a bound that is active at the solution: Jacobians needed.
+
+One parameter of each regression may not come nearer to its certified value than a tenth of it, or
+half of the way from the start. A fit is solved if its sum of squares is the least that any solver
+finds, to eight digits. cfgd has its default settings; SciPy's solvers have the exact Jacobian, its
+scaling or none, and the loosest of some tolerances that solves the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.optimize
+
+import cfgd
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.nist import (
+    MAX_EVALUATIONS,
+    TOLERANCES,
+    CallCounter,
+    Fit,
+    counted_objectives,
+)
+from cfgd.apps.bench.field.timing import time_shortest
+from cfgd.apps.bench.field.work import compile_residuals
+from cfgd.apps.data.nist import Regression, regressions
+
+GROUP = "bounds"
+SAME_DIGITS = 1e-8  # relative difference of two equal sums of squares
+SCIPY = {
+    f"SciPy {method}{words}": (method, scale)
+    for method in ("trf", "dogbox")
+    for words, scale in (("", "jac"), (", unscaled", 1.0))
+}
+
+
+def instances(quick: bool) -> Iterator[Instance]:
+    """Yield the 27 regressions, of which `quick` takes every ninth; the seed is the start."""
+    for name in list(regressions())[:: 9 if quick else 1]:
+        for start in (0, 1):
+            yield Instance(GROUP, name, start, partial(run_solvers, name, start))
+
+
+def active_bounds(certified: Any, x0: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds of which one, on the side of the start, excludes the certified values."""
+    lower, upper = np.full(len(certified), -np.inf), np.full(len(certified), np.inf)
+    j = len(certified) - 1 if len(certified) % 2 else 0
+    away, gap = x0[j] - certified[j], abs(certified[j]) / 10
+    gap = min(gap, abs(away) / 2) if away != 0 else gap
+    if away >= 0:
+        lower[j] = certified[j] + gap
+    else:
+        upper[j] = certified[j] - gap
+    return lower, upper
+
+
+def auto(regression: Regression, x0: Any, bounds: Any) -> Fit:
+    objective, counted, counter = counted_objectives(regression)
+    counter.count = 0
+    cfgd.minimize(counted, x0, bounds=bounds)
+    jax.effects_barrier()
+    solution, seconds = time_shortest(lambda: cfgd.minimize(objective, x0, bounds=bounds))
+    return Fit(solution.x, counter.count, seconds)
+
+
+def scipy_fits(method: str, scale: Any, regression: Regression, x0: Any, bounds: Any) -> list[Fit]:
+    """Return a fit for each tolerance, the loosest first."""
+    residuals, jacobian = compile_residuals(regression.residuals)
+
+    def solve(tolerance: float) -> tuple[Any, int]:
+        counted = CallCounter(lambda x: np.asarray(jacobian(x)))
+        with np.errstate(all="ignore"):
+            result = scipy.optimize.least_squares(
+                lambda x: np.asarray(residuals(x)),
+                x0,
+                counted,
+                bounds,
+                method=method,
+                x_scale=scale,
+                xtol=tolerance,
+                ftol=tolerance,
+                gtol=tolerance,
+                max_nfev=MAX_EVALUATIONS,
+            )
+        return result.x, counted.count
+
+    found = []
+    for tolerance in TOLERANCES:
+        (x, jacobians), seconds = time_shortest(partial(solve, tolerance))
+        found.append(Fit(x, jacobians, seconds))
+    return found
+
+
+def run_solvers(name: str, start: int, show_status: ShowStatus) -> list[SolverRun]:
+    regression = regressions()[name]
+    x0 = np.asarray(regression.starts[start], float)
+    bounds = active_bounds(regression.certified, x0)
+    fits: dict[str, list[Fit]] = {}
+    with jax.enable_x64(True):
+        show_status(AUTO)
+        fits[AUTO] = [auto(regression, x0, bounds)]
+        for solver, (method, scale) in SCIPY.items():
+            show_status(solver)
+            fits[solver] = scipy_fits(method, scale, regression, x0, bounds)
+
+        def value(fit: Fit) -> float:
+            r = np.asarray(regression.residuals(fit.x))
+            return float(r @ r) / 2
+
+        values = {solver: [value(fit) for fit in some] for solver, some in fits.items()}
+    least = min(min(some) for some in values.values())
+
+    def run(solver: str) -> SolverRun:
+        is_solved = [one <= least * (1 + SAME_DIGITS) for one in values[solver]]
+        chosen = is_solved.index(True) if any(is_solved) else -1
+        fit, solved = fits[solver][chosen], any(is_solved)
+        return SolverRun(
+            problem=name,
+            group=GROUP,
+            unit="Jacobians",
+            solver=solver,
+            seed=start,
+            work=float(fit.jacobians) if solved else float("inf"),
+            seconds=fit.seconds if solved else float("inf"),
+            value=values[solver][chosen],
+            solved=solved,
+            dimension=len(x0),
+        )
+
+    return [run(solver) for solver in fits]
