@@ -31,7 +31,7 @@ SELECTION = (
     "tests/methods/test_methods.py",
     "tests/objectives/test_objectives.py",
     "tests/solve/test_checkpoint.py",
-    "tests/solve/test_curve_fit.py",
+    "tests/fitting/test_curve_fit.py",
     "tests/solve/test_solution_json.py",
     "tests/solve/test_solution_plot.py",
     "tests/solve/test_sweep.py",

@@ -26,6 +26,7 @@ ROOMS = {
     "objectives": {"objectives"},
     "methods": {"methods"},
     "solve": {"solve"},
+    "fitting": {"fitting"},
     "surface": {"__init__"},  # what `import cfgd` gives
     "integrations": {"integrations"},
     "apps": {"apps"},
@@ -178,7 +179,8 @@ PUBLIC = {
     },
     "steps": {"ExactStep", "FixedStep", "GridStep", "ArmijoStep", "NetworkStep"},
     "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
-    "solving": {"minimize", "sweep", "curve_fit", "Fit", "Solution", "Status", "ConvergenceError"},
+    "solving": {"minimize", "sweep", "Solution", "Status", "ConvergenceError"},
+    "fitting": {"curve_fit", "Fit", "Parameter", "Parameters"},
     "theory": {"theory"},
     "processes": {"distributed"},
 }

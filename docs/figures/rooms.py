@@ -14,6 +14,7 @@ SOURCE = Path(cfgd.__file__).parent
 ROOMS = {
     "apps": "purple",
     "integrations": "yellow",
+    "fitting": "blue",
     "solve": "blue",
     "methods/auto": "green",
     "methods/paper": "green",

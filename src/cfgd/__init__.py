@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
     from cfgd.calculus.smoothing import smoothing as smoothing
+    from cfgd.fitting import Fit as Fit, Parameter as Parameter, Parameters as Parameters
+    from cfgd.fitting.curve_fit import curve_fit as curve_fit
     from cfgd.methods import (
         AdaptiveOrder as AdaptiveOrder,
         AdaptiveTerminal as AdaptiveTerminal,
@@ -51,12 +53,10 @@ if TYPE_CHECKING:
     )
     from cfgd.solve import (
         ConvergenceError as ConvergenceError,
-        Fit as Fit,
         Solution as Solution,
         minimize as minimize,
         sweep as sweep,
     )
-    from cfgd.solve.curve_fit import curve_fit as curve_fit
     from cfgd.status import Status as Status
 
 __all__ = [
@@ -81,6 +81,8 @@ __all__ = [
     "NetworkStep",
     "NonAdaptive",
     "Objective",
+    "Parameter",
+    "Parameters",
     "Quadratic",
     "Residuals",
     "ShallowNetwork",
@@ -105,7 +107,7 @@ __all__ = [
 ]
 
 # Packages in the order in which a public name is looked up.
-_ROOMS = ("calculus", "objectives", "methods", "solve", "status")
+_ROOMS = ("calculus", "objectives", "methods", "solve", "fitting", "status")
 _MODULES = ("distributed", "integrations", "theory")
 
 

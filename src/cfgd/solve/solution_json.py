@@ -76,8 +76,8 @@ def read(path: Path) -> dict[str, Any]:
     """Return the fields of the solution in a file; raise a ValueError that names a bad field."""
     raw = path.read_bytes()
     try:
-        encoded = json.loads(raw, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-        return _decode_fields(encoded)
+        encoded = json.loads(raw, object_pairs_hook=unique, parse_constant=refuse_constant)
+        return decode_fields(encoded)
     except FieldError as error:
         raise ValueError(f"The file {path} is damaged: {error}.") from None
     except (ValueError, RecursionError) as error:
@@ -97,7 +97,8 @@ def _encode_field(name: str, value: Any) -> Any:
     return encode(name, value)
 
 
-def _decode_fields(encoded: Any) -> dict[str, Any]:
+def decode_fields(encoded: Any) -> dict[str, Any]:
+    """Return the fields of a solution from an object of JSON."""
     found = encoded.get("format") if isinstance(encoded, dict) else encoded
     if found != FORMAT:
         raise FieldError("format", f"be {FORMAT!r}", _short(found))
@@ -113,7 +114,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     return fields
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object as a dict; Python's own reader accepts a name that occurs twice."""
     found: dict[str, Any] = {}
     for name, entry in pairs:
@@ -123,7 +124,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(word: str) -> NoReturn:
+def refuse_constant(word: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's own reader accepts."""
     raise ValueError(f"the word {word}, which JSON does not have")
 
 

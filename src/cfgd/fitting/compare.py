@@ -1,0 +1,142 @@
+"""The comparison of two fits of the same data."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+from scipy import special
+
+from cfgd._core import checks
+from cfgd._core.arrays import equal_trees
+
+if TYPE_CHECKING:
+    from cfgd.fitting.fit import Fit
+
+# Differences of AIC or BIC below 2 count as no evidence, above 10 as decisive (Burnham and
+# Anderson, Model Selection and Multimodel Inference, section 2.6).
+NO_EVIDENCE, DECISIVE = 2.0, 10.0
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Comparison:
+    """Two fits of the same data, the one with fewer free parameters first.
+
+    Attributes
+    ----------
+    statistic, p_value : float
+        The test of the smaller fit within the larger one, where it is a special case of it: the F
+        statistic with `freedom`, or with `absolute_sigma` the fall of chi-square; and the
+        probability of such a value if the smaller model is true. NaN for equally many parameters.
+    freedom : tuple of int
+        How many parameters more the larger fit has, and its degrees of freedom.
+    aic, bic : float
+        The criteria of the larger fit minus those of the smaller one: negative speaks for the
+        larger.
+    test : str
+        "F" or "chi-square".
+    swapped : bool
+        Whether the second fit that was given is the smaller one.
+    """
+
+    statistic: float
+    p_value: float
+    freedom: tuple[int, int]
+    aic: float
+    bic: float
+    test: str
+    swapped: bool
+
+    def __repr__(self) -> str:
+        smaller, larger = ("second", "first") if self.swapped else ("first", "second")
+        more, left = self.freedom
+        lines = []
+        if more > 0:
+            of = f"F({more}, {left})" if self.test == "F" else f"chi-square({more})"
+            lines.append(
+                f"{of} = {self.statistic:.4g}, p = {self.p_value:.3g}, if the {smaller} fit is a "
+                f"special case of the {larger} one"
+            )
+        for name, difference in (("AIC", self.aic), ("BIC", self.bic)):
+            verdict = _verdict(difference, smaller, larger)
+            lines.append(f"{name} of the {larger} minus {smaller}: {difference:.4g}: {verdict}")
+        return "\n".join(lines)
+
+
+def _verdict(difference: float, smaller: str, larger: str) -> str:
+    if not abs(difference) >= NO_EVIDENCE:
+        return "neither is better"
+    how = "decisively" if abs(difference) > DECISIVE else "somewhat"
+    return f"the {larger if difference < 0 else smaller} is {how} better"
+
+
+def compare(first: Fit, second: Fit) -> Comparison:
+    """Compare two fits of the same data.
+
+    Parameters
+    ----------
+    first, second : Fit
+        Two fits by least squares of the same y with the same sigma, in any order.
+
+    Returns
+    -------
+    Comparison
+        F test, AIC and BIC; printing it gives the result in words.
+
+    Raises
+    ------
+    ValueError
+        If the fits are not comparable: other data, another treatment of sigma, or a robust loss.
+
+    Examples
+    --------
+    >>> import cfgd, numpy as np
+    >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+    >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+    >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
+    >>> print(constant.compare(line))
+    """
+    _check(first, second)
+    swapped = len(first.names) > len(second.names)
+    small, large = (second, first) if swapped else (first, second)
+    more, left = len(large.names) - len(small.names), large.n_points - len(large.names)
+    fall = small.chi_square - large.chi_square
+    test = "chi-square" if large.absolute_sigma else "F"
+    statistic = p_value = np.nan
+    if more > 0 and test == "chi-square":
+        statistic = fall
+        p_value = float(special.chdtrc(more, max(fall, 0.0)))
+    elif more > 0 and left > 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = float(np.divide(fall / more, large.chi_square / left))
+        p_value = float(special.fdtrc(more, left, max(statistic, 0.0)))
+    return Comparison(
+        statistic=statistic,
+        p_value=p_value,
+        freedom=(more, left),
+        aic=large.aic - small.aic,
+        bic=large.bic - small.bic,
+        test=test,
+        swapped=swapped,
+    )
+
+
+def _check(first: Fit, second: Fit) -> None:
+    owner, field = "compare", "second"
+    if first.n_points != second.n_points:
+        wanted = f"be a fit of the same {first.n_points} points"
+        checks.fail(owner, field, wanted, f"{second.n_points} points")
+    if first.absolute_sigma != second.absolute_sigma:
+        wanted = f"have absolute_sigma={first.absolute_sigma}, as the first fit"
+        checks.fail(owner, field, wanted, second.absolute_sigma)
+    if "sandwich" in (first.covariance_kind, second.covariance_kind):
+        checks.fail(owner, field, "be a fit by least squares, as the first one", "a robust loss")
+    if first.problem is not None and second.problem is not None:
+        mine, theirs = (
+            [(each.y, each.sigma) for each in problem.data]
+            for problem in (first.problem, second.problem)
+        )
+        if not equal_trees(jax.tree.map(np.asarray, mine), jax.tree.map(np.asarray, theirs)):
+            checks.fail(owner, field, "be a fit of the same y and sigma", "other data")

@@ -1,0 +1,390 @@
+"""The result of `curve_fit`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.arrays import equal_trees
+from cfgd._core.files import write
+from cfgd.fitting import band, compare, derived, fit_json, intervals
+from cfgd.fitting.problem import FitProblem
+from cfgd.fitting.quality import r_squared
+from cfgd.fitting.uncertainty import Uncertainty, dispersion, linearise
+from cfgd.solve.solution import Solution
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Fit:
+    """The fitted parameters of a curve, with their covariance.
+
+    It can be unpacked like the result of SciPy: `parameters, covariance = fit`. Two fits are equal
+    if all fields but `problem` and `uncertainty` are.
+
+    Attributes
+    ----------
+    parameters : array or dict
+        All parameters, in the form of `p0`.
+    covariance : array
+        The covariance of the free numbers. It is NaN for a parameter at its bound, infinite for one
+        that the data do not determine; the others' are those of the problem without it.
+    names : list of str
+        The names of the free numbers, in the order of the covariance.
+    deviation : float
+        The standard deviation of the weighted residuals.
+    freedom : int
+        The degrees of freedom: points minus free numbers that are not at a bound.
+    solution : Solution
+        The result of `minimize` for the vector of the free numbers.
+    values, errors : dict
+        All parameters by name, and their standard errors: 0 for fixed ones, by the delta method for
+        tied ones, NaN for one at its bound.
+    chi_square : float
+        The sum of squares of the weighted residuals.
+    r_squared : float
+        The share of the weighted sum of squares of y about its mean that the curve explains.
+    at_bound : list of str
+        The names of the free numbers at a bound.
+    n_points : int
+        How many numbers of y count.
+    absolute_sigma : bool
+        Whether `sigma` was taken at face value.
+    covariance_kind : str
+        "least squares" for s^2 (J'J)^-1 with the Jacobian J of the weighted residuals, where s^2 is
+        1 for `absolute_sigma`; "sandwich" for a robust loss, whose covariance is estimated from the
+        residuals in any case.
+    dispersion : float
+        Twice the rise of the objective over this number is compared with a chi-square: s^2, or its
+        counterpart for a robust loss.
+    warnings : list of str
+        What is wrong with the fit, in words.
+    problem : FitProblem or None
+        What was fitted; None for a fit from a file.
+    uncertainty : Uncertainty or None
+        The covariance as a factor, with the directions that the data do not determine.
+
+    Examples
+    --------
+    >>> import cfgd, numpy as np
+    >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+    >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+    >>> print(fit.names, fit.parameters.round(3), fit.standard_errors.round(3))
+    ['a', 'b'] [0.057 1.977] [0.12 0.04]
+    """
+
+    parameters: Any
+    covariance: np.ndarray
+    names: list[str]
+    deviation: float
+    freedom: int
+    solution: Solution
+    values: dict[str, Any]
+    errors: dict[str, Any]
+    chi_square: float
+    r_squared: float
+    at_bound: list[str]
+    n_points: int
+    absolute_sigma: bool
+    covariance_kind: str
+    dispersion: float
+    warnings: list[str]
+    problem: FitProblem | None = dataclasses.field(default=None, compare=False)
+    uncertainty: Uncertainty | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, problem: FitProblem, solution: Solution) -> Fit:
+        """Return the fit of a problem from the solution for its free numbers."""
+        z, size, robust = (
+            np.asarray(solution.x),
+            len(problem.free),
+            not problem.objective.is_squared,
+        )
+        held = _at_bound(problem, solution)
+        freedom = problem.n_points - size + int(np.sum(held[:size]))
+        at = linearise(problem.objective, z)
+        factors = dispersion(at, freedom, robust=robust, absolute=problem.absolute_sigma)
+        around = Uncertainty.of(at.jacobian, factors.covariance, held)
+        chi_square = float(at.residuals @ at.residuals)
+        names = list(problem.free)
+        at_bound = [names[i] for i in np.flatnonzero(held[:size])]
+        values = problem.complete(z)
+        return cls(
+            parameters=problem.in_form_of_p0(z),
+            covariance=around.covariance()[:size, :size],
+            names=names,
+            deviation=float(np.sqrt(chi_square / freedom)) if freedom > 0 else np.inf,
+            freedom=freedom,
+            solution=solution,
+            values=values,
+            errors=derived.errors_of_all(problem, z, around, held),
+            chi_square=chi_square,
+            r_squared=r_squared(problem.data, chi_square),
+            at_bound=at_bound,
+            n_points=problem.n_points,
+            absolute_sigma=problem.absolute_sigma,
+            covariance_kind="sandwich" if robust else "least squares",
+            dispersion=factors.rise,
+            warnings=_warnings(problem, solution, freedom, around, at_bound),
+            problem=problem,
+            uncertainty=around,
+        )
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The fitted values of the free numbers, in the order of `names`."""
+        return np.asarray(self.solution.x, float)[: len(self.names)]
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """The square roots of the diagonal of the covariance."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def correlations(self) -> np.ndarray:
+        """The correlations of the free numbers: NaN where the covariance is not finite."""
+        errors = np.where(np.isfinite(self.standard_errors), self.standard_errors, np.nan)
+        with np.errstate(invalid="ignore"):
+            return self.covariance / errors / errors[:, None]
+
+    @property
+    def reduced_chi_square(self) -> float:
+        """Chi-square over the degrees of freedom."""
+        return self.chi_square / self.freedom if self.freedom > 0 else np.inf
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion; lower is better, and only differences between fits have a meaning.
+
+        It is chi-square + 2 p with `absolute_sigma`, else n log(chi-square / n) + 2 p for n points
+        and p free numbers: minus twice the log-likelihood of normal errors, without constants. NaN
+        for a robust loss.
+        """
+        return self._criterion(2.0)
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion: that of `aic` with log(n) in place of 2."""
+        return self._criterion(float(np.log(self.n_points)))
+
+    def _criterion(self, per_parameter: float) -> float:
+        if self.covariance_kind == "sandwich":
+            return np.nan
+        penalty = per_parameter * len(self.names)
+        if self.absolute_sigma:
+            return self.chi_square + penalty
+        with np.errstate(divide="ignore"):
+            return float(self.n_points * np.log(self.chi_square / self.n_points)) + penalty
+
+    @property
+    def freedom_of_quantile(self) -> float:
+        """The degrees of freedom of Student's t for this fit; infinite where sigma is known."""
+        is_known = self.absolute_sigma and self.covariance_kind != "sandwich"
+        return np.inf if is_known else float(self.freedom)
+
+    def derived(self, fn: Callable[[dict[str, Any]], Any]) -> derived.Derived:
+        """Return value and standard error of a function of the parameters, by the delta method.
+
+        Parameters
+        ----------
+        fn : callable
+            A JAX function of the dict of all parameters that returns a number or an array.
+
+        Returns
+        -------
+        Derived
+            `value`, `error` and, for an array, its `covariance`; it unpacks as value and error.
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+        >>> value, error = fit.derived(lambda p: p["a"] + 10 * p["b"])
+        >>> print(value.round(3), error.round(3))
+        19.829 0.307
+        """
+        return derived.derive(self, fn)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        method: str = "profile",
+        names: list[str] | str | None = None,
+    ) -> intervals.Intervals:
+        """Return confidence intervals of the free parameters.
+
+        Parameters
+        ----------
+        level : float
+            The nominal coverage.
+        method : {"profile", "normal"}
+            "normal" is the estimate plus or minus a quantile of Student's t (the normal one with
+            `absolute_sigma`) times the standard error. "profile" ends where the fit with the
+            parameter held there and all others fitted again is worse by the square of that
+            quantile, in units of `dispersion`: right also where the curve is far from linear in the
+            parameter, and within its bounds.
+        names : list of str, optional
+            Which parameters; all free ones by default.
+
+        Returns
+        -------
+        Intervals
+            A mapping from names to (lower, upper). Its `notes` say where an interval is open (the
+            end is infinite), ends at a bound or could not be found (NaN).
+
+        Examples
+        --------
+        >>> import cfgd, jax.numpy as jnp, numpy as np
+        >>> t = np.linspace(0, 4, 9)
+        >>> y = np.array([2.94, 2.12, 1.62, 1.19, 0.97, 0.83, 0.71, 0.62, 0.55])
+        >>> fit = cfgd.curve_fit(lambda t, a, b, c: a * jnp.exp(-b * t) + c, t, y, [1.0, 1.0, 0.0])
+        >>> print(fit.intervals(0.9))
+        """
+        return intervals.intervals(self, level, method, names)
+
+    def band(
+        self, x: Any, level: float = 0.95, kind: str = "curve", sigma: Any = None, data_set: Any = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return lower and upper limits of the curve, or of new observations, at each x.
+
+        Parameters
+        ----------
+        x : array, or dict or tuple of arrays
+            Where, as the model takes it.
+        level : float
+            The nominal coverage at each x.
+        kind : {"curve", "observation"}
+            Whether the band is for the mean of y or for a new y.
+        sigma : array, optional
+            The standard deviations of new observations, in the units of the `sigma` of the fit.
+            They must be given where the fit has a `sigma` that is not one number.
+        data_set : int or str
+            The data set whose model is meant, in a fit of several: its place or its name.
+
+        Returns
+        -------
+        lower, upper : array
+            By the delta method, of the shape of model(x).
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+        >>> lower, upper = fit.band(np.array([2.5, 10.0]))
+        >>> print(lower.round(2), upper.round(2))
+        [ 4.81 18.98] [ 5.19 20.68]
+        """
+        return band.band(self, x, level, kind, sigma, data_set)
+
+    def compare(self, other: Fit) -> compare.Comparison:
+        """Compare with another fit of the same data: F test, AIC and BIC (see `Comparison`)."""
+        return compare.compare(self, other)
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a JSON file, from which `from_json` restores it bit for bit.
+
+        The model is a function and not in the file: what needs it (`derived`, `band` and profile
+        intervals) is not available for the fit from the file.
+        """
+        write(Path(path), fit_json.to_text(self))
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Fit:
+        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
+        return cls(**fit_json.read(Path(path)))
+
+    def needed_problem(self, what: str) -> FitProblem:
+        """Return the problem; raise a ValueError for a fit that was stored without it."""
+        if self.problem is None:
+            raise ValueError(f"`Fit.{what}` needs the model, which a stored fit does not have.")
+        return self.problem
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: without the model where that cannot be, such as a lambda."""
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.problem)
+        except Exception:  # pickle raises what the objects in it raise
+            state["problem"] = None
+        return state
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fit):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(self) if field.compare]
+        return equal_trees(
+            [getattr(self, name) for name in names], [getattr(other, name) for name in names]
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.parameters, self.covariance))
+
+    def __repr__(self) -> str:
+        width = max(9, *(len(name) for name in self.names))
+        head = (
+            f"Fit: {self.solution.status.name}, residual standard deviation {self.deviation:.6g} "
+            f"with {self.freedom} degrees of freedom"
+        )
+        title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
+        rows = [
+            f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {_relative(error, value):>9}"
+            for name, value, error in zip(
+                self.names, self.numbers, self.standard_errors, strict=True
+            )
+        ]
+        return "\n".join([head, title, *rows])
+
+
+def _relative(error: float, value: float) -> str:
+    """Return the relative error in percent, as text."""
+    return f"{100 * error / abs(value):.3g} %" if value != 0 and np.isfinite(error) else "-"
+
+
+def _at_bound(problem: FitProblem, solution: Solution) -> np.ndarray:
+    """Return which free numbers are at a bound; all of them are free to move without bounds."""
+    z = np.asarray(solution.x)
+    if not (np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()):
+        return np.zeros(z.shape, bool)
+    mask = getattr(solution, "active_mask", None)
+    if mask is None:
+        return (z <= problem.lower) | (z >= problem.upper)
+    return np.asarray(mask) != 0
+
+
+def _warnings(
+    problem: FitProblem,
+    solution: Solution,
+    freedom: int,
+    around: Uncertainty,
+    at_bound: list[str],
+) -> list[str]:
+    """Say what is wrong with a fit; issue a warning where standard errors are missing."""
+    found = [] if solution.success else [f"The fit did not converge: {solution.message}"]
+    for name in at_bound:
+        z = float(solution.x[problem.free.index(name)])
+        found.append(
+            f"{name} is at its bound, {z:.6g}: it has no standard error, and those of the others "
+            "hold for that value."
+        )
+    if around.factor.shape[1] == 0:
+        if freedom < 0:
+            missing = "There are fewer points than parameters."
+        elif freedom == 0 and not problem.absolute_sigma:
+            missing = "There are as many points as parameters: the residuals have no variance."
+        else:
+            missing = "The data do not determine the parameters: their covariance is infinite."
+        found.append(missing)
+        checks.warn(missing)
+        return found
+    combinations = around.warnings(problem.free + [f"x[{i}]" for i in range(len(around.scale))])
+    if around.undetermined.size:
+        checks.warn(combinations[0])
+    return found + combinations

@@ -1,0 +1,121 @@
+"""How the free numbers of a fit become all its parameters by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core import checks
+from cfgd.fitting.parameters import Expression, Parameters
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The names, shapes and kinds of all parameters, and the order in which ties are computed.
+
+    Hashable and static under `jit`: fits that differ only in numbers share one compiled program.
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    kinds: tuple[str, ...]
+    ties: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers are free."""
+        return sum(math.prod(shape) for _, shape in self._free())
+
+    @property
+    def free(self) -> list[str]:
+        """The name of each free number: "w[0]" and so on for a parameter that is an array."""
+        return [each for name, shape in self._free() for each in numbers_of(name, shape)]
+
+    def _free(self) -> list[tuple[str, tuple[int, ...]]]:
+        rows = zip(self.names, self.shapes, self.kinds, strict=True)
+        return [(name, shape) for name, shape, kind in rows if kind == "free"]
+
+    def complete(
+        self, z: Any, fixed: Mapping[str, Any], expressions: Mapping[str, Expression]
+    ) -> dict[str, Any]:
+        """Return all parameters by name; what follows the free numbers in z is left out."""
+        found, start = dict(fixed), 0
+        for name, shape in self._free():
+            end = start + math.prod(shape)
+            found[name], start = z[start:end].reshape(shape), end
+        for name in self.ties:
+            found[name] = jnp.asarray(expressions[name](dict(found)))
+        return {name: found[name] for name in self.names}
+
+    def ravel(self, values: Mapping[str, Any]) -> np.ndarray:
+        """Return the free ones of the parameters as one vector."""
+        return np.concatenate([np.zeros(0)] + [np.ravel(values[name]) for name, _ in self._free()])
+
+
+def numbers_of(name: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the names of the numbers in a parameter: its own for a single number."""
+    return [f"{name}[{i}]" for i in range(math.prod(shape))] if shape else [name]
+
+
+class _UnknownError(Exception):
+    """A tie asked for a parameter that is not known yet."""
+
+
+class _Known(dict[str, Any]):
+    """Parameters that are known so far; asking for another one says which."""
+
+    def __missing__(self, name: str) -> Any:
+        raise _UnknownError(name)
+
+
+def layout_of(owner: str, parameters: Parameters) -> Layout:
+    """Return the layout of parameters with values.
+
+    What a tie needs is found by calling its function. Ties in a circle are refused.
+    """
+    known = _Known(
+        {name: jnp.asarray(each.value) for name, each in parameters.items() if each.kind != "tied"}
+    )
+    waiting = [name for name, each in parameters.items() if each.kind == "tied"]
+    ties: list[str] = []
+    while waiting:
+        needs: dict[str, str] = {}
+        for name in waiting:
+            expression = parameters[name].expression
+            assert expression is not None
+            try:
+                with checks.traceable(owner, f"tied[{name!r}]"):
+                    out = jax.eval_shape(expression, known)
+            except _UnknownError as missing:
+                needs[name] = str(missing)
+                continue
+            if not hasattr(out, "shape"):
+                wanted = "return a number or an array"
+                checks.fail(owner, f"tied[{name!r}]", wanted, f"a {type(out).__name__}")
+            known[name] = jnp.zeros(out.shape, out.dtype)
+            ties.append(name)
+            break
+        else:
+            _refuse(owner, parameters, needs)
+        waiting.remove(ties[-1])
+    return Layout(
+        names=tuple(parameters),
+        shapes=tuple(tuple(known[name].shape) for name in parameters),
+        kinds=tuple(each.kind for each in parameters.values()),
+        ties=tuple(ties),
+    )
+
+
+def _refuse(owner: str, parameters: Parameters, needs: dict[str, str]) -> None:
+    for name, missing in needs.items():
+        if missing not in parameters:
+            wanted = f"be a function of the parameters {', '.join(parameters)}"
+            checks.fail(owner, f"tied[{name!r}]", wanted, f"one of {missing!r}")
+    circle = ", ".join(f"{name} needs {missing}" for name, missing in needs.items())
+    checks.fail(owner, "tied", "not refer to each other in a circle", circle)

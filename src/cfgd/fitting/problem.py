@@ -1,0 +1,126 @@
+"""What is fitted: parameters, data and the weighted residuals, as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core.arrays import in_precision, numpy_in_numpy_out
+from cfgd._core.compiled import bind
+from cfgd._core.pytrees import match_array_type
+from cfgd.fitting.datasets import DataSet
+from cfgd.fitting.model import WeightedResiduals
+from cfgd.fitting.parameters import Parameters
+from cfgd.objectives.residuals import Residuals
+from cfgd.solve.api import minimize
+from cfgd.solve.solution import Solution
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FitProblem:
+    """A fit before it is solved, as a function of the vector z of its free numbers.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        All parameters, in order.
+    free : list of str
+        The name of each number in z.
+    objective : Residuals
+        The sum of squares, or of a robust loss, as a function of z.
+    lower, upper : array
+        The bounds of z, infinite where there are none.
+    start : array
+        Where the fit starts.
+    n_points : int
+        How many numbers of y count: missing ones do not, complex ones count twice.
+    absolute_sigma : bool
+        Whether `sigma` is taken at face value.
+    data : list of DataSet
+        The data, for plots.
+    given : object
+        `p0` with numbers in all places: results take its form.
+    notes : list of str
+        Sentences about how the problem was made, for reports.
+    """
+
+    parameters: Parameters
+    free: list[str]
+    objective: Residuals
+    lower: np.ndarray
+    upper: np.ndarray
+    start: np.ndarray
+    n_points: int
+    absolute_sigma: bool
+    data: list[DataSet]
+    given: Any
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def _residuals(self) -> WeightedResiduals:
+        assert isinstance(self.objective.fn, WeightedResiduals)
+        return self.objective.fn
+
+    @property
+    def _fixed(self) -> dict[str, Any]:
+        return self.objective.args[0]
+
+    @numpy_in_numpy_out
+    def complete(self, z: Any) -> dict[str, Any]:
+        """Return all parameters by name, fixed and tied ones included; traceable by JAX."""
+        return self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
+
+    @numpy_in_numpy_out
+    def predict(self, z: Any, x: Any, index: int = 0) -> Any:
+        """Return what the model of a data set is at x; traceable by JAX."""
+        p = self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
+        return self._residuals.predict(p, x, index)
+
+    @numpy_in_numpy_out
+    def residuals(self, z: Any) -> Any:
+        """Return the weighted residuals, of which the objective is the sum; traceable by JAX."""
+        return self.objective.vector(jnp.asarray(z))
+
+    def jacobian(self, z: np.ndarray) -> np.ndarray:
+        """Return the derivative of the residuals: a row for each, a column for each of z."""
+        z = np.asarray(z, self.start.dtype)
+        with in_precision(z.dtype):
+            return np.asarray(bind(_jacobian, self.objective)(z))
+
+    def in_form_of_p0(self, z: np.ndarray) -> Any:
+        """Return the parameters as `p0` was given: a vector of all of them, or a dict."""
+        p = self.complete(z)
+        if isinstance(self.given, dict):
+            return match_array_type({name: p[name] for name in self.given}, self.given)
+        return match_array_type(np.array([p[name] for name in self.parameters]), self.given)
+
+    def minimize(
+        self,
+        start: np.ndarray | None = None,
+        held: Mapping[int, float] | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Return the solution for z.
+
+        `held` keeps some numbers of z, by their index, at values. `options` are keywords of the
+        function `minimize`.
+        """
+        start = np.array(self.start if start is None else start, self.start.dtype)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for i, value in (held or {}).items():
+            start[i] = lower[i] = upper[i] = value
+        if np.isfinite(lower).any() or np.isfinite(upper).any():
+            options["bounds"] = (lower, upper)
+        return minimize(self.objective, start, **options)
+
+
+def _as_jax(fixed: dict[str, Any]) -> dict[str, Any]:
+    return {name: jnp.asarray(value) for name, value in fixed.items()}
+
+
+def _jacobian(objective: Residuals, z: Any) -> Any:
+    return objective.jacobian(z)

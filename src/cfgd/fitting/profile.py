@@ -1,0 +1,153 @@
+"""The profile of a fit: the least value of the objective with one coordinate held."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from scipy.optimize import brentq
+
+from cfgd.fitting.problem import FitProblem
+from cfgd.fitting.uncertainty import value_at
+
+# A search for the end of an interval goes outwards by at most this factor at a time, because a fit
+# that starts far from its solution may find another minimum ...
+GROWTH = 4.0
+# ... and gives up after this many steps, a million standard errors away.
+OUTWARD_STEPS = 10
+# An outward step goes this much beyond where the secant of the last two fits reaches the end:
+# a bracket on the first attempt saves a fit.
+BEYOND = 1.2
+# Accuracy of the end of an interval, relative to its distance from the estimate: two digits more
+# than are worth printing.
+ACCURACY = 1e-5
+# Gradient at which a fit with one coordinate held ends, relative to its start: the error of its
+# value is the square of that, relative to how far above the minimum it started.
+TOLERANCE = 1e-4
+# A fit with one coordinate held that lies below the minimum by more than this share of the rise
+# that is looked for shows that there is a lower minimum. Less is the tolerance of the two fits.
+BELOW = 1e-3
+# A root of the rise that differs from the wanted one by more than this share is a jump.
+JUMP = 0.01
+
+
+@dataclasses.dataclass
+class Profile:
+    """Fits with coordinate `i` held, each started from its neighbours.
+
+    The signed root of the rise of f above its minimum is nearly a straight line as a function of
+    the held value; on it a root search takes a few fits.
+
+    Parameters
+    ----------
+    problem
+        What is fitted.
+    z
+        Its solution.
+    value
+        The value of the objective there.
+    i
+        The coordinate to hold.
+    dispersion
+        Twice the rise of f over this number is compared with the squares of normal deviates.
+    tangent
+        dz/dz_i along the profile at its minimum.
+    """
+
+    problem: FitProblem
+    z: np.ndarray
+    value: float
+    i: int
+    dispersion: float
+    tangent: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.known: dict[float, tuple[np.ndarray, float]] = {float(self.z[self.i]): (self.z, 0.0)}
+
+    def rise(self, held: float) -> float:
+        """Return how much worse the fit with this value held is, in squared deviates."""
+        held = float(held)
+        if held not in self.known:
+            start = self._start(held)
+            solution = self.problem.minimize(start, {self.i: held}, tolerance=TOLERANCE)
+            rise = 2 * (float(solution.value) - self.value) / self.dispersion
+            self.known[held] = np.asarray(solution.x, float), rise
+        return self.known[held][1]
+
+    def deviate(self, held: float) -> float:
+        """Return the signed root of the rise; NaN where the objective is not finite."""
+        rise = self.rise(held)
+        return float(np.sign(held - self.z[self.i]) * np.sign(rise) * np.sqrt(abs(rise)))
+
+    def _start(self, held: float) -> np.ndarray:
+        """Return the best of a few guesses from the neighbouring fits.
+
+        A neighbour may be on another branch, or at infinity in another coordinate: the value of the
+        objective decides which guess is near the solution.
+        """
+        fits = [at for at in self.known if np.isfinite(self.known[at][1])]
+        near, *further = sorted(fits, key=lambda at: abs(at - held))
+        origin = self.known[near][0]
+        guesses = [self.z + self.tangent * (held - self.z[self.i]), origin]
+        if further:
+            slope = (self.known[further[0]][0] - origin) / (further[0] - near)
+            guesses.append(origin + slope * (held - near))
+        starts = [np.clip(guess, self.problem.lower, self.problem.upper) for guess in guesses]
+        for start in starts:
+            start[self.i] = held
+        values = [value_at(self.problem.objective, start) for start in starts]
+        return starts[int(np.nanargmin(values))] if not np.isnan(values).all() else starts[1]
+
+    def end(self, side: int, root: float, step: float) -> tuple[float, str]:
+        """Return where the signed root of the rise is `side * root`, and a remark.
+
+        Parameters
+        ----------
+        side
+            -1 for the lower end, 1 for the upper end.
+        root
+            The root of the rise at the end.
+        step
+            A first guess of its distance from the estimate.
+
+        Returns
+        -------
+        end, remark
+            Infinite where the interval is open, NaN where the end could not be found; the remark
+            says so. The bound of the coordinate where the rise does not reach `root` inside.
+        """
+        at = float(self.z[self.i])
+        bound = float((self.problem.upper if side > 0 else self.problem.lower)[self.i])
+        inside, before = at, 0.0
+        for _ in range(OUTWARD_STEPS):
+            trial = at + side * step
+            trial = bound if side * (trial - bound) >= 0 else trial
+            value = side * self.deviate(trial) if trial != at else 0.0
+            if not np.isfinite(value):
+                return np.nan, f"is unknown: the fit with {trial:.4g} is not finite"
+            if value < 0 and value**2 > BELOW * root**2:
+                name = self.problem.free[self.i]
+                return np.nan, f"is unknown: with {name} = {trial:.6g} the fit is better than this"
+            if value >= root:
+                return self._between(side, root, inside, trial)
+            if trial == bound:
+                return bound, "is its bound"
+            rate = (value - before) / abs(trial - inside)
+            ahead = abs(trial - at) + BEYOND * (root - value) / rate if rate > 0 else np.inf
+            inside, before = trial, value
+            step = float(np.clip(ahead, BEYOND * step, GROWTH * step))
+        return side * np.inf, (
+            f"is open: at {inside:.4g} the fit is worse by {max(before, 0.0):.2g} standard "
+            f"deviations, and the interval ends at {root:.3g}"
+        )
+
+    def _between(self, side: int, root: float, inside: float, outside: float) -> tuple[float, str]:
+        def excess(held: float) -> float:
+            value = side * self.deviate(held)
+            return value - root if np.isfinite(value) else root
+
+        accuracy = ACCURACY * abs(outside - float(self.z[self.i]))
+        end = brentq(excess, inside, outside, xtol=accuracy, rtol=4 * np.finfo(float).eps)
+        if abs(excess(end)) > JUMP * root:
+            return float(end), "is where the fit becomes worse by a jump"
+        return float(end), ""

@@ -1,0 +1,31 @@
+"""How much of the data a curve explains."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from cfgd._core.arrays import in_precision
+from cfgd.fitting.datasets import DataSet
+from cfgd.fitting.model import residuals
+
+
+def r_squared(data: list[DataSet], chi_square: float) -> float:
+    """Return 1 - chi-square / total; the total is the chi-square of one constant per data set."""
+    total = sum(map(_about_mean, data))
+    return 1 - chi_square / total if total > 0 else np.nan
+
+
+def _about_mean(data: DataSet) -> float:
+    """Return the weighted sum of squares of y about the constant that fits it best."""
+    units = [1.0, 1j] if np.iscomplexobj(data.y) else [1.0]
+    with in_precision(np.dtype(np.float64)):
+
+        def weighted(constant: complex) -> np.ndarray:
+            prediction = jnp.full(np.shape(data.y), constant)
+            return np.ravel(np.asarray(residuals(prediction, data.measured), float))
+
+        origin = weighted(0 * units[-1])
+        columns = np.stack([weighted(0 * units[-1] + unit) - origin for unit in units], 1)
+    left = origin - columns @ np.linalg.lstsq(columns, origin)[0]
+    return float(left @ left)
