@@ -2,56 +2,93 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.arrays import precision_of
-from cfgd._core.pytrees import checked_pytree
-from cfgd.fitting.datasets import DataSet, read_data_set
+from cfgd.fitting.build import build, read_models
+from cfgd.fitting.datasets import read_data
+from cfgd.fitting.diagnosis import names_points
 from cfgd.fitting.fit import Fit
-from cfgd.fitting.layout import layout_of
-from cfgd.fitting.model import Call, WeightedResiduals
-from cfgd.fitting.parameters import Parameters
+from cfgd.fitting.guess import guessed
+from cfgd.fitting.linear import projected, unprojected
 from cfgd.fitting.problem import FitProblem
-from cfgd.objectives.residuals import Residuals
+from cfgd.fitting.read_parameters import read_parameters
+from cfgd.fitting.scipy_names import refuse_foreign
+
+# Options of `minimize` that go to the search for a start, too; callbacks and files are for the fit.
+OF_EVERY_RUN = ("method", "max_iterations", "tolerance", "gradient_tolerance", "time_limit")
 
 
 def curve_fit(
-    model: Callable[..., Any],
+    model: Callable[..., Any] | Mapping[Any, Callable[..., Any]] | list[Callable[..., Any]],
     x: Any,
     y: Any,
-    p0: Any,
+    p0: Any = None,
     sigma: Any = None,
     *,
     absolute_sigma: bool = False,
+    bounds: Any = None,
+    fixed: Any = None,
+    tied: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+    linear: Any = None,
+    missing: str = "raise",
+    weights: Any = None,
+    sigma_x: Any = None,
     loss: str = "squared",
     scale: float = 1.0,
     **options: Any,
 ) -> Fit:
     """Fit model(x, *parameters) to y by nonlinear least squares.
 
+    Several data sets are fitted at once if y is a dict by their names, or if x and y are lists of
+    arrays; `model`, `x`, `sigma`, `weights` and `sigma_x` are then dicts or lists, too, or one for
+    all. A parameter is shared by all of them, or each has its own: `{"size": {"a": 1.0, "b": 2.0}}`
+    in `p0` makes the parameters `size[a]` and `size[b]`, which the model takes as `size`.
+
     Parameters
     ----------
     model : callable
-        A function model(x, *parameters) written in JAX.
+        A function model(x, *parameters) written in JAX. Its result may have any shape, and may be
+        complex.
     x : array, or dict or tuple of arrays
         The first argument of `model`.
     y : array
-        The data, of the shape that `model` returns.
-    p0 : list of numbers, or dict
-        The start. With a dict, model(x, **parameters) is called.
-    sigma : array, optional
+        The data, of the shape that `model` returns. Of complex data the real and the imaginary
+        parts are fitted.
+    p0 : number, list of numbers, dict, Parameters or "guess", optional
+        The start. With a dict or `Parameters`, model(x, **parameters) is called. If it is left out,
+        the signature of the model names the parameters, and they start at 1 or, as in SciPy,
+        between their bounds. "guess", or a `Parameter` without a value, looks for a start: many
+        points of a Sobol' sequence within the bounds, the best ones refined (`fit.problem.notes`).
+    sigma : number or array, optional
         The standard deviations of y, or its covariance matrix. They weight the residuals.
     absolute_sigma : bool
         Whether `sigma` is taken at face value. If not, the covariance is scaled by the variance of
         the residuals, so that only the ratios of `sigma` matter.
+    bounds : pair, dict or scipy.optimize.Bounds, optional
+        (lower, upper), each a number or one for each parameter, or a dict of pairs by name; None or
+        an infinity where there is none. Equal bounds fix a parameter.
+    fixed : list of str or dict, optional
+        Parameters that keep their values: names, or values by name.
+    tied : dict of callables, optional
+        Parameters that are functions of others: `{"width2": lambda p: p["width1"]}`.
+    linear : list of str, optional
+        Parameters in which the model is linear. They are found by linear least squares inside of
+        the search for the others (variable projection) and need no good start.
+    missing : {"raise", "drop"}
+        Whether points whose y or x is NaN or masked are refused or left out.
+    weights : number or array, optional
+        Weights of the squared residuals, 1 / sigma^2: a point of weight 0 is left out. (The weights
+        of lmfit are 1 / sigma.)
+    sigma_x : number or array, optional
+        The standard deviations of x, in its form: the true x are fitted as well (orthogonal
+        distance regression). In a dict or tuple x, a variable without one (None) is exact.
     loss, scale : str, float
-        A robust loss and its scale (see `Residuals`). A robust fit has no covariance.
+        A robust loss and its scale (see `Residuals`).
     **options
         Further keywords of `minimize`.
 
@@ -75,73 +112,33 @@ def curve_fit(
       rest           0.45981287         0.02353     5.12 %
     """
     owner = "curve_fit"
-    checks.function(owner, "model", model, "be a function of x and the parameters")
-    data = read_data_set(owner, "", x, y, sigma)
-    p0 = checked_pytree(owner, "p0", p0)
-    if not isinstance(p0, dict):
-        if isinstance(p0, list | tuple) or p0.ndim > 1:
-            checks.fail(owner, "p0", "be a list of numbers or a dict", checks.describe(p0))
-        p0 = p0.reshape(-1)
-    problem = _problem(owner, model, [data], p0, absolute_sigma, loss, scale)
-    return Fit.of(problem, problem.minimize(**options))
-
-
-def _problem(
-    owner: str,
-    model: Callable[..., Any],
-    data: list[DataSet],
-    p0: Any,
-    absolute_sigma: bool,
-    loss: str,
-    scale: float,
-) -> FitProblem:
-    """Return the problem of a fit of checked data."""
-    if isinstance(p0, dict):
-        parameters = Parameters(**{name: p0[name] for name in sorted(p0)})
-        call = Call(tuple((name, name) for name in parameters))
-    else:
-        names = _argument_names(model, len(p0))
-        parameters = Parameters(**dict(zip(names, np.asarray(p0), strict=True)))
-        call = Call(tuple((None, name) for name in parameters))
-    layout = layout_of(owner, parameters)
-    fn = WeightedResiduals((model,), {}, (call,), layout)
-    dtype = precision_of(p0, [each.measured for each in data])
-    start = layout.ravel({name: each.value for name, each in parameters.items()}).astype(dtype)
-    for each in data:
-        shape = _shape_of_model(owner, fn, start, each)
-        if shape != each.y.shape:
-            wanted = f"have the shape {shape} of model(x, *p0)"
-            checks.fail(owner, "y", wanted, f"shape {each.y.shape}")
-    return FitProblem(
-        parameters=parameters,
-        free=layout.free,
-        objective=Residuals(fn, loss, scale=scale, args=({}, [each.measured for each in data])),
-        lower=np.full(start.shape, -np.inf),
-        upper=np.full(start.shape, np.inf),
-        start=start,
-        n_points=sum(each.n_points for each in data),
-        absolute_sigma=absolute_sigma,
-        data=data,
-        given=p0,
+    refuse_foreign(owner, options, loss)
+    checks.flag(owner, "absolute_sigma", absolute_sigma)
+    data = read_data(owner, x, y, sigma=sigma, weights=weights, sigma_x=sigma_x, missing=missing)
+    models = read_models(owner, model, data)
+    sets = [each.name for each in data]
+    given = read_parameters(owner, models, p0, bounds, fixed, tied, sets)
+    problem = build(
+        owner, models, data, given, absolute_sigma=absolute_sigma, loss=loss, scale=scale
     )
+    with names_points(problem):
+        problem = _started(owner, problem, linear, options)
+        solution = problem.minimize(**options)
+    return Fit.of(problem, solution)
 
 
-def _shape_of_model(
-    owner: str, fn: WeightedResiduals, z: np.ndarray, data: DataSet
-) -> tuple[int, ...]:
-    with checks.traceable(owner, "model"):
-        out = jax.eval_shape(lambda z: fn.predict(fn.complete(z, {}), data.measured.x), z)
-    return tuple(out.shape)
-
-
-def _argument_names(model: Callable[..., Any], count: int) -> list[str]:
-    """Return the argument names of the model, or p[0], p[1], ..."""
-    try:
-        arguments = [
-            name
-            for name, each in inspect.signature(model).parameters.items()
-            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-        ][1:]
-    except (TypeError, ValueError):  # a callable without a signature
-        arguments = []
-    return arguments if len(arguments) == count else [f"p[{i}]" for i in range(count)]
+def _started(owner: str, problem: FitProblem, linear: Any, options: dict[str, Any]) -> FitProblem:
+    """Return the problem with a better start: guessed, or with its linear parameters solved for."""
+    unknown = np.zeros(problem.start.size, bool)
+    values = [problem.parameters[name].value for name in problem.owners]
+    unknown[: len(values)] = [value is None for value in values]
+    if linear is None:
+        return guessed(problem, unknown) if unknown.any() else problem
+    reduced, is_linear = projected(owner, problem, linear)
+    if unknown[~is_linear].any():
+        reduced = guessed(reduced, unknown[~is_linear])
+    runs = {name: value for name, value in options.items() if name in OF_EVERY_RUN}
+    found = reduced.minimize(**runs)
+    note = f"Variable projection found the start in {found.iterations} iterations."
+    notes = [*reduced.notes, note]
+    return dataclasses.replace(problem, start=unprojected(reduced, found.x), notes=notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd.fitting.parameters import Expression, Parameters
+from cfgd.fitting.parameters import Expression, Parameter, Parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Layout:
     def free(self) -> list[str]:
         """The name of each free number: "w[0]" and so on for a parameter that is an array."""
         return [each for name, shape in self._free() for each in numbers_of(name, shape)]
+
+    @property
+    def owners(self) -> list[str]:
+        """The parameter to which each free number belongs."""
+        return [name for name, shape in self._free() for _ in range(math.prod(shape))]
 
     def _free(self) -> list[tuple[str, tuple[int, ...]]]:
         rows = zip(self.names, self.shapes, self.kinds, strict=True)
@@ -68,19 +74,26 @@ class _UnknownError(Exception):
 
 
 class _Known(dict[str, Any]):
-    """Parameters that are known so far; asking for another one says which."""
+    """Parameters that are known so far, with the names of those that were asked for."""
 
-    def __missing__(self, name: str) -> Any:
-        raise _UnknownError(name)
+    def __init__(self, named: dict[str, Any]) -> None:
+        super().__init__(named)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise _UnknownError(name)
+        self.asked.add(name)
+        return super().__getitem__(name)
 
 
-def layout_of(owner: str, parameters: Parameters) -> Layout:
-    """Return the layout of parameters with values.
+def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
+    """Return the layout of parameters with values, and the names that ties are computed from.
 
     What a tie needs is found by calling its function. Ties in a circle are refused.
     """
     known = _Known(
-        {name: jnp.asarray(each.value) for name, each in parameters.items() if each.kind != "tied"}
+        {name: _placeholder(each) for name, each in parameters.items() if each.kind != "tied"}
     )
     waiting = [name for name, each in parameters.items() if each.kind == "tied"]
     ties: list[str] = []
@@ -91,25 +104,33 @@ def layout_of(owner: str, parameters: Parameters) -> Layout:
             assert expression is not None
             try:
                 with checks.traceable(owner, f"tied[{name!r}]"):
-                    out = jax.eval_shape(expression, known)
+                    out = jax.eval_shape(partial(expression, known))
             except _UnknownError as missing:
-                needs[name] = str(missing)
+                needs[name] = missing.args[0]
                 continue
             if not hasattr(out, "shape"):
                 wanted = "return a number or an array"
                 checks.fail(owner, f"tied[{name!r}]", wanted, f"a {type(out).__name__}")
-            known[name] = jnp.zeros(out.shape, out.dtype)
+            known[name] = jnp.ones(out.shape, out.dtype)
             ties.append(name)
             break
         else:
             _refuse(owner, parameters, needs)
         waiting.remove(ties[-1])
-    return Layout(
+    layout = Layout(
         names=tuple(parameters),
-        shapes=tuple(tuple(known[name].shape) for name in parameters),
+        shapes=tuple(tuple(dict.__getitem__(known, name).shape) for name in parameters),
         kinds=tuple(each.kind for each in parameters.values()),
         ties=tuple(ties),
     )
+    return layout, known.asked
+
+
+def _placeholder(parameter: Parameter) -> Any:
+    """Return an array of the shape of a parameter, which is a number while its start is unknown."""
+    lower, upper = parameter.bounds
+    shape = np.broadcast_shapes(np.shape(parameter.value), lower.shape, upper.shape)
+    return jnp.ones(shape) if parameter.value is None else jnp.asarray(parameter.value)
 
 
 def _refuse(owner: str, parameters: Parameters, needs: dict[str, str]) -> None:

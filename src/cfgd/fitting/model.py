@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cfgd.fitting.layout import Layout
 from cfgd.fitting.parameters import Expression
@@ -18,7 +20,8 @@ class Measured(NamedTuple):
 
     `y` has a last axis of length two more than the model's result where that is complex. `sigma`
     are standard deviations, `whitening` is a matrix that makes the residuals uncorrelated,
-    `present` is False where y is missing.
+    `present` is False where y is missing. `sigma_x` has the standard deviations of each leaf of x
+    whose true values are unknown too, None for a leaf that is exact.
     """
 
     x: Any
@@ -26,6 +29,25 @@ class Measured(NamedTuple):
     sigma: Any = None
     whitening: Any = None
     present: Any = None
+    sigma_x: list[Any] | None = None
+
+    @property
+    def n_unknown_x(self) -> int:
+        """How many numbers of x are unknown."""
+        return sum(int(np.size(each)) for each in self.sigma_x or [] if each is not None)
+
+    def true_x(self, errors: Any) -> Any:
+        """Return x plus its errors, which are in units of sigma_x."""
+        if self.sigma_x is None:
+            return self.x
+        leaves, treedef = jax.tree.flatten(self.x)
+        start = 0
+        for i, sigma in enumerate(self.sigma_x):
+            if sigma is not None:
+                end = start + sigma.size
+                leaves[i] = leaves[i] + sigma * errors[start:end].reshape(sigma.shape)
+                start = end
+        return jax.tree.unflatten(treedef, leaves)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +68,8 @@ class Call:
 class WeightedResiduals(eqx.Module):
     """The residuals (model(x, parameters) - y) / sigma of all data sets.
 
+    Where x has errors, too (`sigma_x`), its true values are further unknowns: z ends with the
+    errors in units of sigma_x, which are residuals as well (orthogonal distance regression).
     Functions are leaves and all numbers are arguments: new numbers compile nothing.
     """
 
@@ -53,6 +77,9 @@ class WeightedResiduals(eqx.Module):
     expressions: dict[str, Expression]
     calls: tuple[Call, ...] = eqx.field(static=True)
     layout: Layout = eqx.field(static=True)
+
+    def __hash__(self) -> int:  # a dict has none; without one every `minimize` traces the model
+        return hash((self.models, self.calls, self.layout))
 
     def complete(self, z: Any, fixed: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters by name."""
@@ -63,8 +90,14 @@ class WeightedResiduals(eqx.Module):
         return self.calls[index](self.models[index], x, p)
 
     def __call__(self, z: Any, fixed: Mapping[str, Any], data: list[Measured]) -> list[Any]:
-        p = self.complete(z, fixed)
-        return [residuals(self.predict(p, each.x, i), each) for i, each in enumerate(data)]
+        p, found, start = self.complete(z, fixed), [], self.layout.size
+        for i, each in enumerate(data):
+            errors = z[start : start + each.n_unknown_x]
+            found.append(residuals(self.predict(p, each.true_x(errors), i), each))
+            if each.sigma_x is not None:
+                found.append(errors)
+                start += errors.size
+        return found
 
 
 def residuals(prediction: Any, data: Measured) -> Any:

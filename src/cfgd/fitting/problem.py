@@ -29,7 +29,7 @@ class FitProblem:
     parameters : Parameters
         All parameters, in order.
     free : list of str
-        The name of each number in z.
+        The names of the free numbers, with which z begins.
     objective : Residuals
         The sum of squares, or of a robust loss, as a function of z.
     lower, upper : array
@@ -37,13 +37,17 @@ class FitProblem:
     start : array
         Where the fit starts.
     n_points : int
-        How many numbers of y count: missing ones do not, complex ones count twice.
+        How many measured numbers count: of y, where missing ones do not and complex ones count
+        twice, and of x where it has errors.
     absolute_sigma : bool
         Whether `sigma` is taken at face value.
     data : list of DataSet
         The data, for plots.
     given : object
         `p0` with numbers in all places: results take its form.
+    n_unknown_x : int
+        How many numbers in z, after the free ones, are errors of x (`sigma_x`). They are unknowns
+        of the fit: the covariance of the free numbers is a block of that of all of z.
     notes : list of str
         Sentences about how the problem was made, for reports.
     """
@@ -58,7 +62,18 @@ class FitProblem:
     absolute_sigma: bool
     data: list[DataSet]
     given: Any
+    n_unknown_x: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom: measured numbers minus unknown ones."""
+        return self.n_points - self.start.size
+
+    @property
+    def owners(self) -> list[str]:
+        """The parameter to which each of the free numbers belongs."""
+        return self._residuals.layout.owners
 
     @property
     def _residuals(self) -> WeightedResiduals:
@@ -93,10 +108,11 @@ class FitProblem:
 
     def in_form_of_p0(self, z: np.ndarray) -> Any:
         """Return the parameters as `p0` was given: a vector of all of them, or a dict."""
-        p = self.complete(z)
-        if isinstance(self.given, dict):
-            return match_array_type({name: p[name] for name in self.given}, self.given)
-        return match_array_type(np.array([p[name] for name in self.parameters]), self.given)
+        p, given = self.complete(z), self.given
+        if isinstance(given, dict):
+            return {name: match_array_type(p[name], given.get(name, p[name])) for name in p}
+        names = [name for _, name in self._residuals.calls[0].pairs]
+        return match_array_type(np.array([p[name] for name in names]), given)
 
     def minimize(
         self,

@@ -40,6 +40,9 @@ def linearise(objective: Residuals, z: Any) -> Linearisation:
     """Return residuals and Jacobian at z, by the programs that the solver has compiled."""
     dtype = precision_of(objective, z)
     with in_precision(dtype):
+        # `minimize` checks a copy of the objective by tracing it unless an equal one that still
+        # exists has passed: this one exists as long as the fit, and profiles need no more traces
+        objective.check("linearise", np.asarray(z, dtype))
         objective, z = cast_on_host((objective, np.asarray(z)), dtype)
         if objective.is_squared:
             host = HostObjective(objective)
