@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import approx_fprime
 
 from cfgd._core import checks
+from cfgd._core.box import Box
 from cfgd.objectives.external import Remembered
 
 
@@ -27,8 +28,9 @@ class CountedFunction:
         hess: Callable[..., Any] | None,
         hessp: Callable[..., Any] | None,
         args: tuple[Any, ...],
+        box: Box | None = None,
     ) -> None:
-        self.owner, self.args = owner, args
+        self.owner, self.args, self.box = owner, args, box
         self.fun, self.jac, self.hess, self.hessp = fun, jac, hess, hessp
         self.nfev = self.njev = self.nhev = 0
         self.value, self.gradient = Remembered(self._value), Remembered(self._gradient)
@@ -63,8 +65,15 @@ class CountedFunction:
         # Central differences: the error of forward ones stops a run in Rosenbrock's valley. Their
         # best relative step is the cube root of the rounding (Nocedal and Wright, section 8.1).
         steps = np.diag(np.finfo(float).eps ** (1 / 3) * np.maximum(1, abs(x)))
-        differences = [float(self._value(x + h) - self._value(x - h)) for h in steps]
-        return np.array(differences) / (2 * steps.diagonal())
+        ahead, behind = x + steps, x - steps
+        if self.box is not None:  # one-sided at a bound
+            ahead, behind = self.box.project(ahead), self.box.project(behind)
+        moves = (ahead - behind).sum(axis=1)
+        differences = [
+            float(self._value(a) - self._value(b)) if move > 0 else 0.0  # a fixed coordinate
+            for a, b, move in zip(ahead, behind, moves, strict=True)
+        ]
+        return np.array(differences) / np.where(moves > 0, moves, 1)
 
     def hessian(self, x: np.ndarray) -> Any:
         """Return the Hessian, dense or sparse, as the user's `hess` or `hessp` has it."""
@@ -88,9 +97,13 @@ class CountedResiduals:
     """
 
     def __init__(
-        self, fun: Callable[..., Any], jac: Callable[..., Any] | None, args: tuple[Any, ...]
+        self,
+        fun: Callable[..., Any],
+        jac: Callable[..., Any] | None,
+        args: tuple[Any, ...],
+        box: Box | None = None,
     ) -> None:
-        self.fun, self.jac, self.args = fun, jac, args
+        self.fun, self.jac, self.args, self.box = fun, jac, args, box
         self.nfev = self.njev = 0
         self.residuals = Remembered(self._residuals)
 
@@ -109,6 +122,8 @@ class CountedResiduals:
         residuals = self.residuals(x)
         # the best relative step of forward differences (Nocedal and Wright, section 8.1)
         step = np.sqrt(np.finfo(float).eps) * np.where(x == 0, 1, abs(x))
+        if self.box is not None:
+            step = np.where(x + step <= self.box.upper, step, -step)
 
         def fun(z: np.ndarray) -> np.ndarray:
             return residuals if np.array_equal(z, x) else self._uncounted(np.array(z))

@@ -11,11 +11,13 @@ import numpy as np
 from scipy.optimize import HessianUpdateStrategy, OptimizeResult
 
 from cfgd._core import checks
+from cfgd._core.pytrees import Structure
 from cfgd.integrations.scipy.functions import CountedFunction
 from cfgd.methods import AdaptiveOrder, AdaptiveTerminal, Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import External, Local
 from cfgd.solve import Solution, minimize
+from cfgd.solve.bounds import as_box
 from cfgd.status import Status
 
 # SciPy's default for BFGS: a gradient of differences is not accurate enough for a smaller one.
@@ -39,7 +41,7 @@ def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
 
     Parameters
     ----------
-    fun, x0, args, jac, hess, callback
+    fun, x0, args, jac, hess, bounds, callback
         As in `scipy.optimize.minimize`. Without `jac` the gradient consists of central differences.
     hessp
         Not used, and a warning says so: a Hessian that is assembled from products took more calls
@@ -83,7 +85,7 @@ def adaptive_terminal(fun: Callable[..., Any], x0: Any, **options: Any) -> Optim
 
     Parameters
     ----------
-    fun, x0, args, jac, hess, hessp, callback, maxiter, tol, gtol, time_limit, disp
+    fun, x0, args, jac, hess, hessp, bounds, callback, maxiter, tol, gtol, time_limit, disp
         As in `auto`.
     alpha, gamma : float
         Order and gamma of the paper's method (default 0.5 and -0.25).
@@ -120,7 +122,7 @@ def adaptive_order(fun: Callable[..., Any], x0: Any, **options: Any) -> Optimize
 
     Parameters
     ----------
-    fun, x0, args, jac, hess, hessp, callback, maxiter, tol, gtol, time_limit, disp
+    fun, x0, args, jac, hess, hessp, bounds, callback, maxiter, tol, gtol, time_limit, disp
         As in `auto`.
     stages : list of cfgd.Stage
         The stages of the paper's method; required.
@@ -178,12 +180,15 @@ def _minimize(
     **options: Any,
 ) -> OptimizeResult:
     """Run `cfgd.minimize` with SciPy's arguments and return SciPy's result."""
-    if bounds is not None or (constraints is not None and constraints not in ((), [])):
-        field = "bounds" if bounds is not None else "constraints"
-        wanted = "be omitted: cfgd minimises without bounds and constraints"
-        checks.fail(owner, field, wanted, "some")
+    if constraints is not None and constraints not in ((), []):
+        wanted = "be omitted: cfgd minimises without constraints other than bounds"
+        checks.fail(owner, "constraints", wanted, "some")
     x0 = np.atleast_1d(np.array(x0, float))  # a copy: the result may be this point
-    f = CountedFunction(owner, fun, jac, _hessian_function(owner, hess), hessp, args)
+    box = None
+    if bounds is not None:
+        box = as_box(owner, bounds, Structure.of(x0), x0.dtype)
+        x0 = box.project(x0)
+    f = CountedFunction(owner, fun, jac, _hessian_function(owner, hess), hessp, args, box)
     objective, method = build(f, options)
     if options:
         known = "maxiter, tol, gtol, time_limit, disp and the method's own"
@@ -200,6 +205,7 @@ def _minimize(
         objective,
         x0,
         method,
+        bounds=None if box is None else tuple(box),
         max_iterations=max_iterations,
         tolerance=tol,
         gradient_tolerance=gtol,

@@ -11,10 +11,12 @@ from scipy.optimize import OptimizeResult
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision
+from cfgd._core.pytrees import Structure
 from cfgd.integrations.scipy.functions import CountedResiduals
 from cfgd.objectives import Residuals
 from cfgd.objectives.external_residuals import ExternalResiduals
 from cfgd.solve import minimize
+from cfgd.solve.bounds import as_box
 from cfgd.status import Status
 
 # SciPy's names of the losses, and those of `cfgd.Residuals`
@@ -27,6 +29,7 @@ def least_squares(
     fun: Callable[..., Any],
     x0: Any,
     jac: Any = None,
+    bounds: Any = (-np.inf, np.inf),
     *,
     loss: str = "linear",
     f_scale: float = 1.0,
@@ -46,6 +49,8 @@ def least_squares(
     jac : callable, "2-point" or None
         The Jacobian, dense or sparse, as a function of NumPy arrays, or forward differences. With
         None `fun` is differentiated by JAX if JAX can trace it, else by forward differences.
+    bounds : tuple (lower, upper) or scipy.optimize.Bounds
+        Numbers or arrays. A start outside of them is moved inside.
     loss : {"linear", "soft_l1", "huber", "cauchy"}
         Loss of a residual.
     f_scale : float
@@ -78,8 +83,11 @@ def least_squares(
     if not (jac is None or callable(jac) or (isinstance(jac, str) and jac == "2-point")):
         checks.fail(owner, "jac", "be None, a function or '2-point'", repr(jac))
     x0 = np.atleast_1d(np.asarray(x0, float))
+    box = as_box(owner, bounds, Structure.of(x0), x0.dtype)
+    is_bounded = bool(np.isfinite([*box.lower, *box.upper]).any())
+    x0 = box.project(x0)
     uses_jax = jac is None and _is_traceable(fun, x0, args)
-    counted = CountedResiduals(fun, jac if callable(jac) else None, args)
+    counted = CountedResiduals(fun, jac if callable(jac) else None, args, box)
     objective: Residuals
     if uses_jax:
         objective = Residuals(fun, LOSSES[loss], scale=f_scale, args=args)
@@ -90,6 +98,7 @@ def least_squares(
     solution = minimize(
         objective,
         x0,
+        bounds=tuple(box) if is_bounded else None,
         max_iterations=DEFAULT_MAX_NFEV if max_nfev is None else max_nfev,
         tolerance=xtol,
         progress=bool(verbose),
@@ -109,8 +118,8 @@ def least_squares(
         fun=residuals,
         jac=jacobian,
         grad=gradient,
-        optimality=float(np.abs(gradient).max()),
-        active_mask=np.zeros(x.size, int),
+        optimality=float(np.abs(box.free_gradient(x, gradient)).max()),
+        active_mask=box.mask(x),
         nfev=nfev,
         njev=njev,
         nit=int(solution.iterations),

@@ -32,13 +32,19 @@ class CaputoEstimator(BaseEstimator):
     verbose: int
 
     def _minimize(
-        self, objective: Objective, x0: Any, method: Method, target_value: float | None = None
+        self,
+        objective: Objective,
+        x0: Any,
+        method: Method,
+        target_value: float | None = None,
+        bounds: Any = None,
     ) -> Solution:
         """Return the solution; a value of at most `target_value` ends the run too."""
         return minimize(
             objective,
             x0,
             method,
+            bounds=bounds,
             max_iterations=self.max_iter,
             tolerance=self.tol,
             progress=bool(self.verbose),
@@ -106,6 +112,7 @@ class LinearEstimator(MethodEstimator):
         *,
         l2: Any,
         fit_intercept: bool,
+        positive: bool,
         warm_start: bool,
         method: str | Method,
         alpha: float,
@@ -126,7 +133,16 @@ class LinearEstimator(MethodEstimator):
         )
         self.l2 = l2
         self.fit_intercept = fit_intercept
+        self.positive = positive
         self.warm_start = warm_start
+
+    def _bounds(self, x0: np.ndarray, d: int) -> Any:
+        """Return the bounds of coefficients that must be positive: the first d rows of x0."""
+        if not self.positive:
+            return None
+        lower = np.full(x0.shape, -np.inf)
+        lower[:d] = 0
+        return lower, np.inf
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -33,7 +33,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         Penalty l2 |w|^2 / 2 of the coefficients, not of the intercept.
     class_weight : dict, "balanced" or None
         Weights of the classes, as in `LogisticRegression`.
-    fit_intercept, method, alpha, gamma, lag, max_iter, tol, warm_start, verbose
+    fit_intercept, positive, method, alpha, gamma, lag, max_iter, tol, warm_start, verbose
         As in `CaputoRegressor`.
 
     Attributes
@@ -56,6 +56,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         *,
         l2: Any = 1.0,
         fit_intercept: bool = True,
+        positive: bool = False,
         class_weight: Any = None,
         method: str | Method = "auto",
         alpha: float = 0.5,
@@ -69,6 +70,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         super().__init__(
             l2=l2,
             fit_intercept=fit_intercept,
+            positive=positive,
             warm_start=warm_start,
             method=method,
             alpha=alpha,
@@ -102,7 +104,8 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
             X, labels, weight = pad_samples(X, labels, weight)
         loss = "logistic" if len(self.classes_) == 2 else "multinomial"
         f = LinearModel(X, labels, loss, self.l2, weight, intercept=self.fit_intercept)
-        solution = self._minimize(f, self._initial_point(f.shape).astype(dtype), method)
+        x0 = self._initial_point(f.shape).astype(dtype)
+        solution = self._minimize(f, x0, method, bounds=self._bounds(x0, d))
         self._set_coefficients(solution.x.reshape(f.shape[0], -1).T, d)
         self._record_fit(solution)
         return self

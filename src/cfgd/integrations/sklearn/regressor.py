@@ -45,6 +45,8 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         Number of scales beyond which the Huber loss is linear.
     fit_intercept : bool
         Whether to fit b.
+    positive : bool
+        Whether the coefficients must not be negative, as in `LinearRegression`.
     method : {"auto", "adaptive_terminal", "gradient_descent"} or a method of cfgd
         The method that minimises the loss.
     alpha, gamma, lag
@@ -82,6 +84,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         l2: Any = 0.0,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
+        positive: bool = False,
         method: str | Method = "auto",
         alpha: float = 0.5,
         gamma: float = -0.25,
@@ -94,6 +97,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         super().__init__(
             l2=l2,
             fit_intercept=fit_intercept,
+            positive=positive,
             warm_start=warm_start,
             method=method,
             alpha=alpha,
@@ -121,7 +125,9 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         x0, d = self._initial_point(X), X.shape[1]
         if not is_auto(method) or self.loss == "huber":
             X, y, weight = pad_samples(X, y, weight)
-        solution = self._minimize(self._make_objective(X, y, weight), x0, method)
+        solution = self._minimize(
+            self._make_objective(X, y, weight), x0, method, bounds=self._bounds(x0, d)
+        )
         self._set_coefficients(solution.x, d)
         self._record_fit(solution)
         return self
