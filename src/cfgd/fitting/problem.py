@@ -84,9 +84,13 @@ class FitProblem:
     def _fixed(self) -> dict[str, Any]:
         return self.objective.args[0]
 
-    @numpy_in_numpy_out
     def complete(self, z: Any) -> dict[str, Any]:
         """Return all parameters by name, fixed and tied ones included; traceable by JAX."""
+        found = self._complete(z)  # sorted by name, as JAX does with a dict
+        return {name: found[name] for name in self.parameters}
+
+    @numpy_in_numpy_out
+    def _complete(self, z: Any) -> dict[str, Any]:
         return self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
 
     @numpy_in_numpy_out

@@ -1,6 +1,8 @@
-"""How much of the data a curve explains."""
+"""How well a curve describes the data: R^2 and the criteria of Akaike and Schwarz."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,9 @@ import numpy as np
 from cfgd._core.arrays import in_precision
 from cfgd.fitting.datasets import DataSet
 from cfgd.fitting.model import residuals
+
+if TYPE_CHECKING:
+    from cfgd.fitting.fit import Fit
 
 
 def r_squared(data: list[DataSet], chi_square: float) -> float:
@@ -29,3 +34,14 @@ def _about_mean(data: DataSet) -> float:
         columns = np.stack([weighted(0 * units[-1] + unit) - origin for unit in units], 1)
     left = origin - columns @ np.linalg.lstsq(columns, origin)[0]
     return float(left @ left)
+
+
+def criterion(fit: Fit, per_parameter: float) -> float:
+    """Return minus twice the log-likelihood without constants, plus a penalty for parameters."""
+    if fit.covariance_kind == "sandwich":
+        return np.nan
+    penalty = per_parameter * len(fit.names)
+    if fit.absolute_sigma:
+        return fit.chi_square + penalty
+    with np.errstate(divide="ignore"):
+        return float(fit.n_points * np.log(fit.chi_square / fit.n_points)) + penalty
