@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import array_namespace
-from cfgd._core.types import Flags, Scalar, Vector
+from cfgd._core.types import Flags, Scalar, Values, Vector
 
 
 class Box(NamedTuple):
@@ -36,7 +36,7 @@ class Box(NamedTuple):
         """Return the gradient with zeros in the active coordinates."""
         return array_namespace(x).where(self.is_active(x, g), 0, g)
 
-    def mask(self, x: Vector) -> Vector:
+    def mask(self, x: Vector) -> Values:
         """Return -1 for coordinates at their lower bounds, 1 at their upper ones, 0 for others."""
         xp = array_namespace(x)
         return xp.where(x <= self.lower, -1, xp.where(x >= self.upper, 1, 0))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd._core.types import Data, DType, Values, Vector
+from cfgd._core.types import DType, Values, Vector
 
 
 def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
@@ -77,7 +77,7 @@ class Structure:
         all_numpy = all(isinstance(part, np.ndarray) for part in parts)
         return parts[0] if len(parts) == 1 else (np if all_numpy else jnp).concatenate(parts)
 
-    def unravel(self, vector: Data) -> Any:
+    def unravel(self, vector: Values) -> Any:
         """Return the pytree of `vector`; its leading axes become leading axes of every leaf."""
         batch = vector.shape[:-1]
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])

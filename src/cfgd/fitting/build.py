@@ -78,7 +78,7 @@ def build(
         lower=np.concatenate([lower, unknown - np.inf]),
         upper=np.concatenate([upper, unknown + np.inf]),
         start=np.concatenate([start, unknown]).astype(dtype),
-        n_points=sum(each.n_points for each in data) + n_unknown_x,
+        n_points=sum(each.n_points for each in data),
         absolute_sigma=absolute_sigma,
         data=data,
         given=promote_precision(given.form, dtype),
@@ -104,7 +104,12 @@ def _calls(
     for name, each in parameters.items():
         if name not in taken and each.kind != "tied":
             wanted = "have only parameters that a model or a tie takes"
-            checks.fail(owner, "p0", wanted, f"{name!r}, which none does")
+            checks.fail(
+                owner,
+                "fixed" if each.kind == "fixed" else "p0",
+                wanted,
+                f"{name!r}, which none does",
+            )
     return tuple(calls)
 
 

@@ -14,13 +14,11 @@ from cfgd.fitting.datasets import read_data
 from cfgd.fitting.diagnosis import names_points
 from cfgd.fitting.fit import Fit
 from cfgd.fitting.guess import guessed
-from cfgd.fitting.linear import projected, unprojected
+from cfgd.fitting.linear import Projection
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.read_parameters import read_parameters
 from cfgd.fitting.scipy_names import refuse_foreign
-
-# Options of `minimize` that go to the search for a start, too; callbacks and files are for the fit.
-OF_EVERY_RUN = ("method", "max_iterations", "tolerance", "gradient_tolerance", "time_limit")
+from cfgd.solve.solution import Solution
 
 
 def curve_fit(
@@ -122,23 +120,23 @@ def curve_fit(
         owner, models, data, given, absolute_sigma=absolute_sigma, loss=loss, scale=scale
     )
     with names_points(problem):
-        problem = _started(owner, problem, linear, options)
-        solution = problem.minimize(**options)
-    return Fit.of(problem, solution)
+        return Fit.of(*_solve(owner, problem, linear, options))
 
 
-def _started(owner: str, problem: FitProblem, linear: Any, options: dict[str, Any]) -> FitProblem:
-    """Return the problem with a better start: guessed, or with its linear parameters solved for."""
+def _solve(
+    owner: str, problem: FitProblem, linear: Any, options: dict[str, Any]
+) -> tuple[FitProblem, Solution]:
+    """Return the problem with its start, and its solution."""
     unknown = np.zeros(problem.start.size, bool)
     values = [problem.parameters[name].value for name in problem.owners]
     unknown[: len(values)] = [value is None for value in values]
     if linear is None:
-        return guessed(problem, unknown) if unknown.any() else problem
-    reduced, is_linear = projected(owner, problem, linear)
-    if unknown[~is_linear].any():
-        reduced = guessed(reduced, unknown[~is_linear])
-    runs = {name: value for name, value in options.items() if name in OF_EVERY_RUN}
-    found = reduced.minimize(**runs)
-    note = f"Variable projection found the start in {found.iterations} iterations."
-    notes = [*reduced.notes, note]
-    return dataclasses.replace(problem, start=unprojected(reduced, found.x), notes=notes)
+        problem = guessed(problem, unknown) if unknown.any() else problem
+        return problem, problem.minimize(**options)
+    projection = Projection(owner, problem, linear)
+    reduced, unknown = projection.reduced, unknown[projection.others]
+    reduced = guessed(reduced, unknown) if unknown.any() else reduced
+    solution = projection.unprojected(reduced.minimize(**options))
+    start = projection.complete(reduced.start)
+    notes = [*reduced.notes, projection.note]
+    return dataclasses.replace(problem, start=start, notes=notes), solution

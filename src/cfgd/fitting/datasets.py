@@ -107,7 +107,7 @@ def _read(
     at = f"[{name}]" if name else ""
     x = _read_x(owner, f"x{at}", x, missing)
     y = _read_y(owner, f"y{at}", y, missing)
-    present = _present(x, y) if missing == "drop" else np.ones(y.shape, bool)
+    present = _present(owner, f"x{at}", x, y) if missing == "drop" else np.ones(y.shape, bool)
     if weights is not None:
         weights = checks.floating(owner, f"weights{at}", weights)
         weights = _filled(owner, f"weights{at}", weights, y, present)
@@ -171,23 +171,29 @@ def _unmasked(value: Any) -> Any:
     return np.ma.filled(value.astype(complex if is_complex else float), np.nan)
 
 
-def _rows_of(leaf: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Return a view of a leaf of x with its points as last axes, or None if it has none.
+def _variables_first(leaf: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return a leaf of x as (variables, *shape of y), or None if it has no axes of points.
 
-    x has the shape of y, or SciPy's (variables, *shape of y).
+    x has the shape of y, with an axis of variables before (as in SciPy) or behind it.
     """
-    if leaf.ndim >= len(shape) and leaf.shape[leaf.ndim - len(shape) :] == shape:
+    n = len(shape)
+    if leaf.ndim >= n and leaf.shape[leaf.ndim - n :] == shape:
         return leaf.reshape(-1, *shape)
+    if leaf.shape[:n] == shape:
+        return np.moveaxis(leaf.reshape(*shape, -1), -1, 0)
     return None
 
 
-def _present(x: PyTree, y: Any) -> np.ndarray:
+def _present(owner: str, field: str, x: PyTree, y: Any) -> np.ndarray:
     """Return where neither y nor x is NaN."""
     present = ~np.isnan(np.asarray(y))
     for leaf in jax.tree.leaves(x):
-        rows = _rows_of(np.asarray(leaf), y.shape)
-        if rows is not None:
-            present = present & ~np.isnan(rows).any(0)
+        variables = _variables_first(np.asarray(leaf), y.shape)
+        if variables is not None:
+            present = present & ~np.isnan(variables).any(0)
+        elif np.isnan(np.asarray(leaf)).any():
+            wanted = f"be finite, or have the shape {y.shape} of y, so that its points are known"
+            checks.fail(owner, field, wanted, f"nan in shape {leaf.shape}")
     return present
 
 
@@ -197,12 +203,13 @@ def _with_valid_x(x: PyTree, present: np.ndarray) -> Any:
         return x
 
     def filled(leaf: Any) -> Any:
-        rows = _rows_of(np.asarray(leaf), present.shape)
-        if rows is None:
+        variables = _variables_first(np.asarray(leaf), present.shape)
+        if variables is None:
             return leaf
-        first = rows[(slice(None), *(index[0] for index in np.nonzero(present)))]
-        valid = first.reshape(-1, *(1,) * present.ndim)
-        return np.where(present, rows, valid).reshape(leaf.shape)
+        first = variables[(slice(None), *(index[0] for index in np.nonzero(present)))]
+        found = np.where(present, variables, first.reshape(-1, *(1,) * present.ndim))
+        are_last = leaf.shape[leaf.ndim - present.ndim :] == present.shape
+        return (found if are_last else np.moveaxis(found, 0, -1)).reshape(leaf.shape)
 
     return jax.tree.map(filled, x)
 
@@ -258,7 +265,8 @@ def _whitening(owner: str, field: str, sigma: Any, y: Any, present: np.ndarray) 
     both = np.outer(present, present)
     sigma = np.where(both, np.asarray(sigma, float), np.eye(y.size))
     checks.finite(owner, field, sigma)
-    if not np.allclose(sigma, sigma.T, rtol=1e-8, atol=0):  # far above the rounding of a product
+    # far above the rounding of a product of matrices
+    if not np.allclose(sigma, sigma.T, rtol=1e-8, atol=1e-8 * np.min(np.diagonal(sigma))):
         checks.fail(owner, field, "be symmetric", "a matrix that is not")
     try:
         lower = np.linalg.cholesky(sigma)

@@ -49,20 +49,27 @@ def where_not_finite(problem: FitProblem, z: np.ndarray) -> str:
         present = data.measured.present
         counts = np.ones(data.y.shape, bool) if present is None else present.reshape(data.y.shape)
         values_bad = ~np.isfinite(np.asarray(values)) & counts
-        slopes_bad = ~np.isfinite(np.asarray(slopes)) & counts[..., None]
+        slopes_bad = {name: _bad_points(slope, counts) for name, slope in slopes.items()}
         if values_bad.any():
             return (
                 f"The model is not finite at {_points(values_bad, data.x)}{at}: start elsewhere, "
                 "or give bounds within which it is finite."
             )
-        if slopes_bad.any():
-            columns = np.flatnonzero(slopes_bad.reshape(-1, slopes_bad.shape[-1]).any(0))
-            names = ", ".join(f"`{problem.free[j]}`" for j in columns)
+        names = [name for name, bad in slopes_bad.items() if bad.any()]
+        if names:
+            bad = np.any([slopes_bad[name] for name in names], 0)
+            by = ", ".join(f"`{name}`" for name in names)
             return (
-                f"The derivative of the model with respect to {names} is not finite at "
-                f"{_points(slopes_bad.any(-1), data.x)}{at}, though the model is. {REMEDY}"
+                f"The derivative of the model with respect to {by} is not finite at "
+                f"{_points(bad, data.x)}{at}, though the model is. {REMEDY}"
             )
     return ""
+
+
+def _bad_points(slope: Any, counts: np.ndarray) -> np.ndarray:
+    """Return at which points a derivative is not finite, by any number of a parameter."""
+    numbers = np.asarray(slope).reshape(*counts.shape, -1)
+    return ~np.isfinite(numbers).all(-1) & counts
 
 
 def _points(bad: np.ndarray, x: Any) -> str:
@@ -78,14 +85,24 @@ def _points(bad: np.ndarray, x: Any) -> str:
     return f"{label} {', '.join(words)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _values_and_slopes(objective: Residuals, z: Any) -> list[tuple[Any, Any]]:
-    """Return the results of the models at z, and their derivatives, for each data set."""
+def _values_and_slopes(objective: Residuals, z: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Return the results of the models at z, and their derivatives by each free parameter.
+
+    One parameter is moved and the others are constants: in a Jacobian by all of them, a NaN in the
+    derivative by one is a NaN in those by all.
+    """
     fn = objective.fn
     assert isinstance(fn, WeightedResiduals)
     fixed, measured = objective.args
+    p = fn.complete(z, fixed)
 
-    def predictions(z: Any) -> list[Any]:
-        p = fn.complete(z, fixed)
-        return [fn.predict(p, each.x, i) for i, each in enumerate(measured)]
+    def predictions(**moved: Any) -> list[Any]:
+        untied = {name: p[name] for name in p if name not in fn.layout.ties}
+        found = fn.layout.tie(untied | moved, fn.expressions)
+        return [fn.predict(found, each.x, i) for i, each in enumerate(measured)]
 
-    return list(zip(predictions(z), jax.jacfwd(predictions)(z), strict=True))
+    free = dict.fromkeys(fn.layout.owners)
+    slopes = {name: jax.jacfwd(lambda v, at=name: predictions(**{at: v}))(p[name]) for name in free}
+    return [
+        (values, {name: slopes[name][i] for name in free}) for i, values in enumerate(predictions())
+    ]

@@ -40,7 +40,7 @@ class Fit:
     deviation : float
         The standard deviation of the weighted residuals.
     freedom : int
-        The degrees of freedom: points minus free numbers that are not at a bound.
+        The degrees of freedom: measured numbers minus unknown ones that are not at a bound.
     solution : Solution
         The result of `minimize` for the vector of the free numbers.
     values, errors : dict
@@ -53,7 +53,7 @@ class Fit:
     at_bound : list of str
         The names of the free numbers at a bound.
     n_points : int
-        How many numbers of y count.
+        How many measured numbers count (see `FitProblem`).
     absolute_sigma : bool
         Whether `sigma` was taken at face value.
     covariance_kind : str
@@ -101,13 +101,10 @@ class Fit:
     @classmethod
     def of(cls, problem: FitProblem, solution: Solution) -> Fit:
         """Return the fit of a problem from the solution for its free numbers."""
-        z, size, robust = (
-            np.asarray(solution.x),
-            len(problem.free),
-            not problem.objective.is_squared,
-        )
+        z, size = np.asarray(solution.x), len(problem.free)
+        robust = not problem.objective.is_squared
         held = at_bound(problem, solution)
-        freedom = problem.n_points - size + int(np.sum(held[:size]))
+        freedom = problem.freedom + int(np.sum(held))
         at = linearise(problem.objective, z)
         factors = dispersion(at, freedom, robust=robust, absolute=problem.absolute_sigma)
         around = Uncertainty.of(at.jacobian, factors.covariance, held)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.interruptible import interruptible_trace
 from cfgd.fitting.parameters import Expression, Parameter, Parameters
 
 
@@ -55,6 +56,13 @@ class Layout:
         for name, shape in self._free():
             end = start + math.prod(shape)
             found[name], start = z[start:end].reshape(shape), end
+        return self.tie(found, expressions)
+
+    def tie(
+        self, known: Mapping[str, Any], expressions: Mapping[str, Expression]
+    ) -> dict[str, Any]:
+        """Return all parameters by name, from those that are not tied."""
+        found = dict(known)
         for name in self.ties:
             found[name] = jnp.asarray(expressions[name](dict(found)))
         return {name: found[name] for name in self.names}
@@ -74,11 +82,11 @@ class _UnknownError(Exception):
 
 
 class _Known(dict[str, Any]):
-    """Parameters that are known so far, with the names of those that were asked for."""
+    """Parameters that are known so far; the names of those that are asked for go into `asked`."""
 
-    def __init__(self, named: dict[str, Any]) -> None:
+    def __init__(self, named: dict[str, Any], asked: set[str]) -> None:
         super().__init__(named)
-        self.asked: set[str] = set()
+        self.asked = asked
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
@@ -92,9 +100,8 @@ def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
 
     What a tie needs is found by calling its function. Ties in a circle are refused.
     """
-    known = _Known(
-        {name: _placeholder(each) for name, each in parameters.items() if each.kind != "tied"}
-    )
+    known = {name: _placeholder(each) for name, each in parameters.items() if each.kind != "tied"}
+    asked: set[str] = set()
     waiting = [name for name, each in parameters.items() if each.kind == "tied"]
     ties: list[str] = []
     while waiting:
@@ -104,7 +111,7 @@ def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
             assert expression is not None
             try:
                 with checks.traceable(owner, f"tied[{name!r}]"):
-                    out = jax.eval_shape(partial(expression, known))
+                    out = jax.eval_shape(partial(_call, expression, asked), known)
             except _UnknownError as missing:
                 needs[name] = missing.args[0]
                 continue
@@ -119,11 +126,15 @@ def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
         waiting.remove(ties[-1])
     layout = Layout(
         names=tuple(parameters),
-        shapes=tuple(tuple(dict.__getitem__(known, name).shape) for name in parameters),
+        shapes=tuple(tuple(known[name].shape) for name in parameters),
         kinds=tuple(each.kind for each in parameters.values()),
         ties=tuple(ties),
     )
-    return layout, known.asked
+    return layout, asked
+
+
+def _call(expression: Expression, asked: set[str], known: dict[str, Any]) -> Any:
+    return interruptible_trace(expression, _Known(known, asked))
 
 
 def _placeholder(parameter: Parameter) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import equinox as eqx
 import jax
@@ -20,6 +20,8 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.compiled import bind
 from cfgd.fitting.problem import FitProblem
 from cfgd.objectives.residuals import Residuals
+from cfgd.solve.covariance import information
+from cfgd.solve.solution import Solution
 
 
 class ProjectedResiduals(eqx.Module):
@@ -58,44 +60,78 @@ class ProjectedResiduals(eqx.Module):
         return self.join(u, -jax.scipy.linalg.solve_triangular(R, Q.T @ r))
 
 
-def projected(owner: str, problem: FitProblem, linear: Any) -> tuple[FitProblem, np.ndarray]:
-    """Return the problem of the numbers of z that do not enter linearly, and which ones do.
+class Projection:
+    """The problem of the numbers of z that do not enter linearly: `reduced`.
 
-    Its vector is shorter than z: `unprojected` makes z of it.
+    Its vector has the numbers of z at the places `others`.
     """
-    names = [linear] if isinstance(linear, str) else list(linear)
-    if not problem.objective.is_squared:
-        checks.fail(owner, "linear", "be left out with a robust loss", repr(names))
-    free = problem.parameters.free
-    for name in names:
-        if name not in free:
-            wanted = f"name free parameters among {', '.join(free)}"
-            checks.fail(owner, "linear", wanted, repr(name))
-    is_linear = np.zeros(problem.start.size, bool)
-    is_linear[: len(problem.free)] = [name in names for name in problem.owners]
-    places, others = np.flatnonzero(is_linear), np.flatnonzero(~is_linear)
-    if np.isfinite([problem.lower[places], problem.upper[places]]).any():
-        checks.fail(owner, "linear", "name parameters without bounds", repr(names))
-    if not len(others):
-        checks.fail(owner, "linear", "leave a parameter that is not linear", repr(names))
-    fn = ProjectedResiduals(problem.objective.fn, tuple(places.tolist()), tuple(others.tolist()))
-    objective = Residuals(fn, args=problem.objective.args)
-    start = problem.start[others]
-    with in_precision(start.dtype):
-        error = float(bind(_nonlinearity, objective)(start))
-    if error > np.sqrt(np.finfo(start.dtype).eps):  # half of the digits are rounding at most
-        checks.fail(owner, "linear", "name parameters in which the model is linear", repr(names))
-    lower, upper = problem.lower[others], problem.upper[others]
-    reduced = dataclasses.replace(
-        problem, objective=objective, start=start, lower=lower, upper=upper
-    )
-    return reduced, is_linear
 
+    def __init__(self, owner: str, problem: FitProblem, linear: Any) -> None:
+        self.names = [linear] if isinstance(linear, str) else list(linear)
+        self.problem = problem
+        is_linear = self._is_linear(owner)
+        places, self.others = np.flatnonzero(is_linear), np.flatnonzero(~is_linear)
+        if np.isfinite([problem.lower[places], problem.upper[places]]).any():
+            self._refuse(owner, "name parameters without bounds")
+        if not len(self.others):
+            self._refuse(owner, "leave a parameter that is not linear")
+        fn = problem.objective.fn
+        fn = ProjectedResiduals(fn, tuple(places.tolist()), tuple(self.others.tolist()))
+        self.reduced = dataclasses.replace(
+            problem,
+            objective=Residuals(fn, args=problem.objective.args),
+            start=problem.start[self.others],
+            lower=problem.lower[self.others],
+            upper=problem.upper[self.others],
+        )
+        # half of the digits are rounding at most
+        if self._at(_nonlinearity, self.reduced.start) > np.sqrt(np.finfo(self.dtype).eps):
+            self._refuse(owner, "name parameters in which the model is linear")
 
-def unprojected(reduced: FitProblem, u: np.ndarray) -> np.ndarray:
-    """Return z with the best values of the linear numbers, from the others."""
-    with in_precision(reduced.start.dtype):
-        return np.asarray(bind(_complete, reduced.objective)(np.asarray(u, reduced.start.dtype)))
+    def _is_linear(self, owner: str) -> np.ndarray:
+        problem, free = self.problem, self.problem.parameters.free
+        if not problem.objective.is_squared:
+            self._refuse(owner, "be left out with a robust loss")
+        if not set(self.names) <= set(free):
+            self._refuse(owner, f"name free parameters among {', '.join(free)}")
+        is_linear = np.zeros(problem.start.size, bool)
+        is_linear[: len(problem.free)] = [name in self.names for name in problem.owners]
+        return is_linear
+
+    def _refuse(self, owner: str, wanted: str) -> NoReturn:
+        checks.fail(owner, "linear", wanted, repr(self.names))
+
+    @property
+    def dtype(self) -> Any:
+        """The precision of the problem."""
+        return self.problem.start.dtype
+
+    @property
+    def note(self) -> str:
+        """A sentence for reports."""
+        names = ", ".join(self.names)
+        return f"Variable projection: {names} by linear least squares inside of the search."
+
+    def complete(self, u: np.ndarray) -> np.ndarray:
+        """Return z with the best values of the linear numbers, from the others."""
+        return self._at(_complete, u)
+
+    def unprojected(self, solution: Solution) -> Solution:
+        """Return the solution for z from that for the other numbers.
+
+        The gradient with respect to the linear numbers vanishes, so that its norm is the same.
+        """
+        z, objective, mask = self.complete(solution.x), self.problem.objective, None
+        if solution.active_mask is not None:
+            mask = np.zeros(z.shape, int)
+            mask[self.others] = solution.active_mask
+        with in_precision(self.dtype):
+            known = information(objective.curvature(objective.evaluate(jnp.asarray(z))))
+        return dataclasses.replace(solution, x=z, active_mask=mask, information=known)
+
+    def _at(self, fn: Callable[[Residuals, Any], Any], u: np.ndarray) -> np.ndarray:
+        with in_precision(self.dtype):
+            return np.asarray(bind(fn, self.reduced.objective)(np.asarray(u, self.dtype)))
 
 
 def _complete(objective: Residuals, u: Any) -> Any:

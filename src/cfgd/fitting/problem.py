@@ -37,8 +37,8 @@ class FitProblem:
     start : array
         Where the fit starts.
     n_points : int
-        How many measured numbers count: of y, where missing ones do not and complex ones count
-        twice, and of x where it has errors.
+        How many numbers of y count: missing ones do not, complex ones count twice. Those of x that
+        have errors do not count, as little as their true values count as parameters.
     absolute_sigma : bool
         Whether `sigma` is taken at face value.
     data : list of DataSet
@@ -67,8 +67,8 @@ class FitProblem:
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom: measured numbers minus unknown ones."""
-        return self.n_points - self.start.size
+        """The degrees of freedom: points minus free numbers."""
+        return self.n_points - len(self.free)
 
     @property
     def owners(self) -> list[str]:
@@ -86,8 +86,8 @@ class FitProblem:
 
     def complete(self, z: Any) -> dict[str, Any]:
         """Return all parameters by name, fixed and tied ones included; traceable by JAX."""
-        found = self._complete(z)  # sorted by name, as JAX does with a dict
-        return {name: found[name] for name in self.parameters}
+        found = self._complete(z)
+        return {name: found[name] for name in self.parameters}  # a pytree has sorted names
 
     @numpy_in_numpy_out
     def _complete(self, z: Any) -> dict[str, Any]:
@@ -96,8 +96,7 @@ class FitProblem:
     @numpy_in_numpy_out
     def predict(self, z: Any, x: Any, index: int = 0) -> Any:
         """Return what the model of a data set is at x; traceable by JAX."""
-        p = self._residuals.complete(jnp.asarray(z), _as_jax(self._fixed))
-        return self._residuals.predict(p, x, index)
+        return self._residuals.predict(self._complete(z), x, index)
 
     @numpy_in_numpy_out
     def residuals(self, z: Any) -> Any:

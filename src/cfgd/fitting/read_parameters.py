@@ -48,6 +48,8 @@ def read_parameters(
 def _read_p0(owner: str, models: Models, p0: Any, sets: list[str]) -> Given:
     if p0 is None or (isinstance(p0, str) and p0 == "guess"):
         return _from_signature(owner, models)
+    if isinstance(p0, str):
+        checks.fail(owner, "p0", 'be numbers, a dict, Parameters or "guess"', repr(p0))
     if isinstance(p0, Parameters):
         return Given(p0, None, None)
     if isinstance(p0, Mapping):
@@ -76,6 +78,9 @@ def _read_p0(owner: str, models: Models, p0: Any, sets: list[str]) -> Given:
 def _check_number(owner: str, model: Callable[..., Any], p0: Any, names: list[str]) -> None:
     """Refuse a p0 with another number of parameters than the model takes."""
     arguments = arguments_of(model)
+    if arguments.by_name:
+        wanted = f"be a dict where the model takes {', '.join(arguments.by_name)} by name only"
+        checks.fail(owner, "p0", wanted, checks.describe(p0))
     if not arguments.takes_any and names[0] == "p[0]" and arguments.names:
         wanted = f"have a number for each of {', '.join(arguments.names)}"
         checks.fail(owner, "p0", wanted, f"{len(p0)} numbers")
@@ -84,14 +89,15 @@ def _check_number(owner: str, model: Callable[..., Any], p0: Any, names: list[st
 def _from_signature(owner: str, models: Models) -> Given:
     """Return parameters without values, named by the arguments of the models."""
     named: dict[str, Parameter] = {}
+    is_positional = len({id(model) for model in models}) == 1
     for model in models:
         arguments = arguments_of(model)
         if not arguments.required:
             wanted = "be given where the signature of the model does not name its parameters"
             checks.fail(owner, "p0", wanted, "nothing")
         named |= {name: Parameter() for name in arguments.required}
-    is_one = len({id(model) for model in models}) == 1
-    return Given(Parameters(**named), list(named) if is_one else None, None)
+        is_positional = is_positional and not arguments.by_name
+    return Given(Parameters(**named), list(named) if is_positional else None, None)
 
 
 def _with_fixed(

@@ -12,10 +12,14 @@ from cfgd.fitting.parameters import Parameters
 
 
 class Arguments(NamedTuple):
-    """The arguments of a model after x: all names, those without a default, and `**` if any."""
+    """The arguments of a model after x: all names, those without a default, and `**` if any.
+
+    `by_name` are those without a default that are taken by name only.
+    """
 
     names: list[str]
     required: list[str]
+    by_name: list[str]
     takes_any: bool
 
 
@@ -24,13 +28,15 @@ def arguments_of(model: Callable[..., Any]) -> Arguments:
     try:
         each = list(inspect.signature(model).parameters.items())
     except (TypeError, ValueError):  # a callable without a signature
-        return Arguments([], [], True)
+        return Arguments([], [], [], True)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [(name, one) for name, one in each if one.kind in kinds][1:]
-    named = positional + [(name, one) for name, one in each if one.kind is one.KEYWORD_ONLY]
+    by_name = [(name, one) for name, one in each if one.kind is one.KEYWORD_ONLY]
+    required = [name for name, one in positional + by_name if one.default is one.empty]
     return Arguments(
-        names=[name for name, _ in named],
-        required=[name for name, one in named if one.default is one.empty],
+        names=[name for name, _ in positional + by_name],
+        required=required,
+        by_name=[name for name, _ in by_name if name in required],
         takes_any=any(one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for _, one in each),
     )
 

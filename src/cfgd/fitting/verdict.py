@@ -46,7 +46,8 @@ def warnings_of(
         found.append(missing)
         checks.warn(missing)
         return found
-    combinations = around.warnings(problem.free + [f"x[{i}]" for i in range(len(around.scale))])
+    errors_of_x = [f"error of x[{i}]" for i in range(problem.n_unknown_x)]
+    combinations = around.warnings(problem.free + errors_of_x)
     if around.undetermined.size:
         checks.warn(combinations[0])
     return found + combinations

@@ -47,19 +47,19 @@ class FaceOracle(Oracle):
         x, value, g = evaluation[:3]
         return Evaluation(x[self.free], value, g[self.free], evaluation)
 
-    def embed(self, v: Vector) -> Vector:
+    def embed(self, v: np.ndarray) -> np.ndarray:
         """Return a vector, or rows of vectors, with zeros in the coordinates that do not move."""
         whole = np.zeros((*v.shape[:-1], self.free.size), v.dtype)
         whole[..., self.free] = v
         return whole
 
-    def embed_point(self, z: Vector, x: Vector) -> Vector:
+    def embed_point(self, z: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return x with its free coordinates replaced."""
         whole = x.copy()
         whole[self.free] = z
         return whole
 
-    def _point(self, z: Vector) -> Vector:
+    def _point(self, z: np.ndarray) -> np.ndarray:
         return self.embed_point(z, self.whole.x)
 
     def evaluate(self, x: Vector) -> Evaluation:
