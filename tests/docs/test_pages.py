@@ -55,8 +55,10 @@ def test_the_blocks_run(name, capsys):
     names: dict = {"__name__": "__main__"}
     said = ""
     for block, printed in with_output(PAGES[name]):
-        if "import torch" in block:
-            pytest.importorskip("torch", reason="torch is not installed: pip install 'cfgd[torch]'")
+        for extra in ("torch", "lmfit"):
+            if f"import {extra}\n" in block:
+                reason = f"{extra} is not installed: pip install 'cfgd[{extra}]'"
+                pytest.importorskip(extra, reason=reason)
         exec(compile(block, name, "exec"), names)
         out = capsys.readouterr().out
         said += out
