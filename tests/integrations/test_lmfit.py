@@ -48,7 +48,7 @@ def test_as_lmfit(scale_covar):
         assert mine.init_value == other.init_value
         if mine.vary:
             assert mine.correl == pytest.approx(other.correl, rel=5e-4)
-    np.testing.assert_allclose(ours.covar, theirs.covar, rtol=1e-4)
+    np.testing.assert_allclose(ours.covar, theirs.covar, rtol=5e-4)
     for name in ("chisqr", "redchi", "aic", "bic", "nfree", "ndata", "nvarys"):
         assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-6), name
     np.testing.assert_allclose(ours.residual, theirs.residual, atol=1e-4)
