@@ -2,9 +2,9 @@
 
 A tenth of these points is wrong, as where a detector saturates or a digit was misread. Least
 squares listens to the loudest; Cauchy's loss gives up on points far from the curve. The fit is
-the same call with another word, from the same start. Two honest remarks: robust losses have no
-standard errors in `cfgd.curve_fit`, so the band is from 40 resampled data sets; and the scale
-beyond which a point is suspect (here 0.1, the size of the noise) must be known or guessed.
+the same call with another word, from the same start. Two honest remarks: the band is from 40
+resampled data sets, which takes no formula for granted; and the scale beyond which a point is
+suspect (here 0.1, the size of the noise) must be known or guessed.
 """
 
 import sys

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd._core.box import Box
 from cfgd._core.pytrees import Structure
 from cfgd.objectives import Evaluation, Line
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, hessian_diagonal
@@ -30,6 +31,7 @@ from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.host import HostLine, HostObjective, host_objective
 from cfgd.objectives.linear.sharded import ShardedLinearModel, sharded_on_host
 from cfgd.objectives.local import Local
+from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, RescaledLine
 from objectives import CASES, LABELS, LINEAR, TIGHT, W0, WEIGHTS, X, Y, arguments, close
 from problems import quick
@@ -362,7 +364,39 @@ def has_rows(answers):
     return answers["curvature.rows"] is not None
 
 
+def points_of(at, etas):
+    return [at.x - eta * at.d for eta in etas]
+
+
+PROJECTED = {
+    "on_host": constant("Auto's oracle projects on the host", None),
+    "traits.accumulates_rounding": constant("projected points are computed anew", False),
+    "line.costs": Differs(
+        "values are those of projected points",
+        lambda a, f, at: (a["line.costs"][0], LineCosts().value),
+    ),
+    "line.values": Differs(
+        "values are those of projected points",
+        lambda a, f, at: tuple(
+            jnp.stack([f.value(x) for x in points_of(at, etas)]) for etas in (at.etas, at.each)
+        ),
+    ),
+    "line.to": Differs(
+        "projected points are computed anew",
+        lambda a, f, at: tuple(
+            numbers(f.evaluate(points_of(at, etas[:1])[0])) for etas in (at.etas, at.each)
+        ),
+    ),
+}
+
+
+def in_wide_box(objective):
+    wide = jnp.full(objective.dimension or 3, 1e9)
+    return Projected(objective, Box(-wide, wide))
+
+
 WRAPPERS = {
+    "Projected": Wrapper(in_wide_box, PROJECTED),
     "Rescaled": Wrapper(lambda f: Rescaled(f, jnp.asarray(FACTOR)), RESCALED),
     "Local, exact": Wrapper(lambda f: Local(f, "exact"), local("exact")),
     "Local, gauss_newton": Wrapper(
@@ -413,7 +447,7 @@ def test_every_member_of_the_contract_is_asked_for():
     assert set(ASK_CURVATURE) == CURVATURE
     assert public(Curvature) - CURVATURE == {"scaled"}
     assert public(Traits) - TRAITS == {"is_quadratic"}
-    for differs in (RESCALED, HUTCHINSON, HOST, local("exact")):
+    for differs in (RESCALED, HUTCHINSON, HOST, PROJECTED, local("exact")):
         members = {key.partition(".")[0] for key in differs}
         assert members <= public(Objective)
         assert {key.partition(".")[2] for key in differs} <= {""} | LINE | CURVATURE | TRAITS

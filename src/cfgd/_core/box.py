@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import array_namespace
-from cfgd._core.types import Flags, Scalar, Values, Vector
+from cfgd._core.types import PointCounts, PointFlags, Points, Scalar, Vector
 
 
 class Box(NamedTuple):
@@ -16,14 +16,14 @@ class Box(NamedTuple):
     lower: Vector
     upper: Vector
 
-    def project(self, x: Vector) -> Vector:
+    def project(self, x: Points) -> Points:
         """Return the nearest point of the box."""
         return array_namespace(x).clip(x, self.lower, self.upper)
 
-    def contains(self, x: Vector) -> bool:
+    def contains(self, x: Points) -> bool:
         return bool(((x >= self.lower) & (x <= self.upper)).all())
 
-    def is_active(self, x: Vector, g: Vector) -> Flags:
+    def is_active(self, x: Points, g: Points) -> PointFlags:
         """Return which coordinates stay at their bounds: f falls out of the box, or they are fixed.
 
         The first-order conditions of Karush, Kuhn and Tucker hold where the gradient vanishes in
@@ -32,11 +32,11 @@ class Box(NamedTuple):
         leaves_below, leaves_above = (x <= self.lower) & (g > 0), (x >= self.upper) & (g < 0)
         return leaves_below | leaves_above | (self.lower == self.upper)
 
-    def free_gradient(self, x: Vector, g: Vector) -> Vector:
+    def free_gradient(self, x: Points, g: Points) -> Points:
         """Return the gradient with zeros in the active coordinates."""
         return array_namespace(x).where(self.is_active(x, g), 0, g)
 
-    def mask(self, x: Vector) -> Values:
+    def mask(self, x: Points) -> PointCounts:
         """Return -1 for coordinates at their lower bounds, 1 at their upper ones, 0 for others."""
         xp = array_namespace(x)
         return xp.where(x <= self.lower, -1, xp.where(x >= self.upper, 1, 0))

@@ -30,6 +30,8 @@ Numbers: TypeAlias = Float[AnyArray, "..."]  # one number, or one for each coord
 
 # of one run, or of all runs of a sweep
 Points: TypeAlias = Float[AnyArray, "*runs d"]
+PointFlags: TypeAlias = Bool[AnyArray, "*runs d"]  # one for each coordinate
+PointCounts: TypeAlias = Int[AnyArray, "*runs d"]
 Counts: TypeAlias = Int[AnyArray, "*runs"]
 Reals: TypeAlias = Float[AnyArray, "*runs"]
 Flags: TypeAlias = Bool[AnyArray, "*runs"]

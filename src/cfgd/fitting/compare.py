@@ -97,6 +97,9 @@ def compare(first: Fit, second: Fit) -> Comparison:
     >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
     >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
     >>> print(constant.compare(line))
+    F(1, 4) = 2468, p = 9.82e-07, if the first fit is a special case of the second one
+    AIC of the second minus first: -36.56: the second is decisively better
+    BIC of the second minus first: -36.77: the second is decisively better
     """
     _check(first, second)
     swapped = len(first.names) > len(second.names)

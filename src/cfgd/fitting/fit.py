@@ -196,7 +196,7 @@ class Fit:
         >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
         >>> value, error = fit.derived(lambda p: p["a"] + 10 * p["b"])
         >>> print(value.round(3), error.round(3))
-        19.829 0.307
+        19.829 0.306
         """
         return derived.derive(self, fn)
 
@@ -233,7 +233,9 @@ class Fit:
         >>> t = np.linspace(0, 4, 9)
         >>> y = np.array([2.94, 2.12, 1.62, 1.19, 0.97, 0.83, 0.71, 0.62, 0.55])
         >>> fit = cfgd.curve_fit(lambda t, a, b, c: a * jnp.exp(-b * t) + c, t, y, [1.0, 1.0, 0.0])
-        >>> print(fit.intervals(0.9))
+        >>> lower, upper = fit.intervals(0.9)["b"]
+        >>> print(round(lower, 4), round(upper, 4))
+        0.7391 0.8307
         """
         return intervals.intervals(self, level, method, names)
 

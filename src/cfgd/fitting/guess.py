@@ -16,9 +16,9 @@ from cfgd._core.compiled import bind
 from cfgd.fitting.problem import FitProblem
 from cfgd.objectives.residuals import Residuals
 
-# Starts for each unknown number, and at most: a point in each of 64 parts of its range. The number
-# is a power of two, for which a Sobol' sequence is balanced.
-STARTS_EACH, MOST_STARTS = 64, 2048
+# Starts for each unknown number, and at most. Of 20 random sine waves with up to 30 periods in the
+# data, 256 for each number found all and 64 found 16. Powers of two balance a Sobol' sequence.
+STARTS_EACH, MOST_STARTS = 256, 4096
 # Starts that are refined, and the iterations of that: those that lead to the best point have
 # overtaken the others by then.
 REFINED, ITERATIONS = 8, 30

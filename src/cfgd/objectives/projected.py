@@ -1,10 +1,10 @@
 """An objective under bounds, for the methods of the paper: their steps are projected onto the box.
 
 x_{k+1} is the point of the box nearest to x_k - eta_k d_k. Coordinates that stay at their bounds,
-because f falls out of the box, have gradient and direction zero, so that the length of a step is
-chosen for the others. Values along a line are those of projected points; slope and curvature are
-those of the line itself. Reference: Bertsekas, "On the Goldstein-Levitin-Polyak gradient projection
-method", IEEE Trans. Automat. Control 21 (1976).
+because f falls out of the box, have slope and curvature zero, and so gradient and direction, so
+that the length of a step is chosen for the others. Values along a line are those of projected
+points; slope and curvature are those of the line itself. Reference: Bertsekas, "On the
+Goldstein-Levitin-Polyak gradient projection method", IEEE Trans. Automat. Control 21 (1976).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from jaxtyping import PyTree
 
 from cfgd._core.box import Box
 from cfgd._core.linalg import map_rows
-from cfgd._core.types import Etas, LineValues, Numbers, Scalar, Vector, Vectors
+from cfgd._core.pytrees import Structure
+from cfgd._core.types import Etas, LineValues, Numbers, PointFlags, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
@@ -67,19 +68,30 @@ class Projected(Objective):
         return Evaluation(at.x, at.value, self.box.free_gradient(at.x, at.gradient), at)
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        at = evaluation.aux
-        d = jnp.where(self.box.is_active(at.x, at.gradient), 0, d)
-        wrapped = self.objective.line(at, d)
+        d = jnp.where(self._is_active(evaluation), 0, d)
+        wrapped = self.objective.line(evaluation.aux, d)
         return ProjectedLine(self, evaluation, d, wrapped.slope, wrapped)
 
     def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
-        return self.objective.coordinate_derivatives(evaluation.aux, t)
+        slopes, curvatures = self.objective.coordinate_derivatives(evaluation.aux, t)
+        is_active = self._is_active(evaluation)
+        return jnp.where(is_active, 0, slopes), jnp.where(is_active, 0, curvatures)
 
     def hessian_times(self, evaluation: Evaluation, v: Vector) -> Vector:
         return self.objective.hessian_times(evaluation.aux, v)
 
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        return self.objective.curvature(evaluation.aux)
+        found = self.objective.curvature(evaluation.aux)
+        if found is None:
+            return None
+        is_active, diagonal = self._is_active(evaluation), found.diagonal
+        return dataclasses.replace(found, diagonal=lambda: jnp.where(is_active, 0, diagonal()))
+
+    def _is_active(self, evaluation: Evaluation) -> PointFlags:
+        return self.box.is_active(evaluation.aux.x, evaluation.aux.gradient)
+
+    def raveled(self, structure: Structure) -> Objective:
+        return Projected(self.objective.raveled(structure), self.box)
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)

@@ -150,6 +150,8 @@ class Run:
         tolerances = Tolerances(*(np.asarray(number, self.problem.dtype) for number in given))
         row = self._begin_loop(tolerances)
         value, gradient = self.loop.value0, self.loop.gradient0
+        if self.problem.box is not None:
+            gradient = self.problem.box.free_gradient(to_host(self.problem.start), gradient)
         largest = np.max(np.abs(gradient), axis=-1)
         self._check_start(np.ravel(value), np.ravel(largest))
         may_grow = self.traits.runs_on_host and not self.objective.traits.is_quadratic

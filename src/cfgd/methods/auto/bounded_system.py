@@ -125,7 +125,7 @@ def _product(oracle: Oracle, curvature: Curvature) -> Callable[[Vector], Vector]
     return times
 
 
-def _filled(whole: Vector, free: np.ndarray, part: np.ndarray) -> Vector:
+def _filled(whole: Vector, free: np.ndarray, part: Column) -> Vector:
     """Return a copy of a vector with its coordinates `free` replaced."""
     filled = whole.copy()
     filled[free] = part

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cfgd._core.box import Box
-from cfgd._core.types import Scalar, Vector
+from cfgd._core.types import Column, Data, Scalar, Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import SolverState
 from cfgd.objectives.evaluation import Evaluation
@@ -47,19 +47,19 @@ class FaceOracle(Oracle):
         x, value, g = evaluation[:3]
         return Evaluation(x[self.free], value, g[self.free], evaluation)
 
-    def embed(self, v: np.ndarray) -> np.ndarray:
+    def embed(self, v: Data) -> Data:
         """Return a vector, or rows of vectors, with zeros in the coordinates that do not move."""
         whole = np.zeros((*v.shape[:-1], self.free.size), v.dtype)
         whole[..., self.free] = v
         return whole
 
-    def embed_point(self, z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def embed_point(self, z: Column, x: Vector) -> Vector:
         """Return x with its free coordinates replaced."""
         whole = x.copy()
         whole[self.free] = z
         return whole
 
-    def _point(self, z: np.ndarray) -> np.ndarray:
+    def _point(self, z: Column) -> Vector:
         return self.embed_point(z, self.whole.x)
 
     def evaluate(self, x: Vector) -> Evaluation:

@@ -202,7 +202,7 @@ class CompactMatrix:
     def times(self, v: Vector) -> Vector:
         return self.diagonal * v - np.linalg.solve(self.middle, self.rows @ v) @ self.rows
 
-    def solve(self, free: np.ndarray, v: Vector) -> Vector:
+    def solve(self, free: np.ndarray, v: Vector) -> Column:
         """Return the solution of B p = v in the coordinates `free`, by Woodbury's formula."""
         rows, diagonal = self.rows[:, free], self.diagonal[free]
         scaled = rows / diagonal
