@@ -15,7 +15,9 @@ from cfgd.apps.cli import app
 # pages that compile many programs run in `make slow` only
 SLOW = {
     "guides/checkpoints.md",
+    "guides/curve.md",
     "guides/linear-model.md",
+    "guides/lmfit.md",
     "guides/network.md",
     "guides/pytorch.md",
     "guides/scikit-learn.md",
