@@ -1,5 +1,6 @@
 """Confidence intervals against MINOS and against fits by SciPy with one parameter held."""
 
+import dataclasses
 import functools
 import json
 from pathlib import Path
@@ -250,6 +251,15 @@ def test_a_profile_traces_and_compiles_nothing():
     before = len(traces)
     fit.intervals(names="b")
     assert len(traces) == before
+
+
+def test_ctrl_c_ends_a_profile(monkeypatch):
+    """`minimize` returns at Ctrl-C; a profile of many fits must end, too."""
+    fit = fitted_decay()
+    interrupted = dataclasses.replace(fit.solution, status=cfgd.Status.interrupted)
+    monkeypatch.setattr(type(fit.problem), "minimize", lambda *args, **options: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit.intervals()
 
 
 def test_a_start_whose_gradient_is_blocked_by_bounds():

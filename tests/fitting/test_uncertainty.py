@@ -60,6 +60,9 @@ def test_as_many_points_as_parameters():
 def test_an_exact_fit_has_no_errors():
     fit = cfgd.curve_fit(lambda t, a, b: a + b * t, T, 2 + 3 * T, [0.0, 0.0])
     np.testing.assert_allclose(fit.standard_errors, 0, atol=1e-12)
+    found = fit.intervals()
+    np.testing.assert_allclose(found["b"], 3, atol=1e-12)
+    assert found.notes[0] == "a: is the normal interval, as the residuals are rounding errors."
     fit = cfgd.curve_fit(
         *(lambda t, a, b: a + b * t, T, 2 + 3 * T, [0.0, 0.0], np.full(8, 0.1)),
         absolute_sigma=True,

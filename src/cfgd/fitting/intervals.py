@@ -10,6 +10,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.profile import Profile
+from cfgd.fitting.quality import is_exact
 from cfgd.fitting.uncertainty import Linearisation, Uncertainty, linearise, quantile
 
 if TYPE_CHECKING:
@@ -95,14 +96,13 @@ def _normal(fit: Fit, level: float) -> dict[str, End]:
 
 def _profiles(fit: Fit, level: float, names: list[str]) -> dict[str, End]:
     problem = fit.needed_problem("intervals(method='profile')")
-    rise = fit.dispersion
-    if not np.isfinite(rise) or rise <= 0:
-        if rise == 0:  # every parameter of an exact fit is known exactly
-            return {
-                n: (float(z), float(z), []) for n, z in zip(fit.names, fit.numbers, strict=True)
-            }
-        remark = ["is open: there are no degrees of freedom"]
+    if not np.isfinite(fit.dispersion):
+        remark = ["is open: the residuals have no finite variance"]
         return {name: (-np.inf, np.inf, remark) for name in names}
+    eps = float(np.finfo(problem.start.dtype).eps)
+    if np.isfinite(fit.freedom_of_quantile) and is_exact(problem.data, fit.chi_square, eps):
+        remark = ["is the normal interval, as the residuals are rounding errors"]
+        return {name: (*ends[:2], remark) for name, ends in _normal(fit, level).items()}
     root = quantile(level, fit.freedom_of_quantile)
     at = linearise(problem.objective, fit.solution.x)
     return {name: _profile(fit, problem, at, fit.names.index(name), root) for name in names}

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.uncertainty import value_at
+from cfgd.status import Status
 
 # A search for the end of an interval goes outwards by at most this factor at a time, because a fit
 # that starts far from its solution may find another minimum ...
@@ -70,6 +71,8 @@ class Profile:
         if held not in self.known:
             start = self._start(held)
             solution = self.problem.minimize(start, {self.i: held}, tolerance=TOLERANCE)
+            if solution.status is Status.interrupted:  # Ctrl-C ends all fits, not one of them
+                raise KeyboardInterrupt
             rise = 2 * (float(solution.value) - self.value) / self.dispersion
             self.known[held] = np.asarray(solution.x, float), rise
         return self.known[held][1]

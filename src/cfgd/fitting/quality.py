@@ -1,4 +1,4 @@
-"""How well a curve describes the data: R^2 and the criteria of Akaike and Schwarz."""
+"""How well a curve describes the data: R^2, the criteria of Akaike and Schwarz, exact fits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from cfgd.fitting.model import residuals
 if TYPE_CHECKING:
     from cfgd.fitting.fit import Fit
 
+# Residuals this many times the rounding errors of y are rounding errors of the model: exponentials
+# and powers lose a digit or two.
+ROUNDING = 1000
+
+
+def is_exact(data: list[DataSet], chi_square: float, eps: float) -> bool:
+    """Return whether the residuals are nothing but rounding errors."""
+    size = sum(float(np.sum(_weighted(each, 0.0) ** 2)) for each in data)
+    return chi_square <= (ROUNDING * eps) ** 2 * size or size == 0
+
 
 def r_squared(data: list[DataSet], chi_square: float) -> float:
     """Return 1 - chi-square / total; the total is the chi-square of one constant per data set."""
@@ -24,16 +34,18 @@ def r_squared(data: list[DataSet], chi_square: float) -> float:
 def _about_mean(data: DataSet) -> float:
     """Return the weighted sum of squares of y about the constant that fits it best."""
     units = [1.0, 1j] if np.iscomplexobj(data.y) else [1.0]
-    with in_precision(np.dtype(np.float64)):
-
-        def weighted(constant: complex) -> np.ndarray:
-            prediction = jnp.full(np.shape(data.y), constant)
-            return np.ravel(np.asarray(residuals(prediction, data.measured), float))
-
-        origin = weighted(0 * units[-1])
-        columns = np.stack([weighted(0 * units[-1] + unit) - origin for unit in units], 1)
+    origin = _weighted(data, 0.0)
+    columns = np.stack([_weighted(data, unit) - origin for unit in units], 1)
     left = origin - columns @ np.linalg.lstsq(columns, origin)[0]
     return float(left @ left)
+
+
+def _weighted(data: DataSet, constant: complex) -> np.ndarray:
+    """Return the weighted residuals of a constant."""
+    with in_precision(np.dtype(np.float64)):
+        kind = complex if np.iscomplexobj(data.y) else float
+        prediction = jnp.full(np.shape(data.y), constant, kind)
+        return np.ravel(np.asarray(residuals(prediction, data.measured), float))
 
 
 def criterion(fit: Fit, per_parameter: float) -> float:
