@@ -391,7 +391,7 @@ PROJECTED = {
 
 
 def in_wide_box(objective):
-    wide = jnp.full(objective.dimension or 3, 1e9)
+    wide = jnp.asarray(1e9)  # for all coordinates
     return Projected(objective, Box(-wide, wide))
 
 

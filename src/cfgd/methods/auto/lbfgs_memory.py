@@ -228,7 +228,7 @@ def next_direction(
     try:
         B = CompactMatrix(memory, P)
         # where the last step met no curvature, `direction` is longer than the model says
-        longer = found.slope / inner(found.p, B.times(found.p)) if memory.is_flat else 1.0
+        longer = inner(found.p, B.times(found.p)) / found.slope if memory.is_flat else 1.0
 
         def solve(free: np.ndarray, fixed: Vector) -> Vector:
             p = fixed.copy()

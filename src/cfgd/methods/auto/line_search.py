@@ -28,6 +28,11 @@ HIDDEN_SLOPE, HIDDEN_CHANGE = 0.6, 0.8
 # with which it falls at the start: 1 - 2 delta in Hager and Zhang, with their delta = 0.1.
 SLOPE_AT_END = 0.8
 
+# Share of its first slope with which f must still fall at the end of a step in a box so that the
+# step is lengthened: the curvature condition of Wolfe, with the usual 0.9 (Nocedal and Wright,
+# section 3.1). Each time it is four times as long, up to 1e6 times.
+CURVATURE_CONDITION, EXTENSION, MOST_EXTENSIONS = 0.9, 4.0, 10
+
 
 class Search(NamedTuple):
     """The next line search, along x + offset - t p."""
@@ -61,13 +66,34 @@ def line_search(
         norm2 = inner(at.gradient, at.gradient)
         enough, value = decreases(search, t, origin, at, oracle.resolution)
         if enough and abs(at.value) < np.inf and norm2 < np.inf:
-            return Accepted(at, value, t)
+            return extended(oracle, x, search, Accepted(at, value, t))
         if judge_fall(oracle, start, at)[1]:
             return Status.unbounded
         # to the minimum of the parabola through both values and the slope, within [t/10, t/2]
         parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
         t = min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
     return Status.stalled
+
+
+def extended(oracle: Oracle, x: Vector, search: Search, accepted: Accepted) -> Accepted:
+    """Lengthen a step at the boundary of a box while f falls along it almost as at its start.
+
+    In a box f may have negative curvature and a minimum nevertheless. A quasi-Newton step, whose
+    model is convex, is then far too short; without bounds, such a function is mostly unbounded.
+    """
+    box = oracle.box
+    if box is None or not box.mask(accepted.evaluation.x).any():
+        return accepted
+    for _ in range(MOST_EXTENSIONS):
+        at = accepted.evaluation
+        if not inner(oracle.free_gradient(at), search.p) >= CURVATURE_CONDITION * search.slope:
+            break
+        t = EXTENSION * accepted.t
+        further = oracle.evaluate(x - t * search.p)
+        if not (further.value < at.value and np.isfinite(further.gradient).all()):
+            break
+        accepted = Accepted(further, further.value, t)
+    return accepted
 
 
 def decreases(
