@@ -101,6 +101,12 @@ def test_a_hessian_too_large_to_be_factorised_is_not_used(monkeypatch):
     assert choose(external(3)).solver == "lbfgs"
 
 
+def test_the_number_of_rows_does_not_keep_blocks_from_their_hessian(monkeypatch):
+    monkeypatch.setattr(select, "MOST_OPERATIONS", 4.0**3)
+    found = choose(cfgd.Blocks(NARROW[:, :4], LABELS))
+    assert found.solver == "levenberg_marquardt"
+
+
 def curvature(shape, **fields):
     return Curvature(times=lambda v: v, diagonal=lambda: np.ones(shape[1]), shape=shape, **fields)
 

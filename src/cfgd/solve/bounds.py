@@ -67,6 +67,15 @@ def describe_active(box: Box, x: np.ndarray, names: list[str], most: int = 8) ->
     return f" {'; '.join(parts)}.".replace(" at", " At", 1).replace(" fixed", " Fixed", 1)
 
 
+def details_in_box(
+    details: list[str], box: Box, x: Any, structure: Structure, was_moved: bool
+) -> list[str]:
+    """Return the details of each run with the coordinates that are at their bounds."""
+    moved = " The start was outside of `bounds` and was moved inside." if was_moved else ""
+    names, rows = coordinate_names(structure), zip(details, np.atleast_2d(x), strict=True)
+    return [text + describe_active(box, row, names) + moved for text, row in rows]
+
+
 def _lower_and_upper(
     owner: str, bounds: Any, structure: Structure
 ) -> tuple[np.ndarray, np.ndarray]:

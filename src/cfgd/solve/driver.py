@@ -12,7 +12,6 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import in_precision
-from cfgd._core.box import Box
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
@@ -22,7 +21,7 @@ from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
-from cfgd.solve.bounds import coordinate_names, describe_active
+from cfgd.solve.bounds import details_in_box
 from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
@@ -39,7 +38,7 @@ from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
-from cfgd.solve.problem import Problem
+from cfgd.solve.problem import Problem, check_start
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution, attach
@@ -134,9 +133,8 @@ class Run:
     def _diagnosed(self, solution: Solution) -> Solution:
         """Return the solution of a run that may have failed because of a wrong gradient."""
         is_minimize = self.problem.n_settings is None and self.group.is_single
-        # under bounds differences of values might leave the box
-        is_minimize = is_minimize and self.problem.box is None
-        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
+        is_bounded = self.problem.box is not None  # differences of values might leave the box
+        if not is_minimize or is_bounded or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
         start = np.asarray(to_host(self.problem.start))
@@ -153,7 +151,7 @@ class Run:
         if self.problem.box is not None:
             gradient = self.problem.box.free_gradient(to_host(self.problem.start), gradient)
         largest = np.max(np.abs(gradient), axis=-1)
-        self._check_start(np.ravel(value), np.ravel(largest))
+        check_start(self.options.owner, np.ravel(value), np.ravel(largest))
         may_grow = self.traits.runs_on_host and not self.objective.traits.is_quadratic
         factor = safe_factor(float(np.max(largest)), self.problem.dtype, may_grow)
         if self.traits.is_scale_invariant and factor != 1:
@@ -190,17 +188,6 @@ class Run:
         self.value0 = self.loop.value0
         self.norm0 = np.sqrt(self.loop.stats().norm2)
         return row
-
-    def _check_start(self, value: Any, largest: Any) -> None:
-        """Raise unless value and gradient are finite; `largest` are the largest entries of |g|."""
-        good = np.isfinite(value) & np.isfinite(largest)
-        if np.all(good):
-            return
-        first = int(np.argmin(good))
-        got = f"the value {value[first]}"
-        if np.isfinite(value[first]):
-            got = f"a gradient of norm {largest[first]}"
-        checks.fail(self.options.owner, "x0", "give a finite value and gradient", got)
 
     def _resume(self) -> Status | None:
         """Go on from the checkpoint, if there is one; return a status if the run is over."""
@@ -364,15 +351,15 @@ class Run:
         problem, stats, factor = self.problem, self.loop.stats(), self.factor
         tuning, one = problem.tuning, problem.n_settings is None
         at, more = (self.loop.known_result()[0], 0) if only_known else self.loop.result()
-        box, gradient = problem.box, at.gradient
-        norms = row_norms(gradient if box is None else box.free_gradient(at.x, gradient))
+        box, g = problem.box, at.gradient
+        norms = row_norms(g if box is None else box.free_gradient(at.x, g))
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
         note = describe_tolerance(self.options.tolerance, problem.dtype)
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
-            details = self._with_bounds(details, box, at.x)
+            details = details_in_box(details, box, at.x, problem.structure, problem.was_moved)
         rows = self.history.as_dict(batched=not one)
         value, how = at.value, problem.how
         if factor != 1:
@@ -401,15 +388,6 @@ class Run:
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)
-
-    def _with_bounds(self, details: list[str], box: Box, x: Any) -> list[str]:
-        """Return the details with the coordinates that are at their bounds."""
-        names, rows = coordinate_names(self.problem.structure), np.atleast_2d(x)
-        moved = " The start was outside of `bounds` and was moved inside."
-        return [
-            text + describe_active(box, row, names) + (moved if self.problem.was_moved else "")
-            for text, row in zip(details, rows, strict=True)
-        ]
 
     def _information(self, status: Status, x: Any) -> Information | None:
         """Return the information matrix at the end of a fit, where its inverse is a covariance."""

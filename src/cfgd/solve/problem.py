@@ -120,6 +120,18 @@ def prepare_problem(
     )
 
 
+def check_start(owner: str, value: Any, largest: Any) -> None:
+    """Raise unless value and gradient are finite; `largest` are the largest entries of |g|."""
+    good = np.isfinite(value) & np.isfinite(largest)
+    if np.all(good):
+        return
+    first = int(np.argmin(good))
+    got = f"the value {value[first]}"
+    if np.isfinite(value[first]):
+        got = f"a gradient of norm {largest[first]}"
+    checks.fail(owner, "x0", "give a finite value and gradient", got)
+
+
 def _first_setting(method: object) -> Any:
     """Return the first of the settings in a stacked method."""
     return jax.tree.map(lambda leaf: leaf[0] if is_array(leaf) else leaf, method)

@@ -64,7 +64,9 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     if traits.prefers_gradients:
         return Choice("lbfgs", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
-    if is_general and traits.size is not None and not _is_affordable(traits.size):
+    # rows beyond the columns, as those of `Blocks`, cost nothing here: H comes with the evaluation
+    d = 0 if traits.size is None else min(traits.size)
+    if is_general and not _is_affordable((d, d)):
         return Choice("lbfgs", "the Hessian is too large to be factorised")
     return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
 
