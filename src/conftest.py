@@ -4,7 +4,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # the examples of an integration are left out where its library is missing
-collect_ignore = [] if find_spec("torch") else ["cfgd/integrations/torch"]
+collect_ignore = [
+    path
+    for package, path in (
+        ("torch", "cfgd/integrations/torch"),
+        ("lmfit", "cfgd/integrations/lmfit.py"),
+    )
+    if not find_spec(package)
+]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -232,7 +232,17 @@ def test_everything_exported_has_a_docstring():
         assert (getattr(cfgd, name).__doc__ or "").strip(), name
 
 
-EXTRAS = ("matplotlib", "sklearn", "optax", "torch", "pandas", "pyarrow", "mpmath", "pycaputo")
+EXTRAS = (
+    "matplotlib",
+    "sklearn",
+    "optax",
+    "torch",
+    "lmfit",
+    "pandas",
+    "pyarrow",
+    "mpmath",
+    "pycaputo",
+)
 
 
 def in_a_new_python(code):

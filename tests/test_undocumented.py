@@ -186,7 +186,7 @@ def test_private_modules_that_tests_import_exist():
 ALLOWED = {"torch._foreach"}
 LIBRARIES = (
     *("jax", "jaxlib", "equinox", "numpy", "scipy", "jaxtyping"),
-    *("sklearn", "optax", "torch", "pandas", "pyarrow", "matplotlib", "typer", "rich"),
+    *("sklearn", "optax", "torch", "lmfit", "pandas", "pyarrow", "matplotlib", "typer", "rich"),
 )
 ALIASES = {"jnp": "jax.numpy", "np": "numpy", "eqx": "equinox", "pa": "pyarrow", "pc": "pyarrow"}
 

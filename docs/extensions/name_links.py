@@ -13,7 +13,7 @@ from sphinx import addnodes
 
 import cfgd
 
-INTEGRATIONS = ("scipy", "sklearn", "optax", "torch")
+INTEGRATIONS = ("scipy", "sklearn", "optax", "torch", "lmfit")
 
 
 def names() -> dict[str, str]:
@@ -26,7 +26,7 @@ def names() -> dict[str, str]:
         if getattr(each, "__module__", "") == "cfgd.theory" and not name.startswith("_"):
             found[f"theory.{name}"] = found[f"cfgd.theory.{name}"] = f"cfgd.theory.{name}"
     for integration in INTEGRATIONS:
-        if integration == "torch" and find_spec("torch") is None:
+        if integration in ("torch", "lmfit") and find_spec(integration) is None:
             continue
         module = importlib.import_module(f"cfgd.integrations.{integration}")
         for name in module.__all__:

@@ -39,8 +39,9 @@ class Public(SphinxDirective):
 def entries(module: str, entry: str) -> Iterator[str]:
     """Yield the Markdown of `name` or `name: member member`."""
     name, _, members = entry.partition(":")
-    if module.endswith(".torch") and find_spec("torch") is None:
-        yield f"`{name}`: these pages were built where there is no PyTorch.\n"
+    library = module.rpartition(".")[2]
+    if library in ("torch", "lmfit") and find_spec(library) is None:
+        yield f"`{name}`: these pages were built where there is no {library}.\n"
         return
     found = getattr(module_of(module), name.strip())
     yield from described(f"{module}.{name.strip()}", found, depth=4, members=members.split())

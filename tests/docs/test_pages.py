@@ -15,7 +15,9 @@ from cfgd.apps.cli import app
 # pages that compile many programs run in `make slow` only
 SLOW = {
     "guides/checkpoints.md",
+    "guides/curve.md",
     "guides/linear-model.md",
+    "guides/lmfit.md",
     "guides/network.md",
     "guides/pytorch.md",
     "guides/scikit-learn.md",
@@ -55,8 +57,10 @@ def test_the_blocks_run(name, capsys):
     names: dict = {"__name__": "__main__"}
     said = ""
     for block, printed in with_output(PAGES[name]):
-        if "import torch" in block:
-            pytest.importorskip("torch", reason="torch is not installed: pip install 'cfgd[torch]'")
+        for extra in ("torch", "lmfit"):
+            if f"import {extra}\n" in block:
+                reason = f"{extra} is not installed: pip install 'cfgd[{extra}]'"
+                pytest.importorskip(extra, reason=reason)
         exec(compile(block, name, "exec"), names)
         out = capsys.readouterr().out
         said += out

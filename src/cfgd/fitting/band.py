@@ -30,7 +30,7 @@ def band(
         checks.fail(owner, "kind", f"be one of {', '.join(KINDS)}", repr(kind))
     problem = fit.needed_problem("band")
     assert fit.uncertainty is not None
-    index = _index(owner, problem, data_set)
+    index = place_of(owner, problem, data_set)
     if isinstance(x, dict | tuple):
         x = jax.tree.map(lambda leaf: checks.array(owner, "x", leaf), x)
     else:
@@ -54,7 +54,8 @@ def band(
     return lower, upper
 
 
-def _index(owner: str, problem: FitProblem, data_set: int | str) -> int:
+def place_of(owner: str, problem: FitProblem, data_set: int | str) -> int:
+    """Return the place of a data set that is given by its place or name."""
     names = [each.name for each in problem.data]
     if isinstance(data_set, str) and data_set in names:
         return names.index(data_set)

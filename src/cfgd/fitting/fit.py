@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core import checks
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
-from cfgd.fitting import band, compare, derived, fit_json, intervals
+from cfgd.fitting import band, compare, derived, fit_json, intervals, plot, plot_parameters, report
 from cfgd.fitting.problem import FitProblem
-from cfgd.fitting.quality import r_squared
+from cfgd.fitting.quality import criterion, r_squared
 from cfgd.fitting.uncertainty import Uncertainty, dispersion, linearise
+from cfgd.fitting.verdict import at_bound, warnings_of
 from cfgd.solve.solution import Solution
 
 
@@ -101,19 +101,16 @@ class Fit:
     @classmethod
     def of(cls, problem: FitProblem, solution: Solution) -> Fit:
         """Return the fit of a problem from the solution for its free numbers."""
-        z, size, robust = (
-            np.asarray(solution.x),
-            len(problem.free),
-            not problem.objective.is_squared,
-        )
-        held = _at_bound(problem, solution)
+        z, size = np.asarray(solution.x), len(problem.free)
+        robust = not problem.objective.is_squared
+        held = at_bound(problem, solution)
         freedom = problem.freedom + int(np.sum(held))
         at = linearise(problem.objective, z)
         factors = dispersion(at, freedom, robust=robust, absolute=problem.absolute_sigma)
         around = Uncertainty.of(at.jacobian, factors.covariance, held)
         chi_square = float(at.residuals @ at.residuals)
         names = list(problem.free)
-        at_bound = [names[i] for i in np.flatnonzero(held[:size])]
+        names_at_bound = [names[i] for i in np.flatnonzero(held[:size])]
         values = problem.complete(z)
         return cls(
             parameters=problem.in_form_of_p0(z),
@@ -126,12 +123,12 @@ class Fit:
             errors=derived.errors_of_all(problem, z, around, held),
             chi_square=chi_square,
             r_squared=r_squared(problem.data, chi_square),
-            at_bound=at_bound,
+            at_bound=names_at_bound,
             n_points=problem.n_points,
             absolute_sigma=problem.absolute_sigma,
             covariance_kind="sandwich" if robust else "least squares",
             dispersion=factors.rise,
-            warnings=_warnings(problem, solution, freedom, around, at_bound),
+            warnings=warnings_of(problem, solution, freedom, around, names_at_bound),
             problem=problem,
             uncertainty=around,
         )
@@ -166,21 +163,12 @@ class Fit:
         and p free numbers: minus twice the log-likelihood of normal errors, without constants. NaN
         for a robust loss.
         """
-        return self._criterion(2.0)
+        return criterion(self, 2.0)
 
     @property
     def bic(self) -> float:
         """Schwarz's criterion: that of `aic` with log(n) in place of 2."""
-        return self._criterion(float(np.log(self.n_points)))
-
-    def _criterion(self, per_parameter: float) -> float:
-        if self.covariance_kind == "sandwich":
-            return np.nan
-        penalty = per_parameter * len(self.names)
-        if self.absolute_sigma:
-            return self.chi_square + penalty
-        with np.errstate(divide="ignore"):
-            return float(self.n_points * np.log(self.chi_square / self.n_points)) + penalty
+        return criterion(self, float(np.log(self.n_points)))
 
     @property
     def freedom_of_quantile(self) -> float:
@@ -290,6 +278,85 @@ class Fit:
         """Compare with another fit of the same data: F test, AIC and BIC (see `Comparison`)."""
         return compare.compare(self, other)
 
+    def report(self, style: str = "text") -> str:
+        """Return a report to print, or to paste into a paper.
+
+        It has the solver's verdict, warnings, all parameters with their standard errors as in
+        1.234(56), correlations beyond 0.1, chi-square, AIC, BIC and R^2.
+
+        Parameters
+        ----------
+        style : {"text", "markdown", "latex"}
+            LaTeX needs no packages.
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> fit = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0], fixed={"a": 0.0})
+        >>> print("\\n".join(fit.report().splitlines()[2:5]))
+        Parameters
+          a  0          fixed
+          b  1.993(21)
+        """
+        return report.report(self, style)
+
+    def plot(self, ax: Any = None, level: float = 0.95, data_set: Any = None) -> Any:
+        """Plot data with errors, the curve with its band, and the residuals below.
+
+        Parameters
+        ----------
+        ax : axes or a pair of axes, optional
+            Where to draw: curve and residuals, or on a single one the curve alone.
+        level : float
+            The nominal coverage of the band at each x.
+        data_set : int or str, optional
+            The data set of a fit of several, by its place or name; all of them by default.
+
+        Returns
+        -------
+        axes or a pair of axes
+            Those with the curve and the residuals. Where x is not one array of numbers, they have
+            the index of a point on the horizontal axis. Requires matplotlib.
+        """
+        return plot.draw(self, ax, level, data_set)
+
+    def plot_profile(self, name: str, level: float = 0.95, ax: Any = None) -> Any:
+        """Plot by how much the fit gets worse with a free parameter held, and return the axes.
+
+        The rise of chi-square over the dispersion, with all others fitted again, is beside the
+        parabola of the normal approximation; the interval of this level is marked.
+        """
+        return plot_parameters.draw_profile(self, name, level, ax)
+
+    def plot_pairs(
+        self,
+        names: list[str] | None = None,
+        level: float = 0.95,
+        method: str = "normal",
+        ax: Any = None,
+    ) -> Any:
+        """Plot the joint confidence region of each pair of free parameters.
+
+        Parameters
+        ----------
+        names : list of str, optional
+            Which parameters; by default all that have a standard error.
+        level : float
+            The nominal coverage of each region.
+        method : {"normal", "profile"}
+            "normal" draws ellipses. "profile" adds the contours at which the fit with both held is
+            worse by the quantile for two parameters: about a hundred fits for each pair.
+        ax : axes or square array of axes, optional
+            One for two names, else one fewer than names along each side.
+
+        Returns
+        -------
+        axes or array of axes
+            The lower triangle is used.
+        """
+        return plot_parameters.draw_pairs(self, names, level, method, ax)
+
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a JSON file, from which `from_json` restores it bit for bit.
 
@@ -330,64 +397,4 @@ class Fit:
         return iter((self.parameters, self.covariance))
 
     def __repr__(self) -> str:
-        width = max(9, *(len(name) for name in self.names))
-        head = (
-            f"Fit: {self.solution.status.name}, residual standard deviation {self.deviation:.6g} "
-            f"with {self.freedom} degrees of freedom"
-        )
-        title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
-        rows = [
-            f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {_relative(error, value):>9}"
-            for name, value, error in zip(
-                self.names, self.numbers, self.standard_errors, strict=True
-            )
-        ]
-        return "\n".join([head, title, *rows])
-
-
-def _relative(error: float, value: float) -> str:
-    """Return the relative error in percent, as text."""
-    return f"{100 * error / abs(value):.3g} %" if value != 0 and np.isfinite(error) else "-"
-
-
-def _at_bound(problem: FitProblem, solution: Solution) -> np.ndarray:
-    """Return which free numbers are at a bound; all of them are free to move without bounds."""
-    z = np.asarray(solution.x)
-    if not (np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()):
-        return np.zeros(z.shape, bool)
-    mask = getattr(solution, "active_mask", None)
-    if mask is None:
-        return (z <= problem.lower) | (z >= problem.upper)
-    return np.asarray(mask) != 0
-
-
-def _warnings(
-    problem: FitProblem,
-    solution: Solution,
-    freedom: int,
-    around: Uncertainty,
-    at_bound: list[str],
-) -> list[str]:
-    """Say what is wrong with a fit; issue a warning where standard errors are missing."""
-    found = [] if solution.success else [f"The fit did not converge: {solution.message}"]
-    for name in at_bound:
-        z = float(solution.x[problem.free.index(name)])
-        found.append(
-            f"{name} is at its bound, {z:.6g}: it has no standard error, and those of the others "
-            "hold for that value."
-        )
-    if around.factor.shape[1] == 0:
-        if freedom < 0:
-            missing = "There are fewer points than parameters."
-        elif freedom == 0 and not problem.absolute_sigma:
-            missing = "There are as many points as parameters: the residuals have no variance."
-        else:
-            missing = "The data do not determine the parameters: their covariance is infinite."
-        found.append(missing)
-        checks.warn(missing)
-        return found
-    errors_of_x = [f"error of x[{i}]" for i in range(problem.n_unknown_x)]
-    combinations = around.warnings(problem.free + errors_of_x)
-    if around.undetermined.size:
-        checks.warn(combinations[0])
-    return found + combinations
+        return report.summary(self)

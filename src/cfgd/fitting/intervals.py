@@ -108,8 +108,10 @@ def _profiles(fit: Fit, level: float, names: list[str]) -> dict[str, End]:
     return {name: _profile(fit, problem, at, fit.names.index(name), root) for name in names}
 
 
-def _profile(fit: Fit, problem: FitProblem, at: Linearisation, i: int, root: float) -> End:
-    """Return both ends of the interval of coordinate i, where the rise of f has this root."""
+def profile_of(
+    fit: Fit, problem: FitProblem, at: Linearisation, i: int, root: float
+) -> tuple[Profile, float]:
+    """Return the profile of coordinate i, and about how far off the rise of f has this root."""
     assert fit.uncertainty is not None
     z, rise, held = np.asarray(fit.solution.x, float), fit.dispersion, fit.uncertainty.held
     is_held = held[i]
@@ -126,7 +128,12 @@ def _profile(fit: Fit, problem: FitProblem, at: Linearisation, i: int, root: flo
         # along 2 g d / rise + (d / error)^2 = root^2 with the gradient g at the bound
         g = abs(float(at.jacobian[:, i] @ at.psi)) / rise
         step = root**2 / (g + np.sqrt(g**2 + (root / error) ** 2))
-    profile = Profile(problem, z, float(fit.solution.value), i, rise, tangent)
+    return Profile(problem, z, float(fit.solution.value), i, rise, tangent), step
+
+
+def _profile(fit: Fit, problem: FitProblem, at: Linearisation, i: int, root: float) -> End:
+    """Return both ends of the interval of coordinate i, where the rise of f has this root."""
+    profile, step = profile_of(fit, problem, at, i, root)
     found, remarks = [], []
     for side, word in ((-1, "lower"), (1, "upper")):
         end, remark = profile.end(side, root, step)

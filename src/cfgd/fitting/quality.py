@@ -1,6 +1,8 @@
-"""How much of the data a curve explains, and whether it explains all of them."""
+"""How well a curve describes the data: R^2, the criteria of Akaike and Schwarz, exact fits."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,9 @@ import numpy as np
 from cfgd._core.arrays import in_precision
 from cfgd.fitting.datasets import DataSet
 from cfgd.fitting.model import residuals
+
+if TYPE_CHECKING:
+    from cfgd.fitting.fit import Fit
 
 # Residuals this many times the rounding errors of y are rounding errors of the model: exponentials
 # and powers lose a digit or two.
@@ -41,3 +46,14 @@ def _weighted(data: DataSet, constant: complex) -> np.ndarray:
         kind = complex if np.iscomplexobj(data.y) else float
         prediction = jnp.full(np.shape(data.y), constant, kind)
         return np.ravel(np.asarray(residuals(prediction, data.measured), float))
+
+
+def criterion(fit: Fit, per_parameter: float) -> float:
+    """Return minus twice the log-likelihood without constants, plus a penalty for parameters."""
+    if fit.covariance_kind == "sandwich":
+        return np.nan
+    penalty = per_parameter * len(fit.names)
+    if fit.absolute_sigma:
+        return fit.chi_square + penalty
+    with np.errstate(divide="ignore"):
+        return float(fit.n_points * np.log(fit.chi_square / fit.n_points)) + penalty

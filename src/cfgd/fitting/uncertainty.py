@@ -15,6 +15,7 @@ from cfgd.objectives.residuals import Residuals
 # A direction counts as part of an undetermined one if its share of it exceeds this: singular
 # vectors are known to about the rounding errors over the gap between the singular values.
 SHARE = 1e-7
+EPS = float(np.finfo(float).eps)
 # Singular value of the Jacobian with unit columns, relative to the largest one, below which a
 # combination of parameters is reported as hardly determined: for two parameters it means that their
 # correlation differs from 1 or -1 by 1e-6 at most.
@@ -138,12 +139,15 @@ class Uncertainty(NamedTuple):
     weakest: tuple[float, np.ndarray]
 
     @classmethod
-    def of(cls, J: np.ndarray, variance: float, held: np.ndarray) -> Uncertainty:
+    def of(
+        cls, J: np.ndarray, variance: float, held: np.ndarray, rounding: float = EPS
+    ) -> Uncertainty:
         """Return the uncertainty for a Jacobian and the variance of the residuals.
 
         Columns are scaled to unit norm first, so that the units of the parameters have no
         influence. A singular value below the rounding errors of the largest one counts as 0:
-        max(m, p) eps times it, the criterion of `numpy.linalg.matrix_rank`.
+        max(m, p) times `rounding` times it, the criterion of `numpy.linalg.matrix_rank`.
+        Derivatives by differences have a larger `rounding`.
         """
         m, p = J.shape
         norms = np.sqrt(np.sum(J**2, 0))
@@ -155,7 +159,7 @@ class Uncertainty(NamedTuple):
         R = np.linalg.qr(unit, mode="r") if m > unit.shape[1] else unit
         _, s, Vt = np.linalg.svd(R, full_matrices=True)
         s = np.append(s, np.zeros(len(Vt) - len(s)))
-        rank = int(np.sum(s > max(m, p) * np.finfo(float).eps * np.max(s, initial=0.0)))
+        rank = int(np.sum(s > max(m, p) * rounding * np.max(s, initial=0.0)))
         V = np.zeros((p, len(Vt)))
         V[~held] = Vt.T
         factor = np.sqrt(variance) * (V[:, :rank] / s[:rank]) / scale[:, None]

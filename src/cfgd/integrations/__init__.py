@@ -1,1 +1,1 @@
-"""cfgd inside SciPy, scikit-learn, optax and PyTorch; each subpackage is imported only on use."""
+"""cfgd inside SciPy, scikit-learn, lmfit, optax and PyTorch; each is imported only on use."""

@@ -1,0 +1,53 @@
+"""What is wrong with a fit, in words, and which of its numbers are at a bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfgd._core import checks
+from cfgd.fitting.problem import FitProblem
+from cfgd.fitting.uncertainty import Uncertainty
+from cfgd.solve.solution import Solution
+
+
+def at_bound(problem: FitProblem, solution: Solution) -> np.ndarray:
+    """Return which free numbers are at a bound; all of them are free to move without bounds."""
+    z = np.asarray(solution.x)
+    if not (np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()):
+        return np.zeros(z.shape, bool)
+    mask = getattr(solution, "active_mask", None)
+    if mask is None:
+        return (z <= problem.lower) | (z >= problem.upper)
+    return np.asarray(mask) != 0
+
+
+def warnings_of(
+    problem: FitProblem,
+    solution: Solution,
+    freedom: int,
+    around: Uncertainty,
+    at_bound: list[str],
+) -> list[str]:
+    """Say what is wrong with a fit; issue a warning where standard errors are missing."""
+    found = [] if solution.success else [f"The fit did not converge: {solution.message}"]
+    for name in at_bound:
+        z = float(solution.x[problem.free.index(name)])
+        found.append(
+            f"{name} is at its bound, {z:.6g}: it has no standard error, and those of the others "
+            "hold for that value."
+        )
+    if around.factor.shape[1] == 0:
+        if freedom < 0:
+            missing = "There are fewer points than parameters."
+        elif freedom == 0 and not problem.absolute_sigma:
+            missing = "There are as many points as parameters: the residuals have no variance."
+        else:
+            missing = "The data do not determine the parameters: their covariance is infinite."
+        found.append(missing)
+        checks.warn(missing)
+        return found
+    errors_of_x = [f"error of x[{i}]" for i in range(problem.n_unknown_x)]
+    combinations = around.warnings(problem.free + errors_of_x)
+    if around.undetermined.size:
+        checks.warn(combinations[0])
+    return found + combinations
