@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from scipy.optimize import OptimizeResult, rosen, rosen_der, rosen_hess, rosen_hess_prod
+from scipy.optimize import Bounds, OptimizeResult, rosen, rosen_der, rosen_hess, rosen_hess_prod
 
 import cfgd
 from cfgd.integrations.scipy import adaptive_order, adaptive_terminal, auto, least_squares
@@ -133,7 +133,7 @@ def test_scalar_start():
 
 
 INVALID = {
-    "bounds": ({"bounds": [(0, 1), (0, 1)]}, "`auto(bounds=...)` must be omitted: cfgd minimises"),
+    "bounds": ({"bounds": [(1, 0), (0, 1)]}, "`auto(bounds=...)` must be feasible"),
     "constraints": (
         {"constraints": {"type": "eq", "fun": lambda x: x[0]}},
         "`auto(constraints=...)` must be omitted: cfgd minimises",
@@ -341,3 +341,31 @@ INVALID_RESIDUALS = {
 def test_least_squares_invalid_arguments_raise(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         least_squares(lambda p: p, [1.0], **given)
+
+
+# ------------------------------------------------------------------ bounds
+
+
+@pytest.mark.parametrize("jac", [rosen_der, None], ids=["gradient", "differences"])
+def test_bounds_give_the_minimum_of_lbfgsb(jac):
+    bounds = Bounds([-2.0, 0.0], [0.7, 0.2])
+    options = {"ftol": 1e-15, "gtol": 1e-10}
+    found = scipy.optimize.minimize(rosen, [-1.2, 1.0], jac=jac, bounds=bounds, method=auto)
+    want = scipy.optimize.minimize(
+        rosen, [-1.2, 1.0], jac=rosen_der, bounds=bounds, method="L-BFGS-B", options=options
+    )
+    assert found.success
+    np.testing.assert_allclose(found.x, want.x, rtol=1e-5)
+
+
+@pytest.mark.parametrize("jac", [None, "2-point"])
+def test_least_squares_takes_bounds(jac):
+    def residuals(x):
+        return np.array([10 * (x[1] - x[0] ** 2), 1 - x[0]])
+
+    bounds = [-5.0, -5.0], [0.5, 5.0]
+    found = least_squares(residuals, [-1.2, 1.0], jac, bounds)
+    want = scipy.optimize.least_squares(residuals, [-1.2, 1.0], bounds=bounds, xtol=1e-14)
+    np.testing.assert_allclose(found.x, want.x, atol=1e-7)
+    np.testing.assert_array_equal(found.active_mask, [1, 0])
+    assert found.optimality < 1e-6

@@ -124,6 +124,23 @@ def test_classifier_equals_logistic_regression(sparse, weight):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+def test_positive_coefficients_are_scikit_learns(l2):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 6))
+    y = X @ [1.0, -1.0, 0.5, 0.0, -2.0, 0.1] + random.normal(size=60)
+    ours = CaputoRegressor(l2=l2, positive=True).fit(X, y)
+    theirs = Ridge(alpha=l2, positive=True, tol=1e-12) if l2 else LinearRegression(positive=True)
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_)
+    assert (ours.coef_ == 0).any()
+    labels = CaputoClassifier(positive=True).fit(X, y > 0)
+    assert labels.status_ == "converged"
+    assert (labels.coef_ >= 0).all()
+    assert (labels.coef_ > 0).any()
+
+
 def test_iterates_equal_those_of_cfgd_minimize():
     method = cfgd.AdaptiveTerminal(0.5, gamma=-0.1, lag=2)
     ours = CaputoRegressor(

@@ -13,12 +13,12 @@ from cfgd._core.arrays import precision_of
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.pytrees import promote_precision
 from cfgd.fitting.datasets import DataSet
-from cfgd.fitting.layout import Layout, layout_of
 from cfgd.fitting.model import Call, WeightedResiduals
-from cfgd.fitting.parameters import Parameters
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.read_parameters import Given
 from cfgd.fitting.signature import call_by_name
+from cfgd.objectives.parameter_layout import Layout, layout_of
+from cfgd.objectives.parameters import Parameters
 from cfgd.objectives.residuals import Residuals
 
 

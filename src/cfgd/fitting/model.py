@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd.fitting.layout import Layout
-from cfgd.fitting.parameters import Expression
+from cfgd.objectives.parameter_layout import Layout
+from cfgd.objectives.parameters import Expression
 
 
 class Measured(NamedTuple):

@@ -14,7 +14,7 @@ from cfgd._core.compiled import bind
 from cfgd._core.pytrees import match_array_type
 from cfgd.fitting.datasets import DataSet
 from cfgd.fitting.model import WeightedResiduals
-from cfgd.fitting.parameters import Parameters
+from cfgd.objectives.parameters import Parameters
 from cfgd.objectives.residuals import Residuals
 from cfgd.solve.api import minimize
 from cfgd.solve.solution import Solution

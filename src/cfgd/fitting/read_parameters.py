@@ -10,8 +10,8 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.pytrees import checked_pytree
-from cfgd.fitting.parameters import Parameter, Parameters, bound
 from cfgd.fitting.signature import arguments_of, names_for
+from cfgd.objectives.parameters import Parameter, Parameters, bound
 
 Models = list[Callable[..., Any]]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd.fitting.digits import exact, plain, with_error
-from cfgd.fitting.layout import numbers_of
+from cfgd.objectives.parameter_layout import numbers_of
 
 if TYPE_CHECKING:
     from cfgd.fitting.fit import Fit

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cfgd._core import checks
 from cfgd.fitting.model import Call
-from cfgd.fitting.parameters import Parameters
+from cfgd.objectives.parameters import Parameters
 
 
 class Arguments(NamedTuple):

@@ -12,10 +12,12 @@ from cfgd._core.process_group import ProcessGroup
 from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
+from cfgd.objectives.parameters import Parameters
 from cfgd.solve import clock
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.driver import Run
 from cfgd.solve.interrupt import Interrupt
+from cfgd.solve.named import NamedProblem
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
 from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
@@ -48,9 +50,10 @@ def minimize(
     ----------
     objective : Objective or callable
         An objective of cfgd, or a scalar function f(x, *args) written in JAX.
-    x0 : number, array or pytree
+    x0 : number, array, pytree or Parameters
         The start. The returned `x` has the same structure. Data in float64 is solved in float64,
-        whatever JAX is configured to.
+        whatever JAX is configured to. With `Parameters`, for `Residuals` or a function of a dict,
+        some may be fixed or tied; their bounds hold, and `x` is the dict of all of them.
     method : Method, optional
         `Auto()` by default.
     args : tuple
@@ -125,6 +128,13 @@ def minimize(
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
+    named = None
+    if isinstance(x0, Parameters):
+        if bounds is not None:
+            checks.fail("minimize", "bounds", "be None: Parameters have their own", "some")
+        named = NamedProblem("minimize", as_objective("minimize", objective, args), x0)
+        objective, x0, args, bounds = named.objective, named.start, (), named.bounds
+        record, callback = named.of_all(record), named.with_all(callback)
     solution = _solve(
         "minimize",
         objective,
@@ -143,6 +153,7 @@ def minimize(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
+    solution = solution if named is None else named.completed(solution)
     if throw and not solution.success:
         raise ConvergenceError(solution)
     return solution

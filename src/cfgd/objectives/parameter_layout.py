@@ -14,7 +14,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.interruptible import interruptible_trace
-from cfgd.fitting.parameters import Expression, Parameter, Parameters
+from cfgd.objectives.parameters import Expression, Parameter, Parameters
 
 
 @dataclasses.dataclass(frozen=True)
