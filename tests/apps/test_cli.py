@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from browser import command
+from cfgd.__main__ import main
 from cfgd.apps.cli import app
 from cfgd.apps.page.drawing import Panel
 from cfgd.apps.reproduce.experiment import Record
@@ -205,3 +206,16 @@ def test_the_page_is_painted(browse: list[str], tmp_path: Path, width: int) -> N
     raw = picture.read_bytes()
     assert struct.unpack(">II", raw[16:24]) == (width, 2000)
     assert len(raw) > 30_000  # an empty page is a few thousand bytes
+
+
+def test_an_interrupted_command_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr("cfgd.apps.cli.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Interrupted by Ctrl-C.\n"
