@@ -8,6 +8,7 @@ from scipy.optimize import lsq_linear
 
 import cfgd
 from cfgd._core.box import Box
+from cfgd.methods.auto import box_step
 from cfgd.methods.auto.bounded_system import system_at
 from cfgd.methods.auto.box_step import minimise_in_box
 from cfgd.methods.auto.lbfgs_memory import CompactMatrix, Memory, Pair, direction, next_direction
@@ -153,3 +154,10 @@ def test_a_damped_step_is_a_bounded_least_squares_solution(m):
     np.testing.assert_allclose(found.p, want, atol=1e-7)
     after = r - J @ found.p
     assert found.decrease == pytest.approx((r @ r - after @ after) / 2)
+
+
+def test_bounds_are_changed_one_at_a_time_where_guesses_cycle(monkeypatch):
+    monkeypatch.setattr(box_step, "MOST_GUESSES", 1)
+    for seed in range(4):
+        model = random_model(seed, 5)
+        np.testing.assert_allclose(in_box(*model), by_enumeration(*model), atol=1e-10)

@@ -120,6 +120,20 @@ def test_boxed_least_squares_is_that_of_scipy(name):
     np.testing.assert_array_equal(found.active_mask, (want >= upper) * 1 - (want <= lower))
 
 
+@pytest.mark.parametrize("name", ["LeastSquares", "Quadratic"])
+def test_ill_conditioned_non_negative_least_squares(name):
+    """The condition number of X'X is 1e12, with which guesses of the active set cycle."""
+    rng = np.random.default_rng(5)
+    U, V = (np.linalg.qr(rng.normal(size=(m, 30)))[0] for m in (80, 30))
+    A = U * 10.0 ** np.linspace(0, -6, 30) @ V
+    y = A @ rng.normal(size=30) + 1e-3 * rng.normal(size=80)
+    f = cfgd.LeastSquares(A, y) if name == "LeastSquares" else cfgd.Quadratic(A.T @ A, -A.T @ y)
+    found = cfgd.minimize(f, np.ones(30), bounds=(0, None))
+    assert found.success
+    residual = np.linalg.norm(A @ found.x - y)
+    assert residual <= nnls(A, y, maxiter=10_000)[1] * (1 + 1e-10)
+
+
 METHODS = {
     "gradient descent": cfgd.GradientDescent(),
     "Armijo": cfgd.GradientDescent(cfgd.ArmijoStep()),

@@ -15,9 +15,12 @@ import numpy as np
 
 from cfgd._core.types import Vector
 
-# Guesses after which coordinates are no longer released from their bounds, so that the iteration
-# ends. A handful is usual; a cycle, which is possible for some matrices, would never end.
+# Guesses after which bounds are changed one at a time. A handful is usual; a cycle, which is
+# possible where the matrix is ill-conditioned, would never end.
 MOST_GUESSES = 20
+# Changes of one bound for each coordinate, after which rounding decides and the step is taken as it
+# is: each bound may be met and left again a few times.
+MOST_CHANGES = 5
 
 
 def minimise_in_box(
@@ -41,23 +44,66 @@ def minimise_in_box(
     """
     is_fixed = lower == upper
     side = np.where(is_fixed, 1, _sides(p, lower, upper))
-    guesses = 0
-    while True:
-        guesses += 1
+    for _ in range(MOST_GUESSES):
         free = side == 0
-        p = np.where(side > 0, upper, np.where(side < 0, lower, 0.0))
+        p = _at_bounds(side, lower, upper, np.zeros_like(p))
         if free.any():
             p = solve(free, p)
         if not np.isfinite(p).all():
             return p
-        new = np.where(free, _sides(p, lower, upper), side)
-        if guesses <= MOST_GUESSES:
-            slope = remaining_slope(p)
-            is_wrong = ((side > 0) & (slope < 0)) | ((side < 0) & (slope > 0))
-            new = np.where(is_wrong & ~is_fixed, 0, new)
+        is_wrong = _has_wrong_sign(side, remaining_slope(p)) & ~is_fixed
+        new = np.where(is_wrong, 0, np.where(free, _sides(p, lower, upper), side))
         if (new == side).all():
             return p
         side = new
+    return _one_at_a_time(solve, remaining_slope, np.clip(p, lower, upper), lower, upper)
+
+
+def _one_at_a_time(
+    solve: Callable[[np.ndarray, Vector], Vector],
+    remaining_slope: Callable[[Vector], Vector],
+    p: Vector,
+    lower: Vector,
+    upper: Vector,
+) -> Vector:
+    """Return the minimiser by the textbook's active set method, from a p in the box.
+
+    Every iteration lowers the model, so that no set of bounds comes twice (Nocedal and Wright,
+    algorithm 16.3).
+    """
+    is_fixed = lower == upper
+    side = np.where(p >= upper, 1, np.where(p <= lower, -1, 0))
+    for _ in range(MOST_CHANGES * p.size):
+        free = side == 0
+        target = solve(free, _at_bounds(side, lower, upper, p)) if free.any() else p
+        if not np.isfinite(target).all():
+            return p
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = target - p
+            room = np.where(step > 0, (upper - p) / step, (lower - p) / step)
+        room = np.where(free & (step != 0), room, np.inf)
+        nearest = int(room.argmin())
+        if room[nearest] < 1:  # stop at the first bound on the way
+            p = p + room[nearest] * step
+            side[nearest] = 1 if step[nearest] > 0 else -1
+            p = _at_bounds(side, lower, upper, p)
+            continue
+        p, slope = target, remaining_slope(target)
+        wrong = np.where(_has_wrong_sign(side, slope) & ~is_fixed, abs(slope), 0)
+        if not wrong.any():
+            return p
+        side[wrong.argmax()] = 0
+    return p
+
+
+def _at_bounds(side: np.ndarray, lower: Vector, upper: Vector, inside: Vector) -> Vector:
+    """Return the bounds of coordinates that are at them, and `inside` for the others."""
+    return np.where(side > 0, upper, np.where(side < 0, lower, inside))
+
+
+def _has_wrong_sign(side: np.ndarray, slope: Vector) -> np.ndarray:
+    """Return for which coordinates at a bound the model falls into the box."""
+    return ((side > 0) & (slope < 0)) | ((side < 0) & (slope > 0))
 
 
 def _sides(p: Vector, lower: Vector, upper: Vector) -> np.ndarray:

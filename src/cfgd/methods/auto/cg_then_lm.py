@@ -11,6 +11,7 @@ import dataclasses
 
 from cfgd._core.types import Vector
 from cfgd.methods.auto.conjugate_gradients import CGState, ConjugateGradients
+from cfgd.methods.auto.damped_system import LEAST_DAMPING
 from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt, LMState
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState
@@ -41,6 +42,11 @@ class CGThenLM(Solver[SolverState]):
             return after
         restarted = self.lm.init(oracle, state.evaluation.x)
         restarted = dataclasses.replace(
-            restarted, start=state.start, iteration=state.iteration, eta=state.eta
+            restarted,
+            start=state.start,
+            iteration=state.iteration,
+            eta=state.eta,
+            damping=LEAST_DAMPING,  # the model is f itself: only rounding needs damping
+            is_first=False,
         )
         return self.lm.step(oracle, restarted, goal)

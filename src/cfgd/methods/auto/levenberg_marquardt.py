@@ -218,7 +218,10 @@ def final_check(
     """Decide whether a point from which the model predicts no decrease is a minimum."""
     evaluation = state.evaluation
     if curvature.is_exact:
-        status = Status.converged if is_negligible else Status.stalled
+        # a small gradient with a decrease below rounding is all that a convex f allows
+        f, decrease = evaluation.value, inner(evaluation.gradient, newton) / 2
+        is_hidden = state.norm2 <= goal.floor and decrease <= HIDDEN_UNITS * eps_of(f) * abs(f)
+        status = Status.converged if is_negligible or is_hidden else Status.stalled
         improves = is_negligible and _newton_improves(oracle, state, newton)
         return FinalCheck(status, newton if improves else None)
     start, f = state.start, evaluation.value
