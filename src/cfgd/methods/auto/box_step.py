@@ -36,7 +36,7 @@ def minimise_in_box(
     ----------
     solve
         (free, fixed) -> the minimiser over the coordinates `free`, a mask, where the others have
-        the values of `fixed`. It returns all coordinates.
+        the values of `fixed`, which is zero in the free ones. It returns all coordinates.
     remaining_slope
         p -> g - Mp, the slope with which the model still falls at p.
     p
@@ -75,7 +75,8 @@ def _one_at_a_time(
     side = np.where(p >= upper, 1, np.where(p <= lower, -1, 0))
     for _ in range(MOST_CHANGES * p.size):
         free = side == 0
-        target = solve(free, _at_bounds(side, lower, upper, p)) if free.any() else p
+        fixed = _at_bounds(side, lower, upper, np.zeros_like(p))
+        target = solve(free, fixed) if free.any() else fixed
         if not np.isfinite(target).all():
             return p
         with np.errstate(divide="ignore", invalid="ignore"):
