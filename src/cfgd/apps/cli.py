@@ -142,8 +142,8 @@ def bench(
         typer.Option(
             metavar="GROUP",
             help="Run only these problems: nist, bounds, glm, estimators, networks, least-squares, "
-            "smooth, cutest; with --training moons, digits, characters, convolution, "
-            "boundary-layer.",
+            "smooth, cutest, cutest-bounds; with --training moons, digits, characters, "
+            "convolution, boundary-layer.",
             show_default=False,
         ),
     ] = None,

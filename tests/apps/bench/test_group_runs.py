@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cfgd
+from cfgd._core.box import Box
 from cfgd.apps.bench.field import cases, cutest, estimators, glm, networks_timed, nist, timing
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED
 from cfgd.apps.bench.field.variable_projection import ProjectedNetwork
@@ -208,19 +209,22 @@ def test_shortest_call_counts(monkeypatch):
 # ---------------------------------------------------------------------- cutest
 
 
+EVERYWHERE = Box(np.array([-np.inf]), np.array([np.inf]))
+
+
 def test_gradients_are_counted_to_the_first_small_one():
-    counted = cutest.CountedGradient(lambda x: (x @ x / 2, x), np.array([1.0]), False)
+    counted = cutest.CountedGradient(lambda x: (x @ x / 2, x), np.array([1.0]), EVERYWHERE, False)
     for x in (1.0, 1.0, 0.5, 1e-9, 1e-9, 0.5, 1e-10):
         counted(np.array([x]))
     assert (counted.count, counted.first) == (5, 3)
     # a plateau above the start is no solution
     high = cutest.CountedGradient(
-        lambda x: (1 - np.exp(-x @ x), x * np.exp(-x @ x)), np.array([1.0]), False
+        lambda x: (1 - np.exp(-x @ x), x * np.exp(-x @ x)), np.array([1.0]), EVERYWHERE, False
     )
     for x in (1.0, 9.0, 0.0):
         high(np.array([x]))
     assert high.first == 3
-    ending = cutest.CountedGradient(lambda x: (x @ x / 2, x), np.array([1.0]), True)
+    ending = cutest.CountedGradient(lambda x: (x @ x / 2, x), np.array([1.0]), EVERYWHERE, True)
     ending(np.array([1.0]))
     with pytest.raises(cutest.TargetReachedError):
         ending(np.array([0.0]))
@@ -233,7 +237,11 @@ def test_cutest_problem_is_solved():
         args=100.0,
         objective=lambda y, a: a * (y[1] - y[0] ** 2) ** 2 + (1 - y[0]) ** 2,
     )
-    runs = {run.solver: run for run in cutest.run_solvers(problem, silent)}
+    bounded = types.SimpleNamespace(**vars(problem), bounds=(jnp.array([-2.0]), jnp.array([0.5])))
+    found = cutest.run_solvers(bounded, "cutest-bounds", silent)
+    assert all(run.solved for run in found)
+    assert [run.value for run in found] == pytest.approx([0.25] * 3)
+    runs = {run.solver: run for run in cutest.run_solvers(problem, "cutest", silent)}
     assert all(run.solved for run in runs.values())
     assert 30 < runs[AUTO].work < runs[AUTO_CONVERGED].work < 100
     assert 30 < runs["L-BFGS-B"].work < 70

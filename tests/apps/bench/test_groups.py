@@ -9,6 +9,7 @@ import pytest
 
 from cfgd.apps.bench.field import cutest
 from cfgd.apps.bench.field.groups import (
+    CUTEST,
     GROUPS,
     LEFT_OUT_BY_QUICK,
     BenchOptions,
@@ -17,7 +18,7 @@ from cfgd.apps.bench.field.groups import (
 )
 from cfgd.apps.data import gas
 
-WITHOUT_CUTEST = [name for name in GROUPS if name != "cutest"]
+WITHOUT_CUTEST = [name for name in GROUPS if name not in CUTEST]
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,8 @@ def check_claims(runs: list[SolverRun]) -> list[str]:
         *_networks_at_equal_work(summaries),
         *_least_squares(summaries),
         *_smooth(summaries),
-        *_cutest(runs),
+        *_cutest(runs, "cutest"),
+        *_cutest(runs, "cutest-bounds"),
     ]
 
 
@@ -100,8 +101,8 @@ def _bounds(runs: list[SolverRun]) -> Iterator[str]:
         yield _at_most(what, ratio, 1.0) if solver == "SciPy trf" else f"{what}: {ratio:.4g}"
 
 
-def _cutest(runs: list[SolverRun]) -> Iterator[str]:
-    by_solver = _by_solver(runs, "cutest")
+def _cutest(runs: list[SolverRun], group: str) -> Iterator[str]:
+    by_solver = _by_solver(runs, group)
     auto, lbfgsb = by_solver.get(AUTO, {}), by_solver.get("L-BFGS-B", {})
     for words, few in (
         (f"fewer than {MANY_VARIABLES}", True),
@@ -109,7 +110,7 @@ def _cutest(runs: list[SolverRun]) -> Iterator[str]:
     ):
         some = {key: run for key, run in lbfgsb.items() if (run.dimension < MANY_VARIABLES) == few}
         if any(run.solved for run in some.values()):
-            what = f"cutest: gradients of Auto over L-BFGS-B, {words} variables, median"
+            what = f"{group}: gradients of Auto over L-BFGS-B, {words} variables, median"
             yield _at_most(what, _median_work_ratio(auto, some), 1.05)
     if not lbfgsb:
         return
@@ -118,7 +119,7 @@ def _cutest(runs: list[SolverRun]) -> Iterator[str]:
     more = [key[0] for key, run in lbfgsb.items() if auto[key].solved and not run.solved]
     solved = sum(run.solved for run in lbfgsb.values())
     yield (
-        f"cutest: Auto loses {len(lost)} of the {solved} problems that L-BFGS-B solves"
+        f"{group}: Auto loses {len(lost)} of the {solved} problems that L-BFGS-B solves"
         f" ({', '.join(lost) or 'none'}) and solves {len(more)} others (wanted 0 lost)"
         f": {_holds(not lost)}"
     )

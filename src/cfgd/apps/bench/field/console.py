@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cfgd.apps.bench.field import cutest
 from cfgd.apps.bench.field.claims import check_claims
 from cfgd.apps.bench.field.groups import BenchOptions, make_instances, select_groups
 from cfgd.apps.bench.field.runner import BenchReport, check_files, run_instances
@@ -37,7 +38,7 @@ def show(
     for notice in notices:
         console.print(notice, highlight=False)
     check_files(out, [])  # before the imports, which take up to a minute
-    if "cutest" in names:
+    if set(cutest.KINDS) & set(names):
         console.print("Reading the problems of CUTEst, which takes a minute.", highlight=False)
     options = BenchOptions(quick, seeds or DEFAULT_SEEDS[quick], gas_data)
     instances = make_instances(names, options)

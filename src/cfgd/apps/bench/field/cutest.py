@@ -1,8 +1,9 @@
 """CUTEst through sif2jax: evaluations until the gradient is 1e-8 of that at the start.
 
-All unconstrained problems of sif2jax with up to 1024 variables, in its order. Auto and L-BFGS-B
-get the same compiled function, whose calls are counted up to the first small gradient. The
-evaluations of Auto up to its own convergence are reported as a separate solver.
+All problems of sif2jax with up to 1024 variables without constraints, or, as the group
+"cutest-bounds", with bounds alone, in its order. Auto and L-BFGS-B get the same compiled function,
+whose calls are counted up to the first small gradient, under bounds in the coordinates that may
+move. The evaluations of Auto up to its own convergence are reported as a separate solver.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import scipy.optimize
 
 import cfgd
+from cfgd._core.box import Box
 from cfgd.apps.bench.field.cases import TARGET
 from cfgd.apps.bench.field.instance import (
     AUTO,
@@ -40,13 +42,20 @@ def is_installed() -> bool:
     return importlib.util.find_spec("sif2jax") is not None
 
 
-def instances(quick: bool) -> Iterator[Instance]:
+KINDS = {
+    "cutest": ("unconstrained_minimisation_problems",),
+    "cutest-bounds": ("bounded_minimisation_problems", "bounded_quadratic_problems"),
+}
+
+
+def instances(quick: bool, group: str = "cutest") -> Iterator[Instance]:
     """Yield the instances; `quick` takes every eighth. The import alone takes a minute."""
     with jax.enable_x64(True):
-        problems = importlib.import_module("sif2jax").unconstrained_minimisation_problems
-        small = [one for one in problems if one.num_variables() <= MAX_VARIABLES]
+        sif2jax = importlib.import_module("sif2jax")
+        found = {one.name: one for kind in KINDS[group] for one in getattr(sif2jax, kind)}
+        small = [one for one in found.values() if one.num_variables() <= MAX_VARIABLES]
     for problem in small[:: 8 if quick else 1]:
-        yield Instance("cutest", problem.name, 0, partial(run_solvers, problem))
+        yield Instance(group, problem.name, 0, partial(run_solvers, problem, group))
 
 
 class TargetReachedError(Exception):
@@ -67,22 +76,26 @@ class CountedGradient:
     """
 
     def __init__(
-        self, value_and_gradient: Callable[[Any], Any], x0: Any, stop_at_target: bool
+        self, value_and_gradient: Callable[[Any], Any], x0: Any, box: Box, stop_at_target: bool
     ) -> None:
         self.value_and_gradient, self.stop_at_target = value_and_gradient, stop_at_target
+        self.box = box
         self.count, self.first, self.least = 0, float("inf"), float("inf")
         self.value = float("inf")
         self.last_x: Any = None
         self.last: tuple[float, Any] = (0.0, None)
         value, gradient = value_and_gradient(x0)
-        self.start, self.goal = float(value), TARGET * np.linalg.norm(np.asarray(gradient))
+        self.start, self.goal = float(value), TARGET * self._norm(x0, gradient)
+
+    def _norm(self, x: Any, gradient: Any) -> Any:
+        return np.linalg.norm(self.box.free_gradient(np.asarray(x), np.asarray(gradient)))
 
     def __call__(self, x: Any) -> tuple[float, Any]:
         if self.last_x is None or not np.array_equal(x, self.last_x):
             self.count += 1
             value, gradient = self.value_and_gradient(x)
             self.last_x, self.last = np.array(x), (float(value), np.asarray(gradient))
-            norm = np.linalg.norm(self.last[1])
+            norm = self._norm(self.last_x, self.last[1])
             self.least = min(self.least, self.last[0])
             is_least = self.last[0] - self.least <= TARGET * abs(self.start - self.least)
             if norm <= self.goal and is_least and self.count <= min(self.first, MAX_GRADIENTS):
@@ -92,28 +105,45 @@ class CountedGradient:
         return self.last
 
 
-def run_solvers(problem: Any, show_status: ShowStatus) -> list[SolverRun]:
+def box_of(problem: Any, size: int) -> Box:
+    """Return the bounds of a problem as vectors, infinite where it has none."""
+    if getattr(problem, "bounds", None) is None:
+        return Box(np.full(size, -np.inf), np.full(size, np.inf))
+    sides = (np.asarray(jax.flatten_util.ravel_pytree(side)[0]) for side in problem.bounds)
+    return Box(*(np.broadcast_to(side, (size,)).astype(float) for side in sides))
+
+
+def run_solvers(problem: Any, group: str, show_status: ShowStatus) -> list[SolverRun]:
     with jax.enable_x64(True), np.errstate(all="ignore"):
         y0, unravel = jax.flatten_util.ravel_pytree(problem.y0)
-        x0, args = np.asarray(y0, float), problem.args
+        args, box = problem.args, box_of(problem, y0.size)
+        x0 = box.project(np.asarray(y0, float))
+        is_bounded = bool(np.isfinite([*box.lower, *box.upper]).any())
         compiled = jax.jit(
             jax.value_and_grad(lambda x: jnp.sum(problem.objective(unravel(x), args)))
         )
         show_status(AUTO)
-        auto = CountedGradient(compiled, x0, stop_at_target=False)
+        auto = CountedGradient(compiled, x0, box, stop_at_target=False)
         solution = cfgd.minimize(
-            cfgd.External(auto), x0, max_iterations=MAX_GRADIENTS, time_limit=TIME_LIMIT
+            cfgd.External(auto),
+            x0,
+            bounds=tuple(box) if is_bounded else None,
+            max_iterations=MAX_GRADIENTS,
+            time_limit=TIME_LIMIT,
         )
         show_status(LBFGSB)
-        lbfgsb = CountedGradient(compiled, x0, stop_at_target=True)
+        lbfgsb = CountedGradient(compiled, x0, box, stop_at_target=True)
+        bounds = scipy.optimize.Bounds(*box) if is_bounded else None
         options = {"maxiter": MAX_GRADIENTS, "maxfun": MAX_GRADIENTS, "gtol": 0.0, "ftol": 0.0}
         with contextlib.suppress(TargetReachedError):
-            scipy.optimize.minimize(lbfgsb, x0, jac=True, method=LBFGSB, options=options)
+            scipy.optimize.minimize(
+                lbfgsb, x0, jac=True, bounds=bounds, method=LBFGSB, options=options
+            )
 
     def run(solver: str, work: float, value: float) -> SolverRun:
         return SolverRun(
             problem=problem.name,
-            group="cutest",
+            group=group,
             unit="gradients",
             solver=solver,
             seed=0,

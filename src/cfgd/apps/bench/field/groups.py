@@ -48,6 +48,7 @@ GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
     "least-squares": _least_squares,
     "smooth": _smooth,
     "cutest": lambda options: cutest.instances(options.quick),
+    "cutest-bounds": lambda options: cutest.instances(options.quick, "cutest-bounds"),
 }
 REQUIRED_PACKAGES = {
     "glm": ("sklearn",),
@@ -65,8 +66,12 @@ LEFT_OUT_BY_QUICK = {
     "least-squares": "the large problems of least-squares",
     "smooth": "most problems of smooth",
     "cutest": "seven of eight problems of cutest",
+    "cutest-bounds": "seven of eight problems of cutest-bounds",
 }
-CUTEST_LEFT_OUT = "cutest (importing sif2jax takes a minute; --only cutest runs it)"
+CUTEST = tuple(cutest.KINDS)  # the groups that need sif2jax
+CUTEST_LEFT_OUT = {
+    name: f"{name} (importing sif2jax takes a minute; --only {name} runs it)" for name in CUTEST
+}
 
 
 def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
@@ -84,18 +89,18 @@ def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
     names = [name for name in GROUPS if name in only or not only]
     notices = []
     if quick:
-        parts = LEFT_OUT_BY_QUICK if only else LEFT_OUT_BY_QUICK | {"cutest": CUTEST_LEFT_OUT}
+        parts = LEFT_OUT_BY_QUICK if only else LEFT_OUT_BY_QUICK | CUTEST_LEFT_OUT
         notices.append(f"--quick leaves out {'; '.join(parts[name] for name in names)}.")
-        names = [name for name in names if only or name != "cutest"]
+        names = [name for name in names if only or name not in CUTEST]
     for name in names:
         for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
                 raise ValueError(f"The other solvers need {package}: pip install 'cfgd[bench]'.")
-    if "cutest" in names and not cutest.is_installed():
+    if set(CUTEST) & set(names) and not cutest.is_installed():
         missing = "cutest needs sif2jax: pip install sif2jax."
-        if names == ["cutest"]:
+        names = [name for name in names if name not in CUTEST]
+        if not names:
             raise ValueError(missing)
-        names.remove("cutest")
         notices.append(missing)
     return names, notices
 

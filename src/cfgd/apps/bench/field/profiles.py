@@ -8,9 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from cfgd._core.files import write
+from cfgd.apps.bench.field import cutest
 from cfgd.apps.bench.field.instance import AUTO, SolverRun
 
-PROFILED_GROUPS = ("least-squares", "smooth", "nist", "cutest")  # those that count work
+PROFILED_GROUPS = (
+    "least-squares",
+    "smooth",
+    "nist",
+    "bounds",
+    *cutest.KINDS,
+)  # those that count work
 
 
 def write_figure(runs: list[SolverRun], out: Path) -> None:

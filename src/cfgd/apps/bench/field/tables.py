@@ -15,6 +15,7 @@ LINE_GROUPS = {
     "nist": "NIST: Jacobians, and digits of the parameters, for six digits or more",
     "bounds": "NIST with an active bound: Jacobians to the least sum of squares, eight digits",
     "cutest": "CUTEst: gradients to 1e-8 of that at the start",
+    "cutest-bounds": "CUTEst with bounds: gradients to 1e-8 of that at the start, projected",
 }
 
 
