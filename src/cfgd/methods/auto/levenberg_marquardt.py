@@ -32,6 +32,7 @@ from cfgd.methods.auto.flat_directions import (
     is_saddle,
     lower_point,
 )
+from cfgd.methods.auto.newton_search import can_search, search_along
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import (
     HIDDEN_UNITS,
@@ -73,9 +74,6 @@ LONGEST, LONGEST_SEARCHED = 3.0, 1e3
 TIGHTER = 1.5
 # Where the ratio of decrease to prediction is this near to one, no search along the step is needed.
 NEAR_PREDICTION = 0.1
-# How often a step may be halved, to 1e-9 of it, and doubled: at eight times the Newton step another
-# Hessian is better than another trial.
-MOST_HALVINGS, MOST_DOUBLINGS = 30, 3
 # Where rounding hides a predicted decrease, f itself is known to about eps^0.8 |f|.
 HIDDEN_CHANGE = 0.8
 
@@ -165,34 +163,6 @@ def _gradient_falls(
         return False
     new = oracle.free_gradient(oracle.evaluate(evaluation.x - step))
     return bool(inner(new, new / D) <= inner(g, g / D) / 4)
-
-
-def can_search(oracle: Oracle, curvature: Curvature) -> bool:
-    """Return whether to search along a Newton step: not where each value takes a pass over data."""
-    return curvature.is_exact and oracle.traits.value_cost < 1
-
-
-def search_along(
-    oracle: Oracle, evaluation: Evaluation, p: Vector, value: Scalar, is_too_short: bool
-) -> tuple[float, Scalar]:
-    """Halve or double a Newton step while that lowers f; return its fraction and the value there.
-
-    A Newton step on counts may be a hundred times too long, and one on almost separable labels half
-    as long as it should be. Along a line of predictions a value costs little, another matrix a lot.
-    """
-    line, f = oracle.line(evaluation, p), evaluation.value
-    fraction, factor = 1.0, 2.0 if is_too_short else 0.5
-    most = np.inf if oracle.box is None else oracle.box.longest_fraction(evaluation.x, p)
-    for _ in range(MOST_DOUBLINGS if is_too_short else MOST_HALVINGS):
-        if factor * fraction > most:
-            break
-        trial = line.values(np.array([factor * fraction], p.dtype))[0]
-        oracle.cost += line.costs.value
-        # where f is higher than at x, or no number, the step is halved in any case
-        if not (trial < value or (not is_too_short and not value < f)):
-            break
-        fraction, value = factor * fraction, trial
-    return fraction, value
 
 
 # ------------------------------------------------------------------ the end
