@@ -12,7 +12,7 @@ import cfgd
 from cfgd import Status
 from cfgd.methods.auto import levenberg_marquardt, select
 from cfgd.methods.auto.damped_system import damped_system, keep_from_shrinking, solve_by_products
-from cfgd.methods.auto.levenberg_marquardt import MOST_DOUBLINGS, search_along
+from cfgd.methods.auto.newton_search import MOST_DOUBLINGS, search_along
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.design import Dense
