@@ -4,22 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
+from curves import P0, SIGMA, T, Y, decay, decay_in_numpy
 
 import cfgd
 from problems import few
-
-T = np.array([0.0, 0.3, 0.9, 1.4, 2.2, 3.1, 3.3, 4.6])
-Y = np.array([2.94, 2.41, 1.62, 1.30, 0.97, 0.83, 0.71, 0.55])
-SIGMA = np.array([0.1, 0.2, 0.1, 0.05, 0.1, 0.3, 0.1, 0.2])
-P0 = [1.0, 1.0, 0.0]
-
-
-def decay(t, size, rate, rest):
-    return size * jnp.exp(-rate * t) + rest
-
-
-def decay_in_numpy(t, size, rate, rest):
-    return size * np.exp(-rate * t) + rest
 
 
 def correlated():

@@ -65,6 +65,7 @@ def test_a_tie_in_a_list_and_in_a_parameter():
 BOUNDS = {
     "SciPy's": ([0, 0, 0.6], [10, 10, np.inf]),
     "by name": {"rest": (0.6, None)},
+    "pairs": [(0, 10), (0, 10), (0.6, None)],
     "Bounds": scipy.optimize.Bounds([-np.inf, 0, 0.6], [10, 10, np.inf]),
 }
 
@@ -78,6 +79,12 @@ def test_an_active_bound(bounds):
     np.testing.assert_allclose(fit.parameters, wanted, rtol=1e-6)
     assert fit.parameters[2] == 0.6
     np.testing.assert_array_equal(fit.solution.active_mask, [0, 0, -1])
+
+
+def test_a_list_of_two_is_refused_for_two_parameters():
+    """SciPy takes it for (lower, upper), and `minimize` for two pairs."""
+    with pytest.raises(ValueError, match=r"be a tuple \(lower, upper\), or a dict of pairs"):
+        cfgd.curve_fit(lambda t, a, b: a + b * t, T, Y, [1.0, 1.0], bounds=[[0, 0], [9, 9]])
 
 
 def test_bounds_that_are_not_active_change_nothing():
@@ -151,9 +158,10 @@ REFUSED = {
     "not taken": ({"fixed": {"rset": 1.0}}, "fixed=.* got 'rset', which none does"),
     "bounds name": ({"bounds": {"foo": (0, 1)}}, "bounds=.* must name one of the parameters"),
     "crossed": ({"bounds": {"rest": (2, 1)}}, r"lower <= upper, got \(2, 1\) for 'rest'"),
-    "pairs": ({"bounds": [(0, 1), (0, 1), (0, 1)]}, r"must be \(lower, upper\), or a dict"),
-    "count": ({"bounds": ([0, 0], [1, 1])}, "one number for each of 3 parameters"),
-    "NaN": ({"bounds": (0, np.nan)}, "must be numbers, infinities or None"),
+    "pairs": ({"bounds": [(0, 1), (0, 1)]}, "hold 3 pairs, one for each coordinate"),
+    "crossed pairs": ({"bounds": [(0, 1), (0, 1), (2, 1)]}, "feasible, .* got 2 and 1 for size"),
+    "count": ({"bounds": ([0, 0], [1, 1])}, r"numbers or arrays of shape \(3,\)"),
+    "NaN": ({"bounds": (0, np.nan)}, "be numbers or None, got NaN"),
     "tied bounds": (
         {"tied": {"rest": lambda p: p["rate"]}, "bounds": {"rest": (0, 1)}},
         "must leave out 'rest', which is tied",

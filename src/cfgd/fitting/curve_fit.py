@@ -67,9 +67,9 @@ def curve_fit(
     absolute_sigma : bool
         Whether `sigma` is taken at face value. If not, the covariance is scaled by the variance of
         the residuals, so that only the ratios of `sigma` matter.
-    bounds : pair, dict or scipy.optimize.Bounds, optional
-        (lower, upper), each a number or one for each parameter, or a dict of pairs by name; None or
-        an infinity where there is none. Equal bounds fix a parameter.
+    bounds : tuple (lower, upper), dict, list of pairs or scipy.optimize.Bounds, optional
+        Each side is a number or has one for each parameter; or a dict of pairs by name, or a list
+        of them; None or an infinity where there is none. Equal bounds fix a parameter.
     fixed : list of str or dict, optional
         Parameters that keep their values: names, or values by name.
     tied : dict of callables, optional

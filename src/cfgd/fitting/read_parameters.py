@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.pytrees import checked_pytree
+from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd.fitting.signature import arguments_of, names_for
-from cfgd.objectives.parameters import Parameter, Parameters, bound
+from cfgd.objectives.parameters import Parameter, Parameters
+from cfgd.solve.bounds import as_box
 
 Models = list[Callable[..., Any]]
 
@@ -193,24 +194,18 @@ def _with_bounds(
 def _pairs(
     owner: str, parameters: Parameters, bounds: Any, positional: list[str] | None
 ) -> dict[str, Any]:
-    """Return the bounds of each parameter from SciPy's (lower, upper) or `Bounds`."""
-    wanted = "be (lower, upper), or a dict of such pairs by name"
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
-        bounds = (bounds.lb, bounds.ub)
-    if not isinstance(bounds, list | tuple | np.ndarray) or len(bounds) != 2:
-        checks.fail(owner, "bounds", wanted, checks.describe(bounds))
-    lower, upper = bound(owner, bounds[0], -np.inf), bound(owner, bounds[1], np.inf)
-    if lower.ndim == upper.ndim == 0:
-        names = [name for name, each in parameters.items() if each.kind == "free"]
-        return {name: (lower, upper) for name in names}
+    """Return the bounds of each parameter from those of all of them, in the forms of `minimize`.
+
+    SciPy's function takes (lower, upper) as a list, too: for two parameters that might as well be a
+    list of pairs.
+    """
     names = positional if positional is not None else list(parameters)
-    for side in (lower, upper):
-        if side.shape not in ((), (len(names),)):
-            wanted = f"be {wanted[3:]}; each side a number or one number for each of {len(names)}"
-            checks.fail(owner, "bounds", f"{wanted} parameters", f"shape {side.shape}")
-    shape = (len(names),)
-    sides = zip(np.broadcast_to(lower, shape), np.broadcast_to(upper, shape), strict=True)
-    return dict(zip(names, sides, strict=True))
+    if isinstance(bounds, list) and len(bounds) == len(names) == 2 and not np.isscalar(bounds[0]):
+        wanted = "be a tuple (lower, upper), or a dict of pairs by name, for two parameters"
+        checks.fail(owner, "bounds", wanted, "a list")
+    structure = Structure.of(np.zeros(len(names)))
+    box = as_box(owner, bounds, structure, np.dtype(float), names)
+    return dict(zip(names, zip(*box, strict=True), strict=True))
 
 
 def _started(parameters: Parameters) -> Parameters:

@@ -5,20 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.box import Box
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.uncertainty import Uncertainty
 from cfgd.solve.solution import Solution
 
 
 def at_bound(problem: FitProblem, solution: Solution) -> np.ndarray:
-    """Return which free numbers are at a bound; all of them are free to move without bounds."""
-    z = np.asarray(solution.x)
-    if not (np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()):
-        return np.zeros(z.shape, bool)
-    mask = getattr(solution, "active_mask", None)
-    if mask is None:
-        return (z <= problem.lower) | (z >= problem.upper)
-    return np.asarray(mask) != 0
+    """Return which free numbers are at a bound."""
+    return Box(problem.lower, problem.upper).mask(np.asarray(solution.x)) != 0
 
 
 def warnings_of(

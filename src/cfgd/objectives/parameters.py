@@ -94,10 +94,10 @@ def _pair(owner: str, bounds: Any) -> tuple[np.ndarray, np.ndarray]:
     wanted = "be a pair (lower, upper) of numbers or None"
     if not isinstance(bounds, list | tuple | np.ndarray) or len(bounds) != 2:
         checks.fail(owner, "bounds", wanted, repr(bounds))
-    return bound(owner, bounds[0], -np.inf), bound(owner, bounds[1], np.inf)
+    return _bound(owner, bounds[0], -np.inf), _bound(owner, bounds[1], np.inf)
 
 
-def bound(owner: str, value: Any, infinite: float) -> np.ndarray:
+def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
     """Return one side of bounds as an array, with `infinite` where there is None."""
     wanted = "be numbers, infinities or None"
     if isinstance(value, list | tuple):

@@ -19,8 +19,10 @@ FORMS = (
 )
 
 
-def as_box(owner: str, bounds: Any, structure: Structure, dtype: DType) -> Box:
-    """Return the box of bounds for points of a structure.
+def as_box(
+    owner: str, bounds: Any, structure: Structure, dtype: DType, names: list[str] | None = None
+) -> Box:
+    """Return the box of bounds for points of a structure, whose numbers may have names.
 
     None and infinities mean that there is no bound; equal bounds keep a coordinate fixed. Dicts,
     lists and tuples of arrays have bounds of the same structure, where a pair may stand for an
@@ -32,8 +34,8 @@ def as_box(owner: str, bounds: Any, structure: Structure, dtype: DType) -> Box:
     is_empty = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
     if is_empty.any():
         j = int(is_empty.argmax())
-        where = coordinate_names(structure)[j]
-        got = f"{lower[j]:g} and {upper[j]:g} for {where}"
+        name = (coordinate_names(structure) if names is None else names)[j]
+        got = f"{lower[j]:g} and {upper[j]:g} for {name}"
         checks.fail(owner, "bounds", "be feasible, with lower <= upper", got)
     return Box(lower.astype(dtype), upper.astype(dtype))
 
@@ -64,7 +66,8 @@ def describe_active(box: Box, x: np.ndarray, names: list[str], most: int = 8) ->
         if found:
             more = f" and {len(found) - most} more" if len(found) > most else ""
             parts.append(f"{words}: {', '.join(found[:most])}{more}")
-    return f" {'; '.join(parts)}.".replace(" at", " At", 1).replace(" fixed", " Fixed", 1)
+    sentence = "; ".join(parts)
+    return f" {sentence[0].upper()}{sentence[1:]}."
 
 
 def details_in_box(

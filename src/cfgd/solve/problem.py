@@ -100,6 +100,10 @@ def prepare_problem(
             was_moved = not all(box.contains(np.asarray(x)) for x in vectors)
             vectors = [box.project(x) for x in vectors]
             several = isinstance(method, list | tuple)
+            for one in method if several else [method]:
+                if not one.traits.seeks_minimiser:
+                    wanted = "be None for a method that does not minimise f"
+                    checks.fail(options.owner, "bounds", wanted, type(one).__name__)
             method = [one.in_box() for one in method] if several else method.in_box()
         d = vectors[0].size
         objective = objective.raveled(structure)

@@ -12,10 +12,20 @@ import pytest
 
 import cfgd
 from cfgd._core.box import Box
-from cfgd.apps.bench.field import cases, cutest, estimators, glm, networks_timed, nist, timing
+from cfgd.apps.bench.field import (
+    bounded,
+    cases,
+    cutest,
+    estimators,
+    glm,
+    networks_timed,
+    nist,
+    timing,
+)
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED
 from cfgd.apps.bench.field.variable_projection import ProjectedNetwork
 from cfgd.apps.data.network_functions import STARTS
+from cfgd.apps.data.nist import regressions
 from problems import few
 
 pytestmark = pytest.mark.slow
@@ -204,6 +214,29 @@ def test_shortest_call_counts(monkeypatch):
     now = iter([0.0, 0.3, 1.0, 1.1, 2.0, 2.9])
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(now))
     assert timing.time_shortest(lambda: "found") == ("found", pytest.approx(0.1))
+
+
+# ---------------------------------------------------------------------- bounds
+
+
+def test_a_bound_excludes_the_certified_values():
+    lower, upper = bounded.active_bounds(np.array([2.0, 5.0, 1.0]), np.array([1.0, 1.0, 4.0]))
+    np.testing.assert_allclose(lower, [-np.inf, -np.inf, 1.1])
+    assert np.isinf(upper).all()
+    lower, upper = bounded.active_bounds(np.array([-2.0, 5.0]), np.array([-2.1, 1.0]))
+    np.testing.assert_allclose(upper, [-2.05, np.inf])
+    assert np.isinf(lower).all()
+
+
+def test_a_regression_with_an_active_bound_is_solved():
+    runs = {run.solver: run for run in bounded.run_solvers("Misra1a", 1, silent)}
+    assert list(runs) == [AUTO, *bounded.SCIPY]
+    least = min(run.value for run in runs.values())
+    for run in runs.values():
+        assert run.solved == (run.value <= least * (1 + 1e-8))
+        assert np.isfinite(run.work) == run.solved
+    assert runs[AUTO].solved
+    assert least > 1.01 * regressions()["Misra1a"].sum_of_squares / 2
 
 
 # ---------------------------------------------------------------------- cutest

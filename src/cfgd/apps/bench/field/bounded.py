@@ -14,20 +14,10 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.optimize
 
-import cfgd
 from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
-from cfgd.apps.bench.field.nist import (
-    MAX_EVALUATIONS,
-    TOLERANCES,
-    CallCounter,
-    Fit,
-    counted_objectives,
-)
-from cfgd.apps.bench.field.timing import time_shortest
-from cfgd.apps.bench.field.work import compile_residuals
-from cfgd.apps.data.nist import Regression, regressions
+from cfgd.apps.bench.field.nist import TOLERANCES, Fit, auto, scipy_fit
+from cfgd.apps.data.nist import regressions
 
 GROUP = "bounds"
 SAME_DIGITS = 1e-8  # relative difference of two equal sums of squares
@@ -58,54 +48,21 @@ def active_bounds(certified: Any, x0: Any) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def auto(regression: Regression, x0: Any, bounds: Any) -> Fit:
-    objective, counted, counter = counted_objectives(regression)
-    counter.count = 0
-    cfgd.minimize(counted, x0, bounds=bounds)
-    jax.effects_barrier()
-    solution, seconds = time_shortest(lambda: cfgd.minimize(objective, x0, bounds=bounds))
-    return Fit(solution.x, counter.count, seconds)
-
-
-def scipy_fits(method: str, scale: Any, regression: Regression, x0: Any, bounds: Any) -> list[Fit]:
-    """Return a fit for each tolerance, the loosest first."""
-    residuals, jacobian = compile_residuals(regression.residuals)
-
-    def solve(tolerance: float) -> tuple[Any, int]:
-        counted = CallCounter(lambda x: np.asarray(jacobian(x)))
-        with np.errstate(all="ignore"):
-            result = scipy.optimize.least_squares(
-                lambda x: np.asarray(residuals(x)),
-                x0,
-                counted,
-                bounds,
-                method=method,
-                x_scale=scale,
-                xtol=tolerance,
-                ftol=tolerance,
-                gtol=tolerance,
-                max_nfev=MAX_EVALUATIONS,
-            )
-        return result.x, counted.count
-
-    found = []
-    for tolerance in TOLERANCES:
-        (x, jacobians), seconds = time_shortest(partial(solve, tolerance))
-        found.append(Fit(x, jacobians, seconds))
-    return found
-
-
 def run_solvers(name: str, start: int, show_status: ShowStatus) -> list[SolverRun]:
     regression = regressions()[name]
     x0 = np.asarray(regression.starts[start], float)
     bounds = active_bounds(regression.certified, x0)
+    x0 = np.clip(x0, *bounds)  # SciPy refuses a start outside
     fits: dict[str, list[Fit]] = {}
     with jax.enable_x64(True):
         show_status(AUTO)
         fits[AUTO] = [auto(regression, x0, bounds)]
         for solver, (method, scale) in SCIPY.items():
             show_status(solver)
-            fits[solver] = scipy_fits(method, scale, regression, x0, bounds)
+            fits[solver] = [
+                scipy_fit(method, tolerance, regression, x0, bounds, scale)
+                for tolerance in TOLERANCES
+            ]
 
         def value(fit: Fit) -> float:
             r = np.asarray(regression.residuals(fit.x))

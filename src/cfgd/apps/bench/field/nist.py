@@ -67,17 +67,17 @@ class CallCounter:
         return self.fn(*args)
 
 
-def auto(regression: Regression, x0: Any) -> Fit:
-    objective, counted, counter = counted_objectives(regression)
+def auto(regression: Regression, x0: Any, bounds: Any = None) -> Fit:
+    objective, counted, counter = _objectives(regression)
     counter.count = 0
-    cfgd.minimize(counted, x0)
+    cfgd.minimize(counted, x0, bounds=bounds)
     jax.effects_barrier()
-    solution, seconds = time_shortest(lambda: cfgd.minimize(objective, x0))
+    solution, seconds = time_shortest(lambda: cfgd.minimize(objective, x0, bounds=bounds))
     return Fit(solution.x, counter.count, seconds)
 
 
 @functools.lru_cache(maxsize=1)
-def counted_objectives(
+def _objectives(
     regression: Regression,
 ) -> tuple[cfgd.Residuals, CountedResiduals, CallCounter]:
     """Return the objective to time and the one to count; cached for the second start."""
@@ -85,18 +85,27 @@ def counted_objectives(
     return cfgd.Residuals(residuals), CountedResiduals(residuals, counter), counter
 
 
-def scipy_fit(method: str, regression: Regression, x0: Any) -> Fit:
+def scipy_fit(
+    method: str,
+    tolerance: float,
+    regression: Regression,
+    x0: Any,
+    bounds: Any = (-np.inf, np.inf),
+    scale: Any = "jac",
+) -> Fit:
+    """Return the fit of SciPy with one tolerance, the exact Jacobian and a scaling."""
     residuals, jacobian = compile_residuals(regression.residuals)
 
-    def solve(tolerance: float) -> tuple[Any, int]:
+    def solve() -> tuple[Any, int]:
         counted_jacobian = CallCounter(lambda x: np.asarray(jacobian(x)))
         with np.errstate(all="ignore"):
             result = scipy.optimize.least_squares(
                 lambda x: np.asarray(residuals(x)),
                 x0,
                 counted_jacobian,
+                bounds,
                 method=method,
-                x_scale="jac",
+                x_scale=scale,
                 xtol=tolerance,
                 ftol=tolerance,
                 gtol=tolerance,
@@ -104,17 +113,23 @@ def scipy_fit(method: str, regression: Regression, x0: Any) -> Fit:
             )
         return result.x, counted_jacobian.count
 
-    for tolerance in TOLERANCES:
-        if regression.digits(solve(tolerance)[0]) >= DIGITS:
-            break
-    (x, jacobians), seconds = time_shortest(lambda: solve(tolerance))
+    (x, jacobians), seconds = time_shortest(solve)
     return Fit(x, jacobians, seconds)
+
+
+def loosest_fit(method: str, regression: Regression, x0: Any) -> Fit:
+    """Return the fit with the loosest tolerance that gives six digits, or with the tightest."""
+    for tolerance in TOLERANCES:
+        fit = scipy_fit(method, tolerance, regression, x0)
+        if regression.digits(fit.x) >= DIGITS:
+            break
+    return fit
 
 
 SOLVERS: dict[str, Callable[[Regression, Any], Fit]] = {
     AUTO: auto,
-    "SciPy lm": partial(scipy_fit, "lm"),
-    "SciPy trf": partial(scipy_fit, "trf"),
+    "SciPy lm": partial(loosest_fit, "lm"),
+    "SciPy trf": partial(loosest_fit, "trf"),
 }
 
 
