@@ -23,6 +23,8 @@ import jax
 import jaxtyping
 import pytest
 
+import typecheck
+
 # Tracing creates millions of objects with few reference cycles: frequent collections took a tenth
 # of the time.
 gc.set_threshold(200_000, 20, 100)
@@ -87,6 +89,12 @@ def pytest_collection_modifyitems(items):
         for case in cases[1:]:
             if "unchecked" not in case.fixturenames:
                 case.fixturenames.append("unchecked")
+
+
+@pytest.fixture(autouse=True)
+def _checked():
+    """Execute annotations anew in each test."""
+    typecheck.check_again()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from cfgd.objectives.network.activation import activation_of
 from objectives import (
     ACTIVATIONS,
     CASES,
+    COMPARED,
     FAR,
     TIGHT,
     W0,
@@ -30,7 +31,7 @@ from objectives import (
 )
 from problems import few, quick
 
-QUANTITIES = [name for name in reference("quadratic") if name != "Gauss-Newton diagonal"]
+QUANTITIES = [name for name in COMPARED if name != "Gauss-Newton diagonal"]
 
 # Run without `make slow`: each loss in one format with weights and a penalty, half of the losses
 # without them, and two networks.
