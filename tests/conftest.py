@@ -14,8 +14,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0"
-    # a flag that a version does not have ends the process
-    + " --xla_cpu_use_fusion_emitters=false"
+    # a flag that a version does not have ends the process; to split a small program into parts that
+    # are compiled by several threads took a tenth of the compile time
+    + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     * version("jaxlib").startswith(("0.8.", "0.9.", "0.10.")),
 )
 

@@ -13,19 +13,19 @@ DATA = RNG.normal(size=(12, 3))
 TARGETS = DATA @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=12)
 LABELS = (TARGETS > 0).astype(float)
 START = np.array([0.3, 0.1, -0.4])
-ADAPTIVE = cfgd.AdaptiveTerminal(gamma=-0.2)
 
 
 def test_solutions_and_fits_compare_by_their_fields():
     f = cfgd.Quadratic(DATA.T @ DATA, START)
-    solution = cfgd.minimize(f, START, ADAPTIVE, record={"eta": "eta"})  # NaN at iteration 0
+    solution = cfgd.minimize(f, START, record={"eta": "eta"})  # NaN at iteration 0
+    assert np.isnan(solution.history["eta"][0])
     again = copy.deepcopy(solution)
     assert (solution == again) is True
     assert (solution != again) is False
     again.x[0] = 5
     assert (solution == again) is False
     assert (solution == 3) is False
-    sweep = cfgd.sweep(f, START, cfgd.AdaptiveTerminal(gamma=[-0.2, 0.0]))
+    sweep = cfgd.sweep(f, np.stack([START, 2 * START]), cfgd.Auto())
     assert sweep == copy.deepcopy(sweep)
     assert sweep != solution
     assert sweep[0] != sweep[1]

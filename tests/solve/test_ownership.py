@@ -239,16 +239,33 @@ class Reuses:
         return self.p
 
 
-@pytest.mark.parametrize("method", [None, cfgd.GradientDescent(cfgd.ArmijoStep())])
-def test_an_external_function_that_returns_the_same_buffers(method):
-    def run(*functions):
-        return bits(cfgd.minimize(cfgd.External(*functions), START, method, max_iterations=60))
+MINE = Reuses(3)
+# those that return the same buffers, and those that do not
+PAIRS = {
+    "value and gradient": ([MINE.value, MINE.gradient], [rosen, rosen_der]),
+    "both at once": ([MINE.both], [rosen, rosen_der]),
+    "with a Hessian": ([MINE.value, MINE.gradient, MINE.hessian], [rosen, rosen_der, rosen_hess]),
+}
 
-    mine = Reuses(3)
-    assert run(mine.value, mine.gradient) == run(rosen, rosen_der)
-    assert run(mine.both) == run(rosen, rosen_der)
-    clean = run(rosen, rosen_der, rosen_hess)
-    assert run(mine.value, mine.gradient, mine.hessian) == clean
+
+def assert_same_runs(method, mine, clean):
+    one, other = (
+        cfgd.minimize(cfgd.External(*functions), START, method, max_iterations=60)
+        for functions in (mine, clean)
+    )
+    assert bits(one) == bits(other)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("mine", "clean"), PAIRS.values(), ids=PAIRS)
+def test_an_external_function_that_returns_the_same_buffers(mine, clean):
+    assert_same_runs(None, mine, clean)
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize(("mine", "clean"), PAIRS.values(), ids=PAIRS)
+def test_an_external_function_that_returns_the_same_buffers_to_a_compiled_loop(mine, clean):
+    assert_same_runs(cfgd.GradientDescent(cfgd.ArmijoStep()), mine, clean)
 
 
 @pytest.mark.every_case
