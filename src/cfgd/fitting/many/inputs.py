@@ -22,9 +22,9 @@ from cfgd.objectives.parameter_layout import layout_of
 
 # Numbers in the arrays of the fits that take steps at a time: Jacobians of this size are computed
 # fastest, in the caches of a core and with little overhead for a call (measured for 3 to 5
-# parameters and 50 to 200 points, where 256 fits and more are best).
-WORKING_SET = 360_000
-LEAST_SLOTS, MOST_SLOTS = 8, 512
+# parameters and 50 to 200 points, where 128 to 256 fits are best).
+WORKING_SET = 180_000
+LEAST_SLOTS, MOST_SLOTS = 8, 256
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
