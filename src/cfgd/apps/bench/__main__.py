@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 
 from cfgd.apps.bench.growth import runner as growth
-from cfgd.apps.bench.speed import core, explorer, networks, objectives, processes
+from cfgd.apps.bench.speed import core, explorer, many_fits, networks, objectives, processes
 from cfgd.apps.bench.speed.measure import ReportRow
 
 SUITES: dict[str, Callable[[], Iterator[ReportRow]]] = {
     "core": core.rows,
     "objectives": objectives.rows,
     "networks": networks.rows,
+    "many_fits": many_fits.rows,
     "explorer": explorer.rows,
     "processes": processes.rows,
     "growth": growth.rows,
