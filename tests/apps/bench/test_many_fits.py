@@ -54,6 +54,15 @@ def test_blocks_of_the_batch_are_put_together(monkeypatch):
     np.testing.assert_allclose(batch_levenberg_marquardt(case, Y)[0], whole, rtol=1e-12)
 
 
+def test_a_fit_that_is_not_determined_does_not_stop_the_batch():
+    case, Y = CASES[1], CASES[1].data(3)
+    alone, _ = batch_levenberg_marquardt(case, Y)
+    Y = np.concatenate([Y, np.full((1, case.n_points), 0.5)])  # a peak of height 0 lies anywhere
+    found, _ = batch_levenberg_marquardt(case, Y)
+    np.testing.assert_allclose(found[:3], alone, rtol=1e-12)
+    assert np.abs(found[3, [0, 3]] - [0, 0.5]).max() < 1e-6
+
+
 @pytest.mark.every_case
 @every_case
 def test_eight_digits_are_told_from_seven(case):

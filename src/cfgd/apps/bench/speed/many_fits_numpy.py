@@ -16,7 +16,7 @@ MOST_DAMPING = 1e10
 
 
 def batch_levenberg_marquardt(
-    case: Case, Y: np.ndarray, tolerance: float = 1e-9, max_iterations: int = 1000
+    case: Case, Y: np.ndarray, tolerance: float = 1e-9, max_iterations: int = 100
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the parameters and standard errors of all rows of Y.
 
@@ -45,7 +45,7 @@ def _block(
         at, H = z[running], matrix[running]
         diagonal = np.einsum("nii->ni", H)
         damped = H + (damping[running, None] * diagonal)[:, None] * np.eye(size)
-        step = -np.linalg.solve(damped, gradient[running, :, None])[..., 0]
+        step = -np.linalg.solve(_regular(damped), gradient[running, :, None])[..., 0]
         with np.errstate(over="ignore", invalid="ignore"):
             new_value, new_gradient, new_matrix = _least_squares(case, at + step, Y[running])
             improves = (new_value < value[running]) & np.isfinite(new_matrix).all((1, 2))
@@ -56,10 +56,21 @@ def _block(
         damping[running] *= np.where(improves, 1 / FACTOR, FACTOR)
         length, scale = (np.sum(diagonal * v**2, -1) for v in (step, at))
         is_short = length <= tolerance**2 * scale
-        running = running[~(is_short | (damping[running] > MOST_DAMPING))]
+        has_ended = (improves & is_short) | (damping[running] > MOST_DAMPING)
+        running = running[~has_ended]
     variance = 2 * value / (case.n_points - size)
-    errors = np.sqrt(variance[:, None] * np.einsum("nii->ni", np.linalg.inv(matrix)))
+    errors = np.sqrt(variance[:, None] * np.einsum("nii->ni", np.linalg.inv(_regular(matrix))))
     return z, errors
+
+
+def _regular(matrices: np.ndarray) -> np.ndarray:
+    """Return matrices that can be factored, changed by rounding errors of their size.
+
+    Those of fits that the data do not determine are singular, and one of them would stop all.
+    """
+    size = matrices.shape[-1]
+    rounding = np.finfo(float).eps * np.trace(matrices, axis1=1, axis2=2) + np.finfo(float).tiny
+    return matrices + rounding[:, None, None] * np.eye(size)
 
 
 def _least_squares(

@@ -95,7 +95,7 @@ RIVALS = {
     SCIPY[0]: Rival(functools.partial(scipy_loop, False), 500),
     SCIPY[1]: Rival(functools.partial(scipy_loop, True), 500),
     "a loop of lmfit's Model.fit": Rival(lmfit_loop, 50),
-    "Optimistix under vmap, no standard errors": Rival(optimistix_batch, 5000),
+    "Optimistix under vmap, no standard errors": Rival(optimistix_batch, 2000),
     "a batch in NumPy, on one core": Rival(numpy_batch, 10_000),
     "a loop of jaxfit's curve_fit": Rival(functools.partial(compiled_loop, "jaxfit"), 50),
     "a loop of NLSQ's curve_fit": Rival(functools.partial(compiled_loop, "nlsq"), 50),
