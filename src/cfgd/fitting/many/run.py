@@ -105,8 +105,9 @@ class ManyRun:
             return
         data, starts = self.inputs.read(region)
         with in_precision(self.inputs.dtype):
-            states = np.asarray(bind(start_states, self.form)(starts, self.inputs.shared))
-        rows = Rows(places, data, states).where(is_open)
+            begin = bind(start_states, self.form)
+            states = np.asarray(begin(_padded(starts, self.n_rows), self.inputs.shared))
+        rows = Rows(places, data, states[: region.size]).where(is_open)
         left = self._run(rows, self.form.n_slots // LEFT, number)
         if len(left.places):
             self.left.append(left)
