@@ -17,6 +17,7 @@ ROOMS = {
     "fitting": "blue",
     "solve": "blue",
     "methods/auto": "green",
+    "methods/compiled": "green",
     "methods/paper": "green",
     "objectives": "orange",
     "calculus": "orange",

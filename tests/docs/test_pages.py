@@ -18,6 +18,7 @@ SLOW = {
     "guides/curve.md",
     "guides/linear-model.md",
     "guides/lmfit.md",
+    "guides/many.md",
     "guides/network.md",
     "guides/pytorch.md",
     "guides/scikit-learn.md",

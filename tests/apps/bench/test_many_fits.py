@@ -1,10 +1,13 @@
 """The benchmark of many fits: its cases, its batch in NumPy, its rivals and its rows."""
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
 import scipy.optimize
 
+import cfgd
 from cfgd.apps.bench.__main__ import SUITES
 from cfgd.apps.bench.speed import many_fits, many_fits_rivals
 from cfgd.apps.bench.speed.many_fits_cases import CASES
@@ -13,6 +16,7 @@ from cfgd.apps.bench.speed.many_fits_numpy import (
     batch_levenberg_marquardt,
     relative_differences,
 )
+from cfgd.apps.bench.speed.many_fits_rivals import Rival
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -92,7 +96,15 @@ def test_a_rival_makes_the_fits(case, name):
     assert relative_differences(case, Y, found).max() < 1e-4
 
 
-def test_rows(monkeypatch):
+def test_rows_of_given_fits(monkeypatch):
+    """All but one fit are right to eight digits, and one has not converged."""
+
+    def fit_many(model, t, Y, start):
+        found = np.array([accurate_fit(CASES[0], y, np.array(start)) for y in Y])
+        found[3] *= 1 + 1e-7
+        found[5] *= 2
+        return SimpleNamespace(parameters=found, converged=np.arange(len(Y)) != 5)
+
     def fails(case, Y):
         raise ValueError("no such fit\nand more")
 
@@ -100,21 +112,31 @@ def test_rows(monkeypatch):
         raise ImportError("no module")
 
     kept = {name: many_fits_rivals.RIVALS[name] for name in many_fits_rivals.SCIPY}
-    others = {
-        "broken": many_fits_rivals.Rival(fails, 2),
-        "absent": many_fits_rivals.Rival(missing, 2),
-    }
+    others = {"broken": Rival(fails, 2), "absent": Rival(missing, 2)}
+    monkeypatch.setattr(cfgd, "curve_fit_many", fit_many)
     monkeypatch.setattr(many_fits, "RIVALS", kept | others)
     monkeypatch.setattr(many_fits, "CASES", CASES[:1])
     monkeypatch.setattr(many_fits, "_memory", lambda case, n: many_fits.ReportRow("memory", str(n)))
-    rows = {row.what: row for row in many_fits.rows(seconds=20 / CASES[0].wanted, n_on_disk=7)}
+    rows = {row.what: row for row in many_fits.rows(seconds=10 / CASES[0].wanted, n_on_disk=7)}
     assert rows["exponential decay, 3 parameters, 50 points: curve_fit_many"].holds is not None
     assert rows["... broken"].measured == "fails: no such fit"
     assert rows["... absent"].measured == "not installed"
-    assert rows["... share of 20 fits that converged"].measured == "100.000%"
-    assert rows["... largest relative error of 20 fits"].holds
+    assert rows["... share of 10 fits that converged"].measured == "90.000%"
+    worst = rows["... largest relative error of 9 fits"]
+    assert (worst.measured, worst.holds) == ("1.0e-07", False)
     assert rows["memory"].measured == "7"
     assert SUITES["many_fits"] is many_fits.rows
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+def test_rows_of_real_fits(monkeypatch):
+    monkeypatch.setattr(many_fits, "_memory", lambda case, n: many_fits.ReportRow("memory", str(n)))
+    rows = list(many_fits.rows(seconds=0.01))
+    assert [row.what for row in rows].count("... a batch in NumPy, on one core") == len(CASES)
+    assert not [row.line() for row in rows if row.measured.startswith("fails")]
+    worst = [row.holds for row in rows if row.what.startswith("... largest relative error")]
+    assert worst == [True] * len(CASES)
 
 
 @pytest.mark.slow
