@@ -1,5 +1,6 @@
 """The benchmark of many fits: its cases, its batch in NumPy, its rivals and its rows."""
 
+import sys
 from types import SimpleNamespace
 
 import jax
@@ -94,6 +95,24 @@ def test_a_rival_makes_the_fits(case, name):
     except ImportError as error:
         pytest.skip(str(error))
     assert relative_differences(case, Y, found).max() < 1e-4
+
+
+def test_a_package_with_a_fitter_is_made_once_and_called_for_each_row(monkeypatch):
+    """jaxfit and NLSQ have a class `CurveFit`, which compiles for its first fit."""
+    made = []
+
+    class CurveFit:
+        def __init__(self):
+            made.append(self)
+
+        def curve_fit(self, model, t, y, p0):
+            return scipy.optimize.curve_fit(CASES[0].numpy_model, t, y, p0)
+
+    monkeypatch.setitem(sys.modules, "stand_in", SimpleNamespace(CurveFit=CurveFit))
+    Y = CASES[0].data(3)
+    found = [many_fits_rivals.compiled_loop("stand_in", CASES[0], Y) for _ in range(2)]
+    np.testing.assert_array_equal(found, [many_fits_rivals.scipy_loop(False, CASES[0], Y)] * 2)
+    assert len(made) == 1
 
 
 def test_rows_of_given_fits(monkeypatch):

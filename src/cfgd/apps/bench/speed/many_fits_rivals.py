@@ -84,10 +84,18 @@ def numpy_batch(case: Case, Y: np.ndarray) -> np.ndarray:
 
 
 def compiled_loop(package: str, case: Case, Y: np.ndarray) -> np.ndarray:
-    """Call the `curve_fit` of jaxfit or NLSQ for each row; it is compiled once."""
-    curve_fit = importlib.import_module(package).CurveFit().curve_fit
-    found = [curve_fit(case.model, case.t, y, p0=np.asarray(case.start))[0] for y in Y]
-    return np.array([np.asarray(each) for each in found])
+    """Call the `curve_fit` of jaxfit or NLSQ for each row, which returns the covariance as well."""
+    fitter = _fitter(package)
+    found = np.empty((len(Y), len(case.start)))
+    for row, y in zip(found, Y, strict=True):
+        row[:], _ = fitter.curve_fit(case.model, case.t, y, p0=np.asarray(case.start))
+    return found
+
+
+@functools.cache
+def _fitter(package: str) -> Any:
+    """Return the object that keeps what it has compiled."""
+    return importlib.import_module(package).CurveFit()
 
 
 SCIPY = ("a loop of SciPy's curve_fit", "a loop of SciPy's curve_fit with the Jacobian")
