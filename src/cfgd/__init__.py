@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from cfgd.solve import (
         ConvergenceError as ConvergenceError,
         Solution as Solution,
+        argmin as argmin,
         minimize as minimize,
         sweep as sweep,
     )
@@ -91,6 +92,7 @@ __all__ = [
     "Stage",
     "Status",
     "StepRule",
+    "argmin",
     "caputo",
     "check_gradient",
     "curve_fit",

@@ -13,10 +13,9 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.arrays import cast, in_precision, precision_of, standard_promotion, to_numpy
 from cfgd._core.box import Box
-from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
-from cfgd._core.types import Column, Count, DType, Flag, Scalar, Vector
+from cfgd._core.pytrees import Structure, checked_pytree
+from cfgd._core.types import Column, Count, DType, Scalar, Vector
 from cfgd.methods.compiled import levenberg_marquardt as lm
-from cfgd.methods.compiled.minimise import Found
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import array_arguments
 from cfgd.objectives.residuals import Residuals
@@ -134,22 +133,187 @@ def argmin(
     >>> print(jax.jacobian(lambda penalty: cfgd.argmin(ridge, np.zeros(2), (penalty,)))(0.1).round(4))
     [-0.0549  0.0231]
     """
-    has_aux = checks.flag(OWNER, "has_aux", has_aux)
-    full = checks.flag(OWNER, "full", full)
-    max_iterations = checks.integer(OWNER, "max_iterations", max_iterations)
+    flags = (checks.flag(OWNER, "has_aux", has_aux), checks.flag(OWNER, "full", full))
+    limits = (_tolerance(tolerance), checks.integer(OWNER, "max_iterations", max_iterations))
     objective, args = _with_arguments(objective, args, has_aux)
-    inputs = jax.tree.leaves((x0, args, objective))
+    is_numpy = not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((objective, x0, args)))
     x = checked_pytree(OWNER, "x0", x0)
+    dtype = precision_of(objective, x, args)
+    if is_numpy:
+        with in_precision(dtype):
+            problem, z = _problem(objective, x, args, dtype, has_aux)
+            if not problem.captures_tracers(z):
+                return _result(*to_numpy(_solved(problem, z, bounds, limits)), *flags)
+    with standard_promotion():
+        problem, z = _problem(objective, x, args, jax.dtypes.canonicalize_dtype(dtype), has_aux)
+        return _result(*_solved(problem, z, bounds, limits), *flags)
+
+
+def _tolerance(tolerance: object) -> float | None:
+    if tolerance is None:
+        return None
+    wanted = "be a number of at least 0"
+    number = checks.number(OWNER, "tolerance", tolerance, wanted, lambda v: v >= 0)
+    if number.ndim != 0 or checks.is_traced(number):
+        checks.fail(OWNER, "tolerance", "be one number that is known", checks.describe(number))
+    return min(float(number), MAX_TOLERANCE)
+
+
+def _with_arguments(objective: Any, args: Any, has_aux: bool) -> tuple[Any, tuple[Any, ...]]:
+    """Return the objective and the arguments of a function; an objective gets its own ones."""
+    args = array_arguments(OWNER, args)
+    if not isinstance(objective, Objective):
+        checks.function(OWNER, "objective", objective, "be an objective or a function")
+        return objective, args
+    if objective.traits.runs_user_code:
+        wanted = "be written in JAX; `minimize` takes other functions"
+        checks.fail(OWNER, "objective", wanted, objective.traits.label)
+    if has_aux:
+        wanted = "be False for an objective: only a function returns aux"
+        checks.fail(OWNER, "has_aux", wanted, objective.traits.label)
+    if isinstance(objective, Residuals):
+        all_args = (*objective.args, *args)
+        return eqx.tree_at(lambda f: f.args, objective, all_args), ()
+    if args:
+        wanted = "go with a function of x and args, or with Residuals"
+        checks.fail(OWNER, "args", wanted, objective.traits.label)
+    return objective, args
+
+
+class Problem(eqx.Module):
+    """What is minimised, as functions of the vector z of the numbers in x."""
+
+    objective: Any  # an objective of z, or the user's function of x
+    args: tuple[Any, ...]
+    structure: Structure = eqx.field(static=True)
+    has_aux: bool = eqx.field(static=True)
+
+    def value_and_aux(self, z: Vector) -> tuple[Scalar, Any]:
+        if isinstance(self.objective, Objective):
+            out, aux = self.objective.value(z), None
+        else:
+            out = self.objective(self.structure.unravel(z), *self.args)
+            out, aux = out if self.has_aux else (out, None)
+        return jnp.asarray(out).astype(z.dtype), aux
+
+    def value(self, z: Vector) -> Scalar:
+        return self.value_and_aux(z)[0]
+
+    @property
+    def residuals(self) -> Callable[[Vector], Column] | None:
+        """The residuals r of which the value is |r|^2 / 2, or None."""
+        f = self.objective
+        if not isinstance(f, Residuals) or not f.is_squared:
+            return None
+        return lambda z: (jnp.sqrt(f.weight()) * f.vector(z)).astype(z.dtype)
+
+    def check(self, z: Vector) -> None:
+        """Raise unless the value is one real number."""
+        if isinstance(self.objective, Objective):
+            self.objective.check(OWNER, z)
+            return
+        x = self.structure.unravel(z)
+        if not self.has_aux:
+            checks.scalar_function(OWNER, "objective", self.objective, x, *self.args)
+            return
+        with checks.traceable(OWNER, "objective"):
+            out = jax.eval_shape(self.objective, x, *self.args)
+        if not isinstance(out, tuple) or len(out) != 2:
+            wanted = "return (value, aux), because has_aux is True"
+            checks.fail(OWNER, "objective", wanted, checks.describe(out))
+        checks.scalar_function(
+            OWNER, "objective", lambda *inputs: self.objective(*inputs)[0], x, *self.args
+        )
+
+    def captures_tracers(self, z: Vector) -> bool:
+        """Return whether the objective uses values of a surrounding `jit`, `vmap` or `grad`."""
+        known, key = checks.checked_signatures(self.objective), ("tracers", *checks.signature_of(z))
+        if key in known:
+            return False
+        # of a new function: JAX keeps what it traced, and with it the precision of what f captures
+        closed = jax.make_jaxpr(lambda z: self.value(z))(z)
+        captures = any(map(checks.is_traced, closed.consts))
+        if not captures:
+            known.add(key)
+        return captures
+
+
+def _problem(
+    objective: Any, x: Any, args: tuple[Any, ...], dtype: DType, has_aux: bool
+) -> tuple[Problem, Vector]:
+    """Return the checked problem and its start, with floating numbers of `dtype`."""
     structure = Structure.of(x)
-    dtype = precision_of(x, args, objective)
+    if isinstance(objective, Objective):
+        shape = getattr(x, "shape", "a pytree")
+        if objective.shape is not None and shape != objective.shape:
+            checks.fail(OWNER, "x0", f"have shape {objective.shape}", shape)
+        objective = objective.raveled(structure)
+    z = structure.ravel(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), x))
+    problem = Problem(*cast((objective, args), dtype), structure, has_aux)
+    problem.check(z)
+    return problem, z
 
-    def run() -> tuple[Argmin, Found]:
-        own_dtype = jax.dtypes.canonicalize_dtype(dtype)
-        problem = _Problem(*cast((objective, args), own_dtype), structure, has_aux)
-        box = None if bounds is None else _box(bounds, structure, own_dtype)
-        z = jnp.concatenate([jnp.ravel(jnp.asarray(leaf, own_dtype)) for leaf in jax.tree.leaves(x)])
-        goal = jnp.asarray(_tolerance(tolerance, own_dtype), own_dtype)
-        return _solve(problem, box, z, goal, jnp.int32(max_iterations))
 
-    is_numpy = not any(isinstance(leaf, jax.Array) for leaf in inputs)
-    ...
+def _solved(
+    problem: Problem, z: Vector, bounds: Any, limits: tuple[float | None, int]
+) -> tuple[Argmin, Scalar]:
+    """Return where the run ended, and the norm of the gradient there."""
+    tolerance, max_iterations = limits
+    box = None if bounds is None else _box(bounds, problem.structure, z.dtype)
+    tolerance = DEFAULT_TOLERANCE[np.dtype(z.dtype)] if tolerance is None else tolerance
+    return _solve(problem, box, z, jnp.asarray(tolerance, z.dtype), jnp.int32(max_iterations))
+
+
+def _box(bounds: Any, structure: Structure, dtype: DType) -> Box:
+    if any(map(checks.is_traced, jax.tree.leaves(bounds))):
+        checks.fail(OWNER, "bounds", "be numbers that are known", "values that JAX traces")
+    return Box(*map(jnp.asarray, as_box(OWNER, bounds, structure, dtype)))
+
+
+@eqx.filter_jit
+def _solve(
+    problem: Problem, box: Box | None, z: Vector, tolerance: Scalar, max_iterations: Count
+) -> tuple[Argmin, Scalar]:
+    found = differentiable_minimum(
+        problem.value, problem.residuals, box, z, tolerance, max_iterations
+    )
+    value, aux = problem.value_and_aux(found.z)
+    is_differentiable = found.is_regular & (found.status == lm.CONVERGED)
+    x = problem.structure.unravel(found.z)
+    end = Argmin(x, value, aux, found.status, found.iterations, is_differentiable)
+    return end, found.gradient_norm
+
+
+def _result(end: Argmin, gradient_norm: Scalar, has_aux: bool, full: bool) -> Any:
+    """Return what the user asked for, or raise if a run is known to have failed."""
+    if full:
+        return end
+    if not checks.is_traced(end.status):
+        if end.status != lm.CONVERGED:
+            raise ConvergenceError(_failure(end, float(gradient_norm)))
+        return (end.x, end.aux) if has_aux else end.x
+    factor = jnp.where(end.status == lm.CONVERGED, 1, jnp.nan)
+
+    def known(leaf: Any) -> Any:
+        is_floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        return leaf * factor.astype(leaf.dtype) if is_floating else leaf
+
+    x, aux = jax.tree.map(known, (end.x, end.aux))
+    return (x, aux) if has_aux else x
+
+
+def _failure(end: Argmin, gradient_norm: float) -> Solution:
+    """Return the solution of a run that did not converge."""
+    status, iterations, value = STATUSES[int(end.status)], int(end.iterations), float(end.value)
+    return Solution(
+        x=to_numpy(end.x),
+        value=value,
+        gradient_norm=gradient_norm,
+        iterations=iterations,
+        evaluations=float(iterations + 1),
+        status=status,
+        history={},
+        how=OWNER,
+        details=f"After {iterations} iterations of `argmin` the value is {value:.6g} and the norm "
+        f"of the gradient {gradient_norm:.3g}.",
+    )
