@@ -10,6 +10,7 @@ again from inside a compiled program can wait for itself for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -74,6 +75,6 @@ def _with_derivatives_if(is_true: Flag, z: Vector) -> Vector:
 
 
 @_with_derivatives_if.defjvp
-def _(primals: tuple[Flag, Vector], tangents: tuple[Flag, Vector]) -> tuple[Vector, Vector]:
+def _(primals: tuple[Flag, Vector], tangents: tuple[Any, Vector]) -> tuple[Vector, Vector]:
     (is_true, z), (_, along) = primals, tangents
     return _with_derivatives_if(is_true, z), along * jnp.where(is_true, 1, jnp.nan).astype(z.dtype)
