@@ -3,8 +3,9 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-# the examples of an integration are left out where its library is missing
-collect_ignore = [
+# Two modules of one name cannot be collected, and tests has a conftest, too. The examples of an
+# integration are left out where its library is missing.
+collect_ignore = ["conftest.py"] + [
     path
     for package, path in (
         ("torch", "cfgd/integrations/torch"),

@@ -14,14 +14,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0"
-    # a flag that a version does not have ends the process
-    + " --xla_cpu_use_fusion_emitters=false"
+    # a flag that a version does not have ends the process; to split a small program into parts that
+    # are compiled by several threads took a tenth of the compile time
+    + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     * version("jaxlib").startswith(("0.8.", "0.9.", "0.10.")),
 )
 
 import jax
 import jaxtyping
 import pytest
+
+import typecheck
 
 # Tracing creates millions of objects with few reference cycles: frequent collections took a tenth
 # of the time.
@@ -38,15 +41,25 @@ jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 # src has a conftest, too, and two modules of one name cannot be collected for doctests
 collect_ignore = ["conftest.py"]
 
-MOST_MEMORY = 1.5e9  # bytes of a worker; all programs of all tests are 3 GB
+# Bytes of a worker at which it clears its compiled programs, those of all tests being 3 GB; and by
+# how many more it may have grown when it clears the next ones. Memory that was cleared is used
+# again, but does not go back to the system.
+MOST_MEMORY, GROWTH = 1.5e9, 0.3e9
+
+
+@pytest.fixture(scope="session")
+def _memory():
+    """Return the bytes at which programs are cleared next."""
+    return {"most": MOST_MEMORY}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _bounded_memory():
+def _bounded_memory(_memory):
     """Clear the compiled programs of other modules where a worker holds many."""
     yield
-    if _resident() > MOST_MEMORY:
+    if _resident() > _memory["most"]:
         jax.clear_caches()
+        _memory["most"] = _resident() + GROWTH
 
 
 def _resident() -> float:
@@ -87,6 +100,12 @@ def pytest_collection_modifyitems(items):
         for case in cases[1:]:
             if "unchecked" not in case.fixturenames:
                 case.fixturenames.append("unchecked")
+
+
+@pytest.fixture(autouse=True)
+def _checked():
+    """Execute annotations anew in each test."""
+    typecheck.check_again()
 
 
 @pytest.fixture

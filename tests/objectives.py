@@ -284,6 +284,15 @@ def answers_of(objective, x, t, d, etas, each):
     }
 
 
+# what `reference_answers_of` returns
+COMPARED = (
+    *("value", "gradient", "slopes", "curvatures", "Hessian diagonal", "Gauss-Newton diagonal"),
+    *("Hessian times d", "line slope", "line curvature", "line values"),
+    *("line values, a step per coordinate", "line to", "line to, a step per coordinate"),
+    "evaluate",
+)
+
+
 def batched_answers_of(objective, x, t, d, etas, each):
     """Return what is computed in batches of samples or coordinates."""
     point = objective.evaluate(x)
@@ -337,7 +346,9 @@ def answers(name):
 def reference(name):
     """Return the same answers from the reference of that objective."""
     case = CASES[name]
-    return in_float64(compiled_reference, case.fn, case.model, *arguments(case.x))
+    found = in_float64(compiled_reference, case.fn, case.model, *arguments(case.x))
+    assert found.keys() == set(COMPARED)
+    return found
 
 
 TIGHT = 1e-11  # relative error of the structured objectives

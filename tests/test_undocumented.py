@@ -152,6 +152,24 @@ def test_jaxtyping_decorates_by_the_function_that_tests_replace():
     assert jaxtyping.jaxtyped.__module__ == "typecheck"
 
 
+def test_jaxtyping_leaves_a_function_alone_after_some_calls():
+    """tests/typecheck.py sets `__no_type_check__`, which jaxtyping reads at every call."""
+    from typecheck import CALLS, check_again, checked
+
+    def same(x: float) -> float:
+        return x
+
+    of_hook = jaxtyping.jaxtyped(typechecker=checked)(same)
+    for _ in range(CALLS):
+        assert of_hook(0.5) == 0.5
+    assert of_hook("1") == "1", changed(
+        "jaxtyping", "every call is checked", "See CALLS in tests/typecheck.py."
+    )
+    check_again()
+    with pytest.raises(jaxtyping.TypeCheckError, match="same"):
+        of_hook("1")
+
+
 def test_beartype_takes_an_int_for_a_float():
     """The numeric tower: tests/typecheck.py asks for it, and for a check at the first call."""
     from typecheck import checked

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
     from cfgd.calculus.smoothing import smoothing as smoothing
-    from cfgd.fitting import Fit as Fit, Parameter as Parameter, Parameters as Parameters
+    from cfgd.fitting import (
+        Fit as Fit,
+        Fits as Fits,
+        Parameter as Parameter,
+        Parameters as Parameters,
+    )
     from cfgd.fitting.curve_fit import curve_fit as curve_fit
+    from cfgd.fitting.many.curve_fit_many import curve_fit_many as curve_fit_many
     from cfgd.methods import (
         AdaptiveOrder as AdaptiveOrder,
         AdaptiveTerminal as AdaptiveTerminal,
@@ -71,6 +77,7 @@ __all__ = [
     "ExactStep",
     "External",
     "Fit",
+    "Fits",
     "FixedStep",
     "Fractional",
     "GradientCheck",
@@ -96,6 +103,7 @@ __all__ = [
     "caputo",
     "check_gradient",
     "curve_fit",
+    "curve_fit_many",
     "distributed",
     "fractional_gradient",
     "gauss_jacobi",

@@ -1,5 +1,7 @@
 """Plots of fits: data, curves, bands, residuals, profiles and regions of pairs."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -202,6 +204,14 @@ def test_contours_are_where_the_fit_is_that_much_worse(fit):
         held = cfgd.curve_fit(decay, T, Y, [2.0, rate, rest], sigma=0.02, fixed=["rate", "rest"])
         rise = (held.chi_square - fit.chi_square) / fit.reduced_chi_square
         assert rise == pytest.approx(2 * 5.1433, rel=0.02)
+
+
+def test_ctrl_c_ends_a_contour(fit, monkeypatch):
+    """`minimize` returns at Ctrl-C; a contour of many fits must end, too."""
+    interrupted = dataclasses.replace(fit.solution, status=cfgd.Status.interrupted)
+    monkeypatch.setattr(type(fit.problem), "minimize", lambda *args, **options: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit.plot_pairs(["rate", "rest"], method="profile", ax=Figure().subplots())
 
 
 def test_contours_end_at_bounds():

@@ -15,6 +15,7 @@ from cfgd.objectives.network.activation import activation_of
 from objectives import (
     ACTIVATIONS,
     CASES,
+    COMPARED,
     FAR,
     TIGHT,
     W0,
@@ -30,7 +31,7 @@ from objectives import (
 )
 from problems import few, quick
 
-QUANTITIES = [name for name in reference("quadratic") if name != "Gauss-Newton diagonal"]
+QUANTITIES = [name for name in COMPARED if name != "Gauss-Newton diagonal"]
 
 # Run without `make slow`: each loss in one format with weights and a penalty, half of the losses
 # without them, and two networks.
@@ -76,6 +77,7 @@ NOT_CONVEX = {"not convex": cfgd.LinearModel(X, Y, welsch, 0.1)}
 MODELS = NOT_CONVEX | {name: case.objective for name, case in CASES.items() if name != "smooth"}
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", quick({name: name for name in MODELS}, [*QUICK, *NOT_CONVEX]))
 def test_products_diagonal_and_matrix_are_of_one_positive_matrix(name):
     objective = MODELS[name]
@@ -141,7 +143,7 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("name", few(PUBLIC, 3))
+@pytest.mark.parametrize("name", few(PUBLIC))
 def test_public_coordinate_derivatives_take_numpy_arrays_and_lists(name):
     f = CASES[name].objective
     x, t, *_ = arguments(CASES[name].x)

@@ -64,10 +64,11 @@ def test_hessian_and_gradient_are_those_of_jax(loss, kind):
     ours = cfgd.Blocks(kind(X), y, loss, 0.7, WEIGHT, intercept=True, memory=SMALL)
     w = np.sin(np.arange(float(ours.dimension))).reshape(ours.shape)
     with jax.enable_x64(True):
-        H = jax.hessian(f)(w).reshape(2 * (ours.dimension,))
+        # compiled: one by one the operations of a Hessian take much longer
+        H = jax.jit(jax.hessian(f))(w).reshape(2 * (ours.dimension,))
         np.testing.assert_allclose(ours.stream.hessian(w), H, rtol=1e-9, atol=1e-9)
         gradient = ours.stream.value_and_gradient(w)[1]
-        np.testing.assert_allclose(gradient, jax.grad(f)(w), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(gradient, jax.jit(jax.grad(f))(w), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", TARGETS)

@@ -48,6 +48,10 @@ METHOD = cfgd.AdaptiveTerminal(gamma=-0.2, **EASY)
 METHODS = cfgd.AdaptiveTerminal(gamma=[-0.3, -0.2, -0.1], **EASY)
 
 
+# of a sweep whose five settings are sharded over two devices
+CURVATURES, ETAS = (3.0, 1.0, 0.5), (0.1, 0.2, 0.3, 0.4, 0.5)
+
+
 # one for each kind of evaluation on the host, and a compiled loop
 # one of Auto and one of the paper's methods, in `make test`: each process compiles its own
 QUICK = ("logistic", "terminal")
@@ -179,10 +183,10 @@ def decisions(me, folder):
     yield "finite", error_of(lambda: cfgd.distributed.rows(X, labels))
     bad = cfgd.distributed.rows(of["X"], labels + 2 * second)
     yield "labels", error_of(lambda: cfgd.LinearModel(bad.X, bad.y))
-    quadratic = cfgd.Quadratic(np.diag([3.0, 1.0, 0.5]), np.ones(3))
-    gammas = cfgd.AdaptiveTerminal(gamma=np.linspace(-0.3, 0, 5), step=cfgd.FixedStep(0.3))
-    ends = [cfgd.sweep(quadratic, np.ones(3), gammas, spread=spread) for spread in (False, True)]
-    yield "shared out", [plain(end) for end in ends]
+    quadratic = cfgd.Quadratic(np.diag(CURVATURES), -np.ones(3))
+    descents = cfgd.GradientDescent(cfgd.FixedStep(np.array(ETAS)))
+    four = {"max_iterations": 4, "spread": True}  # an exchange between processes takes long
+    yield "shared out", plain(cfgd.sweep(quadratic, np.zeros(3), descents, **four))
 
 
 def auto_checkpoint(me, folder):

@@ -1,7 +1,6 @@
 """What users hand in and get is theirs alone: writing into it changes no run, to the bit."""
 
 import copy
-import threading
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +12,6 @@ from scipy.optimize import rosen, rosen_der, rosen_hess
 
 import cfgd
 from cfgd.integrations.scipy import auto, least_squares
-from cfgd.objectives.external import pop_error
-from cfgd.solve import compiled_loop
 
 RNG = np.random.default_rng(7)
 DATA = RNG.normal(size=(12, 3))
@@ -242,16 +239,33 @@ class Reuses:
         return self.p
 
 
-@pytest.mark.parametrize("method", [None, cfgd.GradientDescent(cfgd.ArmijoStep())])
-def test_an_external_function_that_returns_the_same_buffers(method):
-    def run(*functions):
-        return bits(cfgd.minimize(cfgd.External(*functions), START, method, max_iterations=60))
+MINE = Reuses(3)
+# those that return the same buffers, and those that do not
+PAIRS = {
+    "value and gradient": ([MINE.value, MINE.gradient], [rosen, rosen_der]),
+    "both at once": ([MINE.both], [rosen, rosen_der]),
+    "with a Hessian": ([MINE.value, MINE.gradient, MINE.hessian], [rosen, rosen_der, rosen_hess]),
+}
 
-    mine = Reuses(3)
-    assert run(mine.value, mine.gradient) == run(rosen, rosen_der)
-    assert run(mine.both) == run(rosen, rosen_der)
-    clean = run(rosen, rosen_der, rosen_hess)
-    assert run(mine.value, mine.gradient, mine.hessian) == clean
+
+def assert_same_runs(method, mine, clean):
+    one, other = (
+        cfgd.minimize(cfgd.External(*functions), START, method, max_iterations=60)
+        for functions in (mine, clean)
+    )
+    assert bits(one) == bits(other)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("mine", "clean"), PAIRS.values(), ids=PAIRS)
+def test_an_external_function_that_returns_the_same_buffers(mine, clean):
+    assert_same_runs(None, mine, clean)
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize(("mine", "clean"), PAIRS.values(), ids=PAIRS)
+def test_an_external_function_that_returns_the_same_buffers_to_a_compiled_loop(mine, clean):
+    assert_same_runs(cfgd.GradientDescent(cfgd.ArmijoStep()), mine, clean)
 
 
 @pytest.mark.every_case
@@ -335,128 +349,3 @@ def test_read_only_arrays_and_memory_mapped_files_are_not_copied(tmp_path):
     assert np.shares_memory(cfgd.LinearModel(mapped, LABELS).X.X, mapped)
     with pytest.raises(ValueError, match="read-only"):
         cfgd.Quadratic(np.eye(2), [1.0, 2.0]).A[0, 0] = 3
-
-
-# ------------------------------------------------------------------ equality
-
-
-def test_solutions_and_fits_compare_by_their_fields():
-    f = cfgd.Quadratic(DATA.T @ DATA, START)
-    solution = cfgd.minimize(f, START, ADAPTIVE, record={"eta": "eta"})  # NaN at iteration 0
-    again = copy.deepcopy(solution)
-    assert (solution == again) is True
-    assert (solution != again) is False
-    again.x[0] = 5
-    assert (solution == again) is False
-    assert (solution == 3) is False
-    sweep = cfgd.sweep(f, START, cfgd.AdaptiveTerminal(gamma=[-0.2, 0.0]))
-    assert sweep == copy.deepcopy(sweep)
-    assert sweep != solution
-    assert sweep[0] != sweep[1]
-    with pytest.raises(TypeError, match="unhashable type: 'Solution'"):
-        hash(solution)
-    fit = cfgd.curve_fit(lambda t, a, b: a + b * t, DATA[:, 0], TARGETS, [0.0, 1.0])
-    other = copy.deepcopy(fit)
-    assert fit == other
-    other.parameters[0] = 3
-    assert fit != other
-    assert other.solution == fit.solution  # the parameters are not those of the solution
-    with pytest.raises(TypeError, match="unhashable type: 'Fit'"):
-        hash(fit)
-
-
-def test_objectives_and_methods_compare_by_their_numbers():
-    def hessian(x):
-        return np.eye(2)
-
-    makers = [
-        lambda: cfgd.Quadratic(np.eye(2), [1.0, 2.0]),
-        lambda: cfgd.LinearModel(DATA, LABELS),
-        lambda: cfgd.External(rosen, rosen_der, hessian),
-        lambda: cfgd.GradientDescent(cfgd.FixedStep(0.1)),
-        lambda: cfgd.AdaptiveOrder([cfgd.Stage(5, beta=1.0)], [1.0, 2.0]),
-        cfgd.Auto,
-    ]
-    for make in makers:
-        assert bool(make() == make()) is True
-        assert bool(make() == 3) is False
-    assert bool(cfgd.Quadratic(np.eye(2), [1.0, 2.0]) == cfgd.Quadratic(np.eye(2), [1.0, 3.0])) is (
-        False
-    )
-    assert hash(cfgd.Auto()) == hash(cfgd.Auto())
-
-
-# ------------------------------------------------------------------ runs in several threads
-
-
-class TimesUpError(Exception):
-    pass
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("shared", [False, True], ids=["own functions", "one function"])
-def test_each_of_two_concurrent_runs_gets_its_own_error(shared, monkeypatch):
-    """Both functions have failed before either compiled loop asks for its error."""
-    failed, both_failed = set(), threading.Event()
-
-    def wait_and_pop(run):
-        if threading.current_thread().name in failed:
-            both_failed.wait(60)
-        return pop_error(run)
-
-    monkeypatch.setattr(compiled_loop, "pop_error", wait_and_pop)
-
-    def function():
-        calls = {}
-
-        def both(x):
-            name = "first" if x[1] > 0 else "second"  # x[1] stays where it is
-            calls[name] = calls.get(name, 0) + 1
-            if calls[name] == 5:
-                failed.add(name)
-                if len(failed) == 2:
-                    both_failed.set()
-                raise TimesUpError(name)
-            return x[0] ** 4, np.array([4 * x[0] ** 3, 0.0])
-
-        return cfgd.External(both)
-
-    one = function()
-    objectives = (one, one) if shared else (one, function())
-    raised = {}
-
-    def run(objective, x0):
-        try:
-            cfgd.minimize(objective, x0, cfgd.GradientDescent(cfgd.FixedStep(1e-3)))
-        except BaseException as error:
-            raised[threading.current_thread().name] = error
-
-    threads = [
-        threading.Thread(target=run, name=name, args=(objective, [3.0, sign]))
-        for name, objective, sign in zip(("first", "second"), objectives, (1.0, -1.0), strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert {name: (type(error), str(error)) for name, error in raised.items()} == {
-        "first": (TimesUpError, "first"),
-        "second": (TimesUpError, "second"),
-    }
-    for error in raised.values():
-        solution = error.solution
-        assert solution.value == pytest.approx(solution.x[0] ** 4, rel=1e-12)
-
-
-def test_an_error_outside_of_runs_is_raised_and_reaches_no_run():
-    def fails(x):
-        if x[0] > 5:
-            raise TimesUpError
-        return np.sum(x**4), 4 * x**3
-
-    f = cfgd.External(fails)
-    with pytest.raises(TimesUpError):
-        f.gradient([6.0, 1.0])
-    np.testing.assert_array_equal(f.gradient([2.0, 1.0]), [32.0, 4.0])
-    method = cfgd.GradientDescent(cfgd.FixedStep(1e-3))
-    assert cfgd.minimize(f, [3.0, 1.0], method, max_iterations=3).iterations == 3

@@ -52,9 +52,9 @@ def test_the_line_is_written_at_most_ten_times_a_second(capsys):
     with fake_clock() as clock:
         progress = Progress(200, shown=True)
         for iteration in range(100):
-            progress.update(iteration, 1.0, 1.0)
+            progress.update(iteration, "value 1")
             clock.advance(1 / 64)
-        progress.close(100, 1.0, 1.0)
+        progress.close(100, "value 1")
     written = [int(each) for each in re.findall(r"(\d+)/200", capsys.readouterr().err)]
     assert written == [*range(0, 100, 7), 100]  # 7/64 of a second is the first time beyond 0.1
 
@@ -62,9 +62,9 @@ def test_the_line_is_written_at_most_ten_times_a_second(capsys):
 def test_the_content_of_the_line(capsys):
     with fake_clock() as clock:
         progress = Progress(200, shown=True)
-        progress.update(0, 3.0, 1.0)
+        progress.update(0, "value 3  norm 1")
         clock.advance(2.0)
-        progress.close(50, 0.12345678, 1e-3, "  3 of 4 running")
+        progress.close(50, "value 0.123457  norm 0.001", "  3 of 4 running")
     first, last, end = capsys.readouterr().err.split("\x1b[K")
     assert first == f"\r[{'-' * 20}] 0/200  value 3  norm 1  0 it/s  0.0 s, at most inf s left"
     assert last == (

@@ -56,7 +56,7 @@ def build(
     """Return the problem of a fit; a free parameter without a value starts at 1 for now."""
     parameters = given.parameters
     layout, asked = layout_of(owner, parameters)
-    calls = _calls(owner, models, data, given, asked)
+    calls = calls_of(owner, models, [each.name for each in data], given, asked)
     expressions = {
         name: each.expression for name, each in parameters.items() if each.expression is not None
     }
@@ -64,7 +64,7 @@ def build(
     fixed = {name: each.value for name, each in parameters.items() if each.kind == "fixed"}
     measured = [each.measured for each in data]
     dtype = precision_of([each.value for each in parameters.values()], measured)
-    start, lower, upper = _vectors(owner, layout, parameters)
+    start, lower, upper = vectors_of(layout, parameters)
     n_unknown_x = sum(each.n_unknown_x for each in measured)
     unknown = np.zeros(n_unknown_x)
     for i, each in enumerate(data):
@@ -86,10 +86,10 @@ def build(
     )
 
 
-def _calls(
+def calls_of(
     owner: str,
     models: list[Callable[..., Any]],
-    data: list[DataSet],
+    sets: list[str],
     given: Given,
     asked: set[str],
 ) -> tuple[Call, ...]:
@@ -98,8 +98,8 @@ def _calls(
     if given.positional is not None:
         calls = [Call(tuple((None, name) for name in given.positional))] * len(models)
     else:
-        pairs = zip(models, data, strict=True)
-        calls = [call_by_name(owner, model, parameters, each.name) for model, each in pairs]
+        pairs = zip(models, sets, strict=True)
+        calls = [call_by_name(owner, model, parameters, name) for model, name in pairs]
     taken = {name for call in calls for _, name in call.pairs} | asked
     for name, each in parameters.items():
         if name not in taken and each.kind != "tied":
@@ -113,9 +113,7 @@ def _calls(
     return tuple(calls)
 
 
-def _vectors(
-    owner: str, layout: Layout, parameters: Parameters
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def vectors_of(layout: Layout, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return start, lower and upper bounds of the free numbers."""
     shapes = dict(zip(layout.names, layout.shapes, strict=True))
 

@@ -7,9 +7,7 @@ import dataclasses
 import numpy as np
 from scipy.optimize import brentq
 
-from cfgd.fitting.problem import FitProblem
-from cfgd.fitting.profile import TOLERANCE
-from cfgd.fitting.uncertainty import value_at
+from cfgd.fitting.profile import HeldFits
 
 # Directions from the estimate in which the contour is looked for: every 15 degrees of the ellipse;
 # and points that are drawn for each of them.
@@ -21,33 +19,21 @@ ACCURACY = 3e-3
 
 
 @dataclasses.dataclass
-class Contour:
+class Contour(HeldFits):
     """The region of two coordinates within which the fit is worse by at most `root`^2.
 
     Parameters
     ----------
-    problem
-        What is fitted.
-    z
-        Its solution.
-    value
-        The value of the objective there.
     pair
         The two coordinates.
     covariance
         The covariance of all coordinates.
-    dispersion
-        Twice the rise of f over this number is compared with `root`^2.
     root
         The root of the rise at the contour.
     """
 
-    problem: FitProblem
-    z: np.ndarray
-    value: float
     pair: tuple[int, int]
     covariance: np.ndarray
-    dispersion: float
     root: float
 
     def __post_init__(self) -> None:
@@ -100,15 +86,8 @@ class Contour:
         if np.array_equal(held, self.z[list(self.pair)]):
             return 0.0
         guesses = [self.z + self._tangent @ (held - self.z[list(self.pair)]), self._last]
-        starts = [np.clip(guess, self.problem.lower, self.problem.upper) for guess in guesses]
-        for start in starts:
-            start[list(self.pair)] = held
-        values = [value_at(self.problem.objective, start) for start in starts]
-        start = starts[int(np.nanargmin(values))] if not np.isnan(values).all() else starts[0]
-        fixed = dict(zip(self.pair, held.tolist(), strict=True))
-        solution = self.problem.minimize(start, fixed, tolerance=TOLERANCE)
-        rise = 2 * (float(solution.value) - self.value) / self.dispersion
+        z, rise = self.fit_with(dict(zip(self.pair, held.tolist(), strict=True)), guesses)
         if not np.isfinite(rise):
             return 2 * self.root
-        self._last = np.asarray(solution.x, float)
+        self._last = z
         return float(np.sqrt(max(rise, 0.0)))

@@ -128,7 +128,7 @@ def profile_of(
         # along 2 g d / rise + (d / error)^2 = root^2 with the gradient g at the bound
         g = abs(float(at.jacobian[:, i] @ at.psi)) / rise
         step = root**2 / (g + np.sqrt(g**2 + (root / error) ** 2))
-    return Profile(problem, z, float(fit.solution.value), i, rise, tangent), step
+    return Profile(problem, z, float(fit.solution.value), rise, i, tangent), step
 
 
 def _profile(fit: Fit, problem: FitProblem, at: Linearisation, i: int, root: float) -> End:

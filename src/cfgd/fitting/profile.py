@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,7 +23,7 @@ BEYOND = 1.2
 # Accuracy of the end of an interval, relative to its distance from the estimate: two digits more
 # than are worth printing.
 ACCURACY = 1e-5
-# Gradient at which a fit with one coordinate held ends, relative to its start: the error of its
+# Gradient at which a fit with coordinates held ends, relative to its start: the error of its
 # value is the square of that, relative to how far above the minimum it started.
 TOLERANCE = 1e-4
 # A fit with one coordinate held that lies below the minimum by more than this share of the rise
@@ -33,11 +34,8 @@ JUMP = 0.01
 
 
 @dataclasses.dataclass
-class Profile:
-    """Fits with coordinate `i` held, each started from its neighbours.
-
-    The signed root of the rise of f above its minimum is nearly a straight line as a function of
-    the held value; on it a root search takes a few fits.
+class HeldFits:
+    """Fits with some coordinates held, compared with the fit without.
 
     Parameters
     ----------
@@ -47,19 +45,51 @@ class Profile:
         Its solution.
     value
         The value of the objective there.
-    i
-        The coordinate to hold.
     dispersion
         Twice the rise of f over this number is compared with the squares of normal deviates.
-    tangent
-        dz/dz_i along the profile at its minimum.
     """
 
     problem: FitProblem
     z: np.ndarray
     value: float
-    i: int
     dispersion: float
+
+    def fit_with(
+        self, held: Mapping[int, float], guesses: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, float]:
+        """Return the solution with values held, by their index, and how much worse it is.
+
+        A guess from another fit may be on another branch, or at infinity in another coordinate:
+        the value of the objective decides which one is near the solution.
+        """
+        starts = [np.clip(guess, self.problem.lower, self.problem.upper) for guess in guesses]
+        for start in starts:
+            start[list(held)] = list(held.values())
+        values = [value_at(self.problem.objective, start) for start in starts]
+        best = 0 if np.isnan(values).all() else int(np.nanargmin(values))
+        solution = self.problem.minimize(starts[best], held, tolerance=TOLERANCE)
+        if solution.status is Status.interrupted:  # Ctrl-C ends all fits, not one of them
+            raise KeyboardInterrupt
+        rise = 2 * (float(solution.value) - self.value) / self.dispersion
+        return np.asarray(solution.x, float), rise
+
+
+@dataclasses.dataclass
+class Profile(HeldFits):
+    """Fits with coordinate `i` held, each started from its neighbours.
+
+    The signed root of the rise of f above its minimum is nearly a straight line as a function of
+    the held value; on it a root search takes a few fits.
+
+    Parameters
+    ----------
+    i
+        The coordinate to hold.
+    tangent
+        dz/dz_i along the profile at its minimum.
+    """
+
+    i: int
     tangent: np.ndarray
 
     def __post_init__(self) -> None:
@@ -69,12 +99,7 @@ class Profile:
         """Return how much worse the fit with this value held is, in squared deviates."""
         held = float(held)
         if held not in self.known:
-            start = self._start(held)
-            solution = self.problem.minimize(start, {self.i: held}, tolerance=TOLERANCE)
-            if solution.status is Status.interrupted:  # Ctrl-C ends all fits, not one of them
-                raise KeyboardInterrupt
-            rise = 2 * (float(solution.value) - self.value) / self.dispersion
-            self.known[held] = np.asarray(solution.x, float), rise
+            self.known[held] = self.fit_with({self.i: held}, self._guesses(held))
         return self.known[held][1]
 
     def deviate(self, held: float) -> float:
@@ -82,24 +107,16 @@ class Profile:
         rise = self.rise(held)
         return float(np.sign(held - self.z[self.i]) * np.sign(rise) * np.sqrt(abs(rise)))
 
-    def _start(self, held: float) -> np.ndarray:
-        """Return the best of a few guesses from the neighbouring fits.
-
-        A neighbour may be on another branch, or at infinity in another coordinate: the value of the
-        objective decides which guess is near the solution.
-        """
+    def _guesses(self, held: float) -> list[np.ndarray]:
+        """Return guesses of the solution from the neighbouring fits."""
         fits = [at for at in self.known if np.isfinite(self.known[at][1])]
         near, *further = sorted(fits, key=lambda at: abs(at - held))
         origin = self.known[near][0]
-        guesses = [self.z + self.tangent * (held - self.z[self.i]), origin]
+        guesses = [origin, self.z + self.tangent * (held - self.z[self.i])]
         if further:
             slope = (self.known[further[0]][0] - origin) / (further[0] - near)
             guesses.append(origin + slope * (held - near))
-        starts = [np.clip(guess, self.problem.lower, self.problem.upper) for guess in guesses]
-        for start in starts:
-            start[self.i] = held
-        values = [value_at(self.problem.objective, start) for start in starts]
-        return starts[int(np.nanargmin(values))] if not np.isnan(values).all() else starts[1]
+        return guesses
 
     def end(self, side: int, root: float, step: float) -> tuple[float, str]:
         """Return where the signed root of the rise is `side * root`, and a remark.

@@ -18,7 +18,7 @@ from jaxtyping import PyTree
 from cfgd._core.box import Box
 from cfgd._core.linalg import map_rows
 from cfgd._core.pytrees import Structure
-from cfgd._core.types import Etas, LineValues, Numbers, PointFlags, Scalar, Vector, Vectors
+from cfgd._core.types import Etas, LineValues, PointFlags, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
@@ -40,9 +40,6 @@ class ProjectedLine(Line):
     def values(self, etas: Etas) -> LineValues:
         f, x = self.objective, self.evaluation.x
         return map_rows(lambda eta: f.value(f.box.project(x - eta * self.d)), etas)
-
-    def to(self, eta: Numbers) -> Evaluation:
-        return self.objective.evaluate(self.evaluation.x - eta * self.d)
 
 
 class Projected(Objective):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -38,6 +39,7 @@ from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
 
+T = TypeVar("T")
 FORMAT = "cfgd checkpoint 2"
 # What a file of the format before is refused with: its states are of solvers that are gone.
 OLD_FORMAT = "cfgd checkpoint 1"
@@ -87,24 +89,18 @@ class Checkpoint:
     def _read(
         self, start: Saved, classes: dict[str, type]
     ) -> tuple[Saved | None, dict[str, Any], list[np.ndarray]]:
-        existing = [path for path in (self.path, previous_path(self.path)) if path.exists()]
-        damages = []
-        for path in existing:
-            try:
-                meta, arrays = read(path)
-                self._check(path, meta)
-                saved = unpack(meta.get("tree"), arrays, classes)
-                check_content(saved, start)
-            except DamagedError as damage:
-                damages.append(f"The checkpoint {path} is damaged: {printable(str(damage))}.")
-                continue
-            if damages:
-                checks.warn(f"{damages[0]} The run goes on from the one before, {path}.")
+        def load(path: Path) -> tuple[Saved, dict[str, Any], list[np.ndarray]]:
+            meta, arrays = read(path)
+            if meta.get("format") == OLD_FORMAT:
+                got = f"{path} of an older version, whose solvers no longer exist: start anew"
+                wanted = "be a file of this version, or a new one"
+                checks.fail(self.owner, "checkpoint", wanted, got)
+            check_identity(self.owner, path, meta, FORMAT, self.identity)
+            saved = unpack(meta.get("tree"), arrays, classes)
+            check_content(saved, start)
             return saved, meta, arrays
-        if damages:
-            wanted = "be a file that this run wrote, or a new one"
-            checks.fail(self.owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
-        return None, {}, []
+
+        return load_newest(self.owner, self.path, load) or (None, {}, [])
 
     def is_due(self) -> bool:
         """Return whether it is time to write; a file that takes long is written less often."""
@@ -125,22 +121,42 @@ class Checkpoint:
         self.written = clock.now()
         self.cost = self.written - began
 
-    def _check(self, path: Path, meta: dict[str, Any]) -> None:
-        if meta.get("format") == OLD_FORMAT:
-            got = f"{path} of an older version, whose solvers no longer exist: start the run anew"
-            checks.fail(self.owner, "checkpoint", "be a file of this version, or a new one", got)
-        if meta.get("format") != FORMAT:
-            raise DamagedError(f"its format is {meta.get('format')!r} and not {FORMAT!r}")
-        identity = meta.get("of")
-        if not isinstance(identity, dict):
-            raise DamagedError("it does not say of which run it is")
-        for name, mine in self.identity.items():
-            theirs = identity.get(name)
-            if theirs != mine:
-                got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(mine)}"
-                checks.fail(
-                    self.owner, "checkpoint", "be a file of this very run, or a new one", got
-                )
+
+def load_newest(owner: str, file: Path, load: Callable[[Path], T]) -> T | None:
+    """Load a checkpoint, or the one before if it is damaged; return None if there is none.
+
+    `load` raises a DamagedError for a damaged file.
+    """
+    damages = []
+    for path in [path for path in (file, previous_path(file)) if path.exists()]:
+        try:
+            loaded = load(path)
+        except DamagedError as damage:
+            damages.append(f"The checkpoint {path} is damaged: {printable(str(damage))}.")
+            continue
+        if damages:
+            checks.warn(f"{damages[0]} The run goes on from the one before, {path}.")
+        return loaded
+    if damages:
+        wanted = "be a file that this run wrote, or a new one"
+        checks.fail(owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
+    return None
+
+
+def check_identity(
+    owner: str, path: Path, meta: dict[str, Any], file_format: str, mine: dict[str, str]
+) -> None:
+    """Refuse a file of another format, or of a run that differs in one of these entries."""
+    if meta.get("format") != file_format:
+        raise DamagedError(f"its format is {meta.get('format')!r} and not {file_format!r}")
+    identity = meta.get("of")
+    if not isinstance(identity, dict):
+        raise DamagedError("it does not say of which run it is")
+    for name, own in mine.items():
+        theirs = identity.get(name)
+        if theirs != own:
+            got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(own)}"
+            checks.fail(owner, "checkpoint", "be a file of this very run, or a new one", got)
 
 
 def _point_of_comparison(x0: Any, box: Box | None) -> np.ndarray:
@@ -162,15 +178,15 @@ def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
         "call": f"{options.owner} in {problem.how}",
         "precision": problem.dtype.name,
         "shape": str(np.shape(problem.start)),
-        "start": _digest(to_host(problem.start)),
-        "objective": _digest(loop.value0, loop.gradient0, *values),
-        "bounds": "none" if problem.box is None else _digest(*problem.box),
-        "method": _digest(*leaves, words=str(words)),
+        "start": digest(to_host(problem.start)),
+        "objective": digest(loop.value0, loop.gradient0, *values),
+        "bounds": "none" if problem.box is None else digest(*problem.box),
+        "method": digest(*leaves, words=str(words)),
         "tolerances and records": str(goals),
     }
 
 
-def _digest(*leaves: Any, words: str = "") -> str:
+def digest(*leaves: Any, words: str = "") -> str:
     found = hashlib.sha256(words.encode())
     for leaf in leaves:
         array = np.ascontiguousarray(leaf) if hasattr(leaf, "dtype") else None

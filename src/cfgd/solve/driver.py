@@ -311,13 +311,14 @@ class Run:
 
     # ------------------------------------------------------------------ the end
 
-    def _progress(self, stats: RunStats) -> tuple[int, float, float, str]:
-        """Return iteration, value, gradient norm and a note for the progress line."""
+    def _progress(self, stats: RunStats) -> tuple[int, str, str]:
+        """Return iteration, numbers and a note for the progress line."""
         n, best = self.problem.n_settings, self.loop.best_value()
         running = int(np.sum(np.ravel(stats.is_open)[:n]))
         note = "" if n is None else f"  {running} of {n} running"
         norm = float(np.sqrt(np.max(stats.norm2))) / self.factor
-        return int(np.max(stats.iterations)), float(np.min(best)) / self.factor, norm, note
+        value = float(np.min(best)) / self.factor
+        return int(np.max(stats.iterations)), f"value {value:.6g}  norm {norm:.3g}", note
 
     def _interrupted(self, error: KeyboardInterrupt) -> Solution:
         """Return the best point after Ctrl-C; after a second one, raise the error with it."""

@@ -1,47 +1,16 @@
-"""The page as a user operates it: mouse, keyboard, touch, links, themes, narrow screens."""
-
-import itertools
+"""The page as a user operates it: mouse, keyboard, touch."""
 
 import numpy as np
 import pytest
+from gestures import drag, per_pixel, type_into
 from selenium.webdriver import ActionChains, Keys
-
-from browser import explorer
 
 # one worker runs all these tests, since they share a browser
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with explorer(tmp_path_factory.mktemp("explorer")) as page:
-        yield page
-
-
-@pytest.fixture
-def page(browser):
-    yield browser.open()
-    errors = [line for line in browser.driver.get_log("browser") if line["level"] == "SEVERE"]
-    assert errors == []
-
-
-def per_pixel(page):
-    view, size = page.state["view"], page.element("#map").size
-    return (view[1] - view[0]) / size["width"], (view[3] - view[2]) / size["height"]
-
-
-def drag(page, handle, right, down):
-    chain = ActionChains(page.driver, duration=20).click_and_hold(page.element(handle))
-    for _ in range(4):
-        chain = chain.move_by_offset(right // 4, down // 4)
-    chain.release().perform()
-    page.wait()
-
-
 # ------------------------------------------------------------------ dragging
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("handle", "field", "follows"),
     [
@@ -104,13 +73,6 @@ def test_the_map_can_be_moved_and_zoomed(page):
 # ------------------------------------------------------------------ typing
 
 
-def type_into(page, field, text):
-    box = page.element(field)
-    box.send_keys(Keys.CONTROL, "a")
-    box.send_keys(Keys.DELETE, text)
-    page.wait()
-
-
 def test_a_formula_can_be_typed(page):
     type_into(page, "#formula", "x^4 + 2(y - 1)^2")
     assert page.state["formula"] == "x^4 + 2(y - 1)^2"
@@ -120,7 +82,6 @@ def test_a_formula_can_be_typed(page):
     assert page.element("#formula-text").text == ""
 
 
-@pytest.mark.slow
 def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
     type_into(page, "#formula", "x^2 ")
     runs = page.runs
@@ -211,7 +172,6 @@ def test_methods_can_be_shown_and_hidden(page):
     assert page.runs == {}
 
 
-@pytest.mark.slow
 def test_predefined_functions_set_their_points(page):
     options = [
         one.get_attribute("value")
@@ -253,7 +213,6 @@ def test_arrow_keys_move_handles(page):
     assert "start at (" in handle.get_attribute("aria-label")
 
 
-@pytest.mark.slow
 def test_the_tab_key_reaches_all_controls(page):
     seen = set()
     page.js("document.activeElement.blur()")
@@ -325,177 +284,3 @@ def test_pinching_zooms(page):
     # the first finger stood 20 from the left, and went 40 down to 70 from above
     assert left + 20 * across / 2 == pytest.approx(view[0] + 20 * across, abs=1e-3 * (right - left))
     assert high - 70 * up / 2 == pytest.approx(view[3] - 30 * up, abs=1e-3 * (high - low))
-
-
-# ------------------------------------------------------------------ links
-
-
-@pytest.mark.slow
-def test_a_link_holds_the_complete_state(page):
-    type_into(page, "#formula", "x^2 + 3y^2 + sin(x y)")
-    for field, text in (
-        ("alpha", "0.123456789"),
-        ("lag", "3"),
-        ("nodes", "4"),
-        ("iterations", "31"),
-    ):
-        type_into(page, f"#{field}-typed", text)
-    page.element("label[for=step-fixed]").click()
-    type_into(page, "#eta-typed", "0.07")
-    page.element("#show-order").click()
-    drag(page, "#handle-past-2", 24, 36)
-    page.element("#closer").click()
-    page.element("#k").send_keys(Keys.ARROW_RIGHT)
-    page.wait()
-    state, runs = page.state, page.runs
-    page.js("document.getElementById('link').click()")
-    link = page.js("return location.hash")
-    page.open(link)
-    unused = {"beta", "betaStays"}  # as gamma is given
-    assert {k: v for k, v in page.state.items() if k not in unused} == {
-        k: v for k, v in state.items() if k not in unused
-    }
-    assert page.runs == runs
-
-
-def test_the_link_is_updated_automatically(page):
-    page.element("#handle-start").send_keys(Keys.ARROW_RIGHT)
-    wanted = "return new URLSearchParams(location.hash.slice(1)).get('start')"
-    for _ in range(100):
-        if page.js(wanted) == ",".join(map(str, page.js("return explorer.state.start"))):
-            return
-        page.js("return new Promise((done) => setTimeout(done, 20))")
-    raise AssertionError(page.js(wanted))
-
-
-@pytest.mark.parametrize(
-    "link",
-    [
-        "#f=alert(1)&start=a,b&view=1,1,1,1&alpha=7&lag=99&nodes=&step=own&show=&of=gradient&k=-1",
-        "#%%%&&&===",
-        "#past=1,2,3&terminal=&gamma=Infinity&view=NaN,1,2,3",
-        "#start=1e400,0&past=" + ",".join(["1"] * 40),
-    ],
-)
-def test_an_invalid_link_gives_the_default_page(page, link):
-    page.open(link)
-    state = page.state
-    assert state["formula"] == "10x^2 + y^2"
-    assert (state["start"], state["alpha"], state["lag"], state["step"]) == (
-        [1, -10],
-        0.5,
-        1,
-        "exact",
-    )
-    assert all(np.isfinite(run["values"]).all() for run in page.runs.values())
-
-
-def test_the_reset_button_restores_the_defaults(page):
-    usual = page.state
-    drag(page, "#handle-start", 40, -40)
-    type_into(page, "#alpha-typed", "0.2")
-    page.element("#reset").click()
-    page.wait()
-    assert page.state == usual
-
-
-# ------------------------------------------------------------------ light, dark, small
-
-
-def background(page):
-    colour = page.js("return getComputedStyle(document.body).backgroundColor")
-    return sum(int(part) for part in colour[4:-1].split(","))
-
-
-def map_colour(page):
-    return page.js(
-        "const c = document.getElementById('contours');"
-        "return [...c.getContext('2d').getImageData(30, 30, 1, 1).data].slice(0, 3)"
-        ".reduce((a, b) => a + b)"
-    )
-
-
-def test_the_theme_follows_the_system_and_the_button(page):
-    assert background(page) > 600
-    light = map_colour(page)
-    try:
-        page.emulate(
-            "setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
-        )
-        page.js("return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
-        page.wait()
-        assert background(page) < 150
-        assert map_colour(page) < light - 200
-        assert page.element("#theme").text == "Light"
-        page.element("#theme").click()
-        page.wait()
-        assert background(page) > 600
-        assert map_colour(page) == light
-    finally:
-        page.emulate("setEmulatedMedia", features=[])
-    page.open()
-    page.element("#theme").click()
-    page.wait()
-    assert background(page) < 150
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [360, 390, 820, 1100, 1920])
-def test_nothing_is_wider_than_the_screen(page, width):
-    mobile = width < 600
-    page.emulate(
-        "setDeviceMetricsOverride", width=width, height=844, deviceScaleFactor=2, mobile=mobile
-    )
-    try:
-        page.open("#f=himmelblau&lag=5")
-        assert page.js("return document.documentElement.scrollWidth") <= width
-        wide = page.js(
-            """return [...document.querySelectorAll("main *")].filter((one) => {
-              const box = one.getBoundingClientRect();
-              return box.width > 0 && (box.right > innerWidth + 1 || box.left < -1)
-                && !one.closest("#map");
-            }).map((one) => one.id || one.className || one.tagName)"""
-        )
-        assert wide == []
-        box = page.js("return document.getElementById('map').getBoundingClientRect()")
-        assert box["width"] > 300
-        assert box["height"] > 250
-        handle = page.js("return document.getElementById('handle-start').getBoundingClientRect()")
-        assert min(handle["width"], handle["height"]) >= 44  # as wide as a finger
-    finally:
-        page.emulate("clearDeviceMetricsOverride")
-
-
-def test_all_controls_have_accessible_names(page):
-    nameless = page.js(
-        """return [...document.querySelectorAll("input, select, button")].filter((one) =>
-          !one.ariaLabel && !one.textContent.trim() && !(one.labels && one.labels.length)
-        ).map((one) => one.id)"""
-    )
-    assert nameless == []
-
-
-def contrast(one, other):
-    def light(colour):
-        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        return linear @ [0.2126, 0.7152, 0.0722]
-
-    bright, dim = sorted([light(one), light(other)], reverse=True)
-    return (bright + 0.05) / (dim + 0.05)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_and_paths_have_enough_contrast(page, theme):
-    page.js("document.documentElement.dataset.theme = arguments[0]", theme)
-    colours = page.js(
-        """const style = getComputedStyle(document.documentElement);
-        return Object.fromEntries(["ink", "soft", "page", "card", "low", "high", "blue", "orange",
-          "green", "purple"].map((n) => [n, style.getPropertyValue(`--${n}`).trim()]))"""
-    )
-    for text, below in itertools.product(("ink", "soft"), ("page", "card")):
-        assert contrast(colours[text], colours[below]) > 4.5
-    for line, below in itertools.product(
-        ("ink", "blue", "orange", "green", "purple"), ("low", "high")
-    ):
-        assert contrast(colours[line], colours[below]) > 2.2, (line, below)

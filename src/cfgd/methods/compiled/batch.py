@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.types import Count, Counts, Flag, Number, Points
 from cfgd.methods.compiled import levenberg_marquardt as lm
+from cfgd.methods.compiled.problem import Problem
 
 # Steps between two exchanges of slots: an exchange costs about half a step, because it copies data
 # of all slots, and a slot is idle for half of these steps on average.
@@ -51,7 +52,7 @@ def unpack(states: Points, size: int) -> lm.State:
 
 
 def solve_block(
-    problem_of: Callable[[PyTree], lm.Problem],
+    problem_of: Callable[[PyTree], Problem],
     block: Block,
     size: int,
     count: Count,
@@ -86,8 +87,7 @@ def solve_block(
 
     def advance(data: PyTree, state: lm.State) -> lm.State:
         new = lm.step(problem_of(data), state, tolerance)
-        goes_on = lm.is_running(state, max_iterations)
-        return jax.tree.map(lambda a, b: jnp.where(goes_on, a, b), new, state)
+        return lm.select(lm.is_running(state, max_iterations), new, state)
 
     def fill(index: Counts) -> Slots:
         """Return slots with these rows of the block; idle ones have the last row."""

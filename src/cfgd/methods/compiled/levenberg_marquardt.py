@@ -18,8 +18,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from cfgd._core.box import Box
-from cfgd._core.types import Column, Count, Flag, Matrix, Number, Scalar, Vector
+from cfgd._core.types import Count, Flag, Matrix, Number, Scalar, Vector
 from cfgd.methods.compiled.linear_systems import solve_definite
+from cfgd.methods.compiled.problem import Model, Problem
 from cfgd.status import Status
 
 # Share of the predicted decrease that a step must achieve (Nocedal and Wright, section 4.1).
@@ -63,32 +64,6 @@ RUNNING, CONVERGED, STALLED, NONFINITE, MAX_ITERATIONS, SADDLE = (
 )
 
 
-class Model(NamedTuple):
-    """The quadratic model f - g'p + p'Hp / 2 of the values at z - p."""
-
-    value: Scalar
-    gradient: Vector
-    matrix: Matrix
-
-
-class Problem(NamedTuple):
-    """What is minimised.
-
-    Attributes
-    ----------
-    model
-        z -> the model at z.
-    hessian
-        z -> the Hessian at z; None where it is the matrix of the model.
-    bounds
-        The bounds of z, or None.
-    """
-
-    model: Callable[[Vector], Model]
-    hessian: Callable[[Vector], Matrix] | None
-    bounds: Box | None
-
-
 class State(NamedTuple):
     """A run between two iterations, with the step that the next one tries.
 
@@ -108,69 +83,24 @@ class State(NamedTuple):
     status: Count
 
 
-def least_squares(residuals: Callable[[Vector], Column], bounds: Box | None = None) -> Problem:
-    """Return the problem of minimising |r|^2 / 2, with the Gauss-Newton matrix as a model."""
-
-    def model(z: Vector) -> Model:
-        r, along = jax.linearize(residuals, z)
-        columns = [*(along(e) for e in jnp.eye(z.size, dtype=z.dtype)), r]
-        H = _symmetric(z.size + 1, lambda i, j: columns[i] * columns[j])
-        return Model(H[-1, -1] / 2, H[-1, :-1], H[:-1, :-1])
-
-    def hessian(z: Vector) -> Matrix:
-        """Return J'J plus the residuals times their second derivatives."""
-
-        def columns(z: Vector) -> list[Column]:
-            _, along = jax.linearize(residuals, z)
-            return [along(e) for e in basis]
-
-        basis = jnp.eye(z.size, dtype=z.dtype)
-        J, along = jax.linearize(columns, z)
-        r, second = residuals(z), [along(e) for e in basis]
-        return _symmetric(z.size, lambda i, j: J[i] * J[j] + r * second[i][j])
-
-    return Problem(model, hessian, bounds)
-
-
-def _symmetric(size: int, terms: Callable[[int, int], Column]) -> Matrix:
-    """Return the symmetric matrix whose entries are the sums of these terms.
-
-    They are one reduction, which reads every array once: in a batch it takes a third of the time of
-    separate sums, and a fifth of that of a product of matrices.
-    """
-    pairs = [(i, j) for i in range(size) for j in range(i + 1)]
-    all_terms = tuple(terms(i, j) for i, j in pairs)
-    zeros = tuple(jnp.zeros((), each.dtype) for each in all_terms)
-    sums = lax.reduce(all_terms, zeros, lambda a, b: tuple(map(jnp.add, a, b)), (0,))
-    known = dict(zip(pairs, sums, strict=True))
-    entries = [known[max(i, j), min(i, j)] for i in range(size) for j in range(size)]
-    return jnp.stack(entries).reshape(size, size)
-
-
-def smooth(fn: Callable[[Vector], Scalar], bounds: Box | None = None) -> Problem:
-    """Return the problem of minimising a function, with its Hessian as a model."""
-
-    def model(z: Vector) -> Model:
-        value, g = jax.value_and_grad(fn)(z)
-        return Model(value, g, jax.jacfwd(jax.grad(fn))(z))
-
-    return Problem(model, None, bounds)
-
-
 def init(z: Vector, bounds: Box | None = None) -> State:
-    """Return a state before the first evaluation, which `step` makes at z moved into the bounds."""
+    """Return a state before the first evaluation, which `step` makes at z moved into the bounds.
+
+    The value before it is infinite, so that a first point with a finite one is accepted, and the
+    damping falls to that of the first step.
+    """
     z = z if bounds is None else bounds.project(z)
-    zero, zeros = jnp.zeros((), z.dtype), jnp.zeros_like(z)
+    zeros = jnp.zeros_like(z)
     return State(
         z=z,
-        model=Model(zero, zeros, jnp.zeros((z.size, z.size), z.dtype)),
+        model=Model(_number(jnp.inf, z), zeros, jnp.zeros((z.size, z.size), z.dtype)),
         scaling=zeros,
-        damping=zero,
-        growth=zero,
+        damping=_number(SHRINK * FIRST_DAMPING, z),
+        growth=_number(GROW, z),
         step=zeros,
-        predicted=zero,
+        predicted=_number(1.0, z),
         start=z,
-        start_norm=zero,
+        start_norm=_number(0.0, z),
         iteration=jnp.int32(-1),
         status=jnp.int32(RUNNING),
     )
@@ -178,71 +108,47 @@ def init(z: Vector, bounds: Box | None = None) -> State:
 
 def step(problem: Problem, state: State, tolerance: Number) -> State:
     """Try a step, accept or reject it, adapt the damping, and propose the next step."""
-    trial_z = state.z - state.step
+    z, f, D, damping = state.z, state.model.value, state.scaling, state.damping
+    eps = jnp.finfo(z.dtype).eps
+    trial_z = z - state.step
     if problem.bounds is not None:
         trial_z = problem.bounds.project(trial_z)  # rounding may leave them
     trial = problem.model(trial_z)
-    tried = _try(problem, state, trial_z, trial)
-    is_first = state.iteration < 0
-    new = _select(is_first, _begin(problem, state, trial), tried.state)
-    return _judge_and_propose(problem, new, ~is_first & tried.is_stuck, tolerance)
+    new_D = _keep_from_shrinking(D, trial.matrix)
 
-
-def _begin(problem: Problem, state: State, model: Model) -> State:
-    """Return the state at the start, which has been evaluated."""
-    g = _free_gradient(problem, state.z, model.gradient)
-    dtype = state.z.dtype
-    status = jnp.where(_is_finite(model), RUNNING, NONFINITE)
-    return state._replace(
-        model=model,
-        scaling=_keep_from_shrinking(state.scaling, model.matrix),
-        damping=jnp.asarray(FIRST_DAMPING, dtype),
-        growth=jnp.asarray(GROW, dtype),
-        start_norm=jnp.sqrt(_inner(g, g)),
-        iteration=jnp.int32(0),
-        status=status.astype(jnp.int32),
-    )
-
-
-class Tried(NamedTuple):
-    """The state after a trial, and whether steps with more damping would be in vain."""
-
-    state: State
-    is_stuck: Flag
-
-
-def _try(problem: Problem, state: State, trial_z: Vector, trial: Model) -> Tried:
-    """Accept or reject a trial point."""
-    z, f, D, damping = state.z, state.model.value, state.scaling, state.damping
-    eps, least = jnp.finfo(z.dtype).eps, _least_damping(z)
-    is_step = state.predicted > 0
-    ratio = (f - trial.value) / jnp.where(is_step, state.predicted, 1)
+    is_first, is_step = state.iteration < 0, state.predicted > 0
+    ratio = (f - trial.value) / lax.select(is_step, state.predicted, _number(1.0, z))
     is_lower = (trial.value < f) & (ratio >= ACCEPT)
-    is_hidden = is_step & (state.predicted <= HIDDEN_UNITS * eps * abs(f))
-    norm2 = _scaled_norm2(problem, z, state.model.gradient, D)
-    new_norm2 = _scaled_norm2(problem, trial_z, trial.gradient, D)
+    is_hidden = is_step & (state.predicted <= HIDDEN_UNITS * eps * abs(f)) & ~is_first
+    free_gradient = _free_gradient(problem, trial_z, trial.gradient)
+    old_gradient = _free_gradient(problem, z, state.model.gradient)
+    gradient_falls = _inner(free_gradient, free_gradient / new_D) <= (
+        _inner(old_gradient, old_gradient / new_D) / 4
+    )
     is_same = trial.value <= f + eps**HIDDEN_CHANGE * abs(f)
-    is_better = is_lower | (is_hidden & is_same & (new_norm2 <= norm2 / 4))
+    is_better = is_lower | (is_hidden & is_same & gradient_falls)
     is_accepted = is_step & is_better & _is_finite(trial)
 
-    unchanged = jnp.where(ratio < BAD_MODEL, 2 * damping, damping)
+    factor = jnp.where(ratio > GOOD_MODEL, 1 / SHRINK, jnp.where(ratio < BAD_MODEL, 2.0, 1.0))
     accepted = state._replace(
         z=trial_z,
         model=trial._replace(value=jnp.minimum(trial.value, f)),
-        scaling=_keep_from_shrinking(D, trial.matrix),
-        damping=jnp.maximum(jnp.where(ratio > GOOD_MODEL, damping / SHRINK, unchanged), least),
-        growth=jnp.full_like(damping, GROW),
+        scaling=new_D,
+        damping=jnp.maximum(damping * factor, _least_damping(z)),
+        growth=_number(GROW, z),
     )
     grown = state.growth * damping
-    rejected = state._replace(
-        damping=grown,
-        # a step that was too long says nothing about the model
-        growth=jnp.where(is_step, 2 * state.growth, state.growth),
+    # a step that was too long says nothing about the model
+    growth = lax.select(is_step, 2 * state.growth, state.growth)
+    rejected = state._replace(damping=grown, growth=growth)
+    new = select(is_accepted, accepted, rejected)._replace(
+        start_norm=lax.select(is_first, _norm(free_gradient), state.start_norm),
+        iteration=state.iteration + 1,
+        status=jnp.where(is_first & ~is_accepted, NONFINITE, state.status).astype(jnp.int32),
     )
-    new = _select(is_accepted, accepted, rejected)
     # a shorter step would be hidden by rounding, too
-    is_stuck = ~is_accepted & (is_hidden | ~(grown < MOST_DAMPING))
-    return Tried(new._replace(iteration=state.iteration + 1), is_stuck)
+    is_stuck = ~is_accepted & ~is_first & (is_hidden | ~(grown < MOST_DAMPING))
+    return _judge_and_propose(problem, new, is_stuck, tolerance)
 
 
 def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance: Number) -> State:
@@ -255,9 +161,9 @@ def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance
     added = jnp.stack([_least_damping(z) * diagonal, state.damping * state.scaling])
     steps, definite = jax.vmap(lambda each: _minimise(problem, H + jnp.diag(each), z, g))(added)
     is_negligible = _negligible(state, diagonal, steps[0])
-    norm2 = _norm2(problem, state)
-    is_small = norm2 <= (tolerance * state.start_norm) ** 2
-    ends = (is_small & definite[0] & is_negligible(tolerance**TIGHTER)) | (norm2 == 0)
+    norm = _norm(_free_gradient(problem, z, g))
+    is_small = norm <= tolerance * state.start_norm
+    ends = (is_small & definite[0] & is_negligible(tolerance**TIGHTER)) | (norm == 0)
     converged = ends | (is_stuck & definite[0] & is_negligible(tolerance))
     status = jnp.where(converged, CONVERGED, jnp.where(is_stuck, STALLED, state.status))
     status = jnp.where(state.status == RUNNING, status, state.status)
@@ -268,8 +174,8 @@ def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance
     is_long = (size > 0) & (_norm(p, state.scaling) > LONGEST * size)
     is_step = definite[1] & (predicted < jnp.inf) & ~is_long
     return state._replace(
-        step=jnp.where(is_step, p, 0),
-        predicted=jnp.where(is_step, predicted, 0),
+        step=lax.select(is_step, p, jnp.zeros_like(p)),
+        predicted=lax.select(is_step, predicted, _number(0.0, z)),
         status=status.astype(jnp.int32),
     )
 
@@ -385,8 +291,14 @@ def _minimise(problem: Problem, M: Matrix, z: Vector, g: Vector) -> tuple[Vector
 # ------------------------------------------------------------------ small things
 
 
-def _select(condition: Flag, a: State, b: State) -> State:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), a, b)
+def select(condition: Flag, a: State, b: State) -> State:
+    """Return a where the condition holds, else b."""
+    return jax.tree.map(lambda a, b: lax.select(condition, a, b), a, b)
+
+
+def _number(value: float, z: Vector) -> Scalar:
+    """Return a number in the precision of z."""
+    return jnp.asarray(value, z.dtype)
 
 
 def _inner(a: Vector, b: Vector) -> Scalar:
@@ -397,7 +309,7 @@ def _times(A: Matrix, v: Vector) -> Vector:
     return (A * v).sum(-1)
 
 
-def _norm(v: Vector, weight: Vector) -> Scalar:
+def _norm(v: Vector, weight: Vector | float = 1.0) -> Scalar:
     return jnp.sqrt((weight * v * v).sum())
 
 
@@ -405,22 +317,9 @@ def _free_gradient(problem: Problem, z: Vector, g: Vector) -> Vector:
     return g if problem.bounds is None else problem.bounds.free_gradient(z, g)
 
 
-def _norm2(problem: Problem, state: State) -> Scalar:
-    g = _free_gradient(problem, state.z, state.model.gradient)
-    return _inner(g, g)
-
-
-def _scaled_norm2(problem: Problem, z: Vector, g: Vector, D: Vector) -> Scalar:
-    free = _free_gradient(problem, z, g)
-    return (free * free / D).sum()
-
-
 def _is_finite(model: Model) -> Flag:
-    return (
-        jnp.isfinite(model.value)
-        & jnp.isfinite(model.gradient).all()
-        & jnp.isfinite(model.matrix).all()
-    )
+    """Return whether all numbers are finite: a sum that has one that is not is not finite."""
+    return jnp.isfinite(model.value + model.gradient.sum() + model.matrix.sum())
 
 
 def _keep_from_shrinking(old: Vector, H: Matrix) -> Vector:
@@ -433,5 +332,5 @@ def _keep_from_shrinking(old: Vector, H: Matrix) -> Vector:
     return jnp.where(D > 0, D, 1)
 
 
-def _least_damping(z: Vector) -> Number:
+def _least_damping(z: Vector) -> float:
     return LEAST_UNITS * float(jnp.finfo(z.dtype).eps)

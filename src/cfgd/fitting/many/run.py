@@ -1,0 +1,175 @@
+"""Run many fits: blocks of them on several threads, with progress, checkpoints and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from cfgd._core.arrays import in_precision
+from cfgd._core.compiled import bind
+from cfgd.fitting.many.inputs import Inputs
+from cfgd.fitting.many.program import SUMMARY, Goal, run_block, start_states
+from cfgd.fitting.many.regions import Region, regions
+from cfgd.solve.interrupt import Interrupt
+from cfgd.status import Status
+
+# Fits in a block for each fit that takes steps at a time: enough for the last ones of a block,
+# which leave slots idle, to count for little.
+PER_SLOT = 16
+# Share of the slots whose fits may be left at the end of a block; they go on together later.
+LEFT = 8
+
+# the column of the table that holds the status
+STATUS = SUMMARY.index("status") - len(SUMMARY)
+
+
+class Rows(NamedTuple):
+    """Fits of a block: their places in the table, data and states."""
+
+    places: np.ndarray
+    data: dict[str, np.ndarray]
+    states: np.ndarray
+
+    def where(self, which: Any) -> Rows:
+        """Return some of the fits, by a mask, a slice or indices."""
+        return jax.tree.map(lambda array: array[which], self)
+
+
+class ManyRun:
+    """The fits of some regions, whose results go into a table.
+
+    Parameters
+    ----------
+    table
+        One row for each fit of Y. Rows of fits that have not ended are `unfinished`, and are
+        written where they end.
+    n_threads
+        How many blocks are computed at a time.
+    """
+
+    def __init__(self, inputs: Inputs, goal: Goal, table: np.ndarray, n_threads: int) -> None:
+        self.inputs, self.goal, self.table, self.n_threads = inputs, goal, table, n_threads
+        self.n_rows = block_size(inputs)
+        self.form = inputs.form(self.n_rows)
+        self.devices = jax.local_devices()
+        self.left: list[Rows] = []  # fits that have not ended
+
+    def __call__(
+        self, todo: list[Region], on_block: Callable[[], None], interrupt: Interrupt
+    ) -> None:
+        """Fit the regions; return early after Ctrl-C.
+
+        `on_block` is called in this thread after every block.
+        """
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            # the first block alone compiles the program that all others use
+            self._work(pool, iter(todo[:1]), self._fit_region, on_block, interrupt)
+            self._work(pool, iter(todo[1:]), self._fit_region, on_block, interrupt)
+            self._work(pool, self._blocks_of_left(), self._finish, on_block, interrupt)
+
+    def _work(
+        self,
+        pool: ThreadPoolExecutor,
+        tasks: Iterator[Any],
+        work: Callable[[Any, int], None],
+        on_block: Callable[[], None],
+        interrupt: Interrupt,
+    ) -> None:
+        """Do tasks on all threads, with no more of them in memory than there are threads."""
+        running: set[Future[None]] = set()
+        number = 0
+        while True:
+            while len(running) < self.n_threads and not interrupt.is_asked:
+                task = next(tasks, None)
+                if task is None:
+                    break
+                running.add(pool.submit(work, task, number))
+                number += 1
+            if not running:
+                return
+            # Ctrl-C is seen within the time of a block, and a thread cannot be interrupted
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                each.result()
+            on_block()
+
+    def _fit_region(self, region: Region, number: int) -> None:
+        places = np.arange(region.start, region.stop)
+        is_open = unfinished(self.table[places])
+        if not is_open.any():
+            return
+        data, starts = self.inputs.read(region)
+        with in_precision(self.inputs.dtype):
+            states = np.asarray(bind(start_states, self.form)(starts, self.inputs.shared))
+        rows = Rows(places, data, states).where(is_open)
+        left = self._run(rows, self.form.n_slots // LEFT, number)
+        if len(left.places):
+            self.left.append(left)
+
+    def _finish(self, rows: Rows, number: int) -> None:
+        self._run(rows, 0, number)
+
+    def _blocks_of_left(self) -> Iterator[Rows]:
+        """Yield the fits that have not ended, in the order of the table."""
+        if not self.left:
+            return
+        whole = jax.tree.map(lambda *arrays: np.concatenate(arrays), *self.left)
+        whole = whole.where(np.argsort(whole.places))
+        for start in range(0, len(whole.places), self.n_rows):
+            yield whole.where(slice(start, start + self.n_rows))
+
+    def _run(self, rows: Rows, n_left: int, number: int) -> Rows:
+        """Go on with fits, write those that end into the table, and return the others."""
+        count = len(rows.places)
+        data, states = jax.tree.map(
+            lambda array: _padded(array, self.n_rows), (rows.data, rows.states)
+        )
+        device = self.devices[number % len(self.devices)]
+        with in_precision(self.inputs.dtype), jax.default_device(device):
+            program = bind(run_block, self.inputs.residuals, self.form)
+            found = program(
+                self.inputs.shared, data, states, np.int32(count), np.int32(n_left), self.goal
+            )
+            states, table, is_running = (np.asarray(each)[:count] for each in found)
+        self.table[rows.places[~is_running]] = table[~is_running]
+        return rows._replace(states=states).where(is_running)
+
+
+def _padded(array: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return an array with its last row repeated, so that all blocks have one size."""
+    missing = n_rows - len(array)
+    return np.concatenate([array, np.repeat(array[-1:], missing, 0)]) if missing else array
+
+
+def empty_table(inputs: Inputs) -> np.ndarray:
+    """Return a table of fits that have not begun."""
+    table = np.full((inputs.n_fits, inputs.form(1).width), np.nan, inputs.dtype)
+    table[:, STATUS] = Status.interrupted.code
+    return table
+
+
+def unfinished(table: np.ndarray) -> np.ndarray:
+    """Return which fits of a table have not ended."""
+    return table[:, STATUS] == Status.interrupted.code
+
+
+def block_size(inputs: Inputs) -> int:
+    """Return how many fits a block has: a power of two, so that few sizes are compiled."""
+    most = PER_SLOT * inputs.form(2**62).n_slots
+    return int(min(most, 2 ** int(np.ceil(np.log2(inputs.n_fits)))))
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    count = getattr(os, "sched_getaffinity", None)
+    return len(count(0)) if count is not None else os.cpu_count() or 1
+
+
+def all_regions(inputs: Inputs) -> list[Region]:
+    """Return the regions of all fits."""
+    return list(regions(inputs.shape, block_size(inputs)))
