@@ -81,8 +81,10 @@ def multinomial(theta):
         scores = X @ W
         chosen = jnp.sum(scores * CLASSES)
         top = scores.max(1, keepdims=True)
-        return jnp.sum(jnp.log(jnp.exp(scores - top).sum(1)) + top[:, 0]) - chosen + penalty * (
-            jnp.sum(W**2) / 2
+        return (
+            jnp.sum(jnp.log(jnp.exp(scores - top).sum(1)) + top[:, 0])
+            - chosen
+            + penalty * (jnp.sum(W**2) / 2)
         )
 
     return cfgd.argmin(loss, np.zeros((3, 3)), (theta[0], X * theta[1:])).ravel()

@@ -204,7 +204,9 @@ def test_aux_and_full():
     assert STATUSES[int(end.status)] is cfgd.Status.converged
     assert end.is_differentiable
     assert end.iterations > 0
-    np.testing.assert_allclose(end.value, float(bowl(jnp.asarray(x["z"]), np.array([0.5, -0.2]))), 1e-6)
+    np.testing.assert_allclose(
+        end.value, float(bowl(jnp.asarray(x["z"]), np.array([0.5, -0.2]))), 1e-6
+    )
 
 
 def test_own_arguments_of_residuals_come_first():
@@ -301,7 +303,10 @@ def test_a_degenerate_bound_is_free():
         ({"objective": lambda x: x[0], "has_aux": True}, "must return (value, aux)"),
         ({"objective": lambda x: (x, 1), "has_aux": True}, "must return a scalar, got shape (2,)"),
         ({"objective": cfgd.External(sum, abs)}, "must be written in JAX; `minimize` takes"),
-        ({"objective": cfgd.Residuals(lambda x: x), "has_aux": True}, "has_aux=...)` must be False"),
+        (
+            {"objective": cfgd.Residuals(lambda x: x), "has_aux": True},
+            "has_aux=...)` must be False",
+        ),
         ({"objective": cfgd.Quadratic(np.eye(2), [1, 1]), "args": (1,)}, "args=...)` must go with"),
         ({"objective": cfgd.Quadratic(np.eye(3), [1, 1, 1])}, "x0=...)` must have shape (3,)"),
         ({"args": 3}, "args=...)` must be a tuple, such as (data,), got a int"),
@@ -321,5 +326,7 @@ def test_refused(given, words):
 
 
 def test_traced_bounds_are_refused():
-    with pytest.raises(ValueError, match=r"`argmin\(bounds=\.\.\.\)` must be numbers that are known"):
+    with pytest.raises(
+        ValueError, match=r"`argmin\(bounds=\.\.\.\)` must be numbers that are known"
+    ):
         jax.jit(lambda b: cfgd.argmin(lambda x: x**2, 1.0, bounds=(b, 3.0)))(0.5)

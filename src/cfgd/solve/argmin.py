@@ -80,7 +80,9 @@ def argmin(
     objective : callable or Objective
         A scalar function f(x, *args) in JAX. Or `cfgd.Residuals(fn)`, for which the residuals are
         fn(x, *args); `args` follow those of `Residuals` itself. Or another objective of cfgd in
-        JAX. What it captures counts: tracers may be captured, and are differentiated.
+        JAX. Values of a surrounding `jit`, `vmap` or `grad` may also be captured. NumPy data that
+        is used in both precisions of JAX goes into `args`: JAX keeps captured arrays in the
+        precision of their first use.
     x0 : number, array or pytree
         The start. x has its structure.
     args : tuple
@@ -125,28 +127,35 @@ def argmin(
     Examples
     --------
     >>> import cfgd, jax, jax.numpy as jnp, numpy as np
-    >>> X, y = np.array([[1.0, 2.0], [3.0, 1.0], [0.5, 1.0]]), np.array([1.0, 2.0, 0.0])
+    >>> X, y = jnp.array([[1.0, 2.0], [3.0, 1.0], [0.5, 1.0]]), jnp.array([1.0, 2.0, 0.0])
     >>> def ridge(w, penalty):
     ...     return jnp.sum((X @ w - y) ** 2) + penalty * jnp.sum(w**2)
-    >>> print(cfgd.argmin(ridge, np.zeros(2), (0.1,)).round(4))
-    [0.5966 0.1323]
-    >>> print(jax.jacobian(lambda penalty: cfgd.argmin(ridge, np.zeros(2), (penalty,)))(0.1).round(4))
-    [-0.0549  0.0231]
+    >>> def weights(penalty):
+    ...     return cfgd.argmin(ridge, jnp.zeros(2), (penalty,))
+    >>> print(weights(0.1).round(4), jax.jacobian(weights)(0.1).round(4))
+    [0.6295 0.0882] [-0.102   0.0775]
+    >>> print(jax.vmap(weights)(jnp.array([0.1, 1.0])).round(4))
+    [[0.6295 0.0882]
+     [0.5584 0.1401]]
     """
-    flags = (checks.flag(OWNER, "has_aux", has_aux), checks.flag(OWNER, "full", full))
+    has_aux, full = checks.flag(OWNER, "has_aux", has_aux), checks.flag(OWNER, "full", full)
     limits = (_tolerance(tolerance), checks.integer(OWNER, "max_iterations", max_iterations))
     objective, args = _with_arguments(objective, args, has_aux)
-    is_numpy = not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((objective, x0, args)))
+    is_numpy = not any(
+        isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((objective, x0, args))
+    )
     x = checked_pytree(OWNER, "x0", x0)
     dtype = precision_of(objective, x, args)
     if is_numpy:
         with in_precision(dtype):
             problem, z = _problem(objective, x, args, dtype, has_aux)
             if not problem.captures_tracers(z):
-                return _result(*to_numpy(_solved(problem, z, bounds, limits)), *flags)
+                end, norm = to_numpy(_solved(problem, z, bounds, limits))
+                return _result(end, norm, has_aux, full)
     with standard_promotion():
         problem, z = _problem(objective, x, args, jax.dtypes.canonicalize_dtype(dtype), has_aux)
-        return _result(*_solved(problem, z, bounds, limits), *flags)
+        end, norm = _solved(problem, z, bounds, limits)
+        return _result(end, norm, has_aux, full)
 
 
 def _tolerance(tolerance: object) -> float | None:
@@ -249,7 +258,8 @@ def _problem(
             checks.fail(OWNER, "x0", f"have shape {objective.shape}", shape)
         objective = objective.raveled(structure)
     z = structure.ravel(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), x))
-    problem = Problem(*cast((objective, args), dtype), structure, has_aux)
+    objective, args = cast((objective, args), dtype)
+    problem = Problem(objective, args, structure, has_aux)
     problem.check(z)
     return problem, z
 

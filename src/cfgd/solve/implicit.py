@@ -42,12 +42,9 @@ def differentiable_minimum(
         # `custom_root` gives whatever is returned beside the root a floating tangent
         return found.z, jax.tree.map(lambda leaf: leaf.astype(z.dtype), found)
 
-    root, floats = lax.custom_root(
-        face_gradient(fn, bounds), z, solve, _solve_linear, has_aux=True
-    )
+    root, floats = lax.custom_root(face_gradient(fn, bounds), z, solve, _solve_linear, has_aux=True)
     found = Found(
         z=root,
-        value=floats.value,
         gradient_norm=floats.gradient_norm,
         status=floats.status.astype(jnp.int32),
         iterations=floats.iterations.astype(jnp.int32),

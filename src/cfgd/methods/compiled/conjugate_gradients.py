@@ -21,8 +21,8 @@ RESIDUAL = 0.75
 UNSOLVED = 0.5
 # Curvature in rounding units of the largest one, below which a matrix is singular to rounding.
 SINGULAR_UNITS = 64.0
-# Power of the rounding unit, relative to the largest curvature, beyond which a negative curvature is
-# no rounding error.
+# Power of the rounding unit, relative to the largest curvature, beyond which a negative curvature
+# is no rounding error.
 NEGATIVE = 0.5
 # Iterations for each unknown: rounding delays the end, which would be after one for each.
 ITERATIONS = 10

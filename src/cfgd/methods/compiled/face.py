@@ -21,9 +21,7 @@ from cfgd.methods.compiled.linear_systems import solve_definite
 SINGULAR_UNITS = 16.0
 
 
-def face_gradient(
-    fn: Callable[[Vector], Scalar], bounds: Box | None
-) -> Callable[[Vector], Vector]:
+def face_gradient(fn: Callable[[Vector], Scalar], bounds: Box | None) -> Callable[[Vector], Vector]:
     """Return the gradient in the free coordinates; it is zero in those at active bounds.
 
     Its derivative has the Hessian of the free coordinates in their rows and columns, and those of

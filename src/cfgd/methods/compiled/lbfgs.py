@@ -95,9 +95,7 @@ def _init(fn: Callable[[Vector], Scalar], bounds: Box | None, z: Vector) -> Stat
     norm = _length(_free_gradient(bounds, z, g))
     is_finite = jnp.isfinite(value) & jnp.isfinite(g).all()
     status = jnp.where(is_finite, jnp.where(norm > 0, RUNNING, CONVERGED), NONFINITE)
-    return State(
-        z, value, g, _empty(z), z, norm, jnp.int32(0), status.astype(jnp.int32)
-    )
+    return State(z, value, g, _empty(z), z, norm, jnp.int32(0), status.astype(jnp.int32))
 
 
 def _step(
@@ -139,7 +137,9 @@ def _end(
     _, times = jax.linearize(face_gradient(fn, bounds), z)
     # a random vector meets directions without curvature to which the gradient is orthogonal
     probe = jax.random.normal(jax.random.key(0), z.shape, z.dtype)
-    steps, definite, indefinite = jax.vmap(lambda b: solve_by_products(times, b))(jnp.stack([g, probe]))
+    steps, definite, indefinite = jax.vmap(lambda b: solve_by_products(times, b))(
+        jnp.stack([g, probe])
+    )
     p, is_regular = steps[0], definite[1]
     length, size = _length(p), _size(state)
     is_minimum = definite[0] & is_regular
@@ -221,9 +221,7 @@ class Trial(NamedTuple):
     count: Count
 
 
-def _search(
-    fn: Callable[[Vector], Scalar], bounds: Box | None, state: State, p: Vector
-) -> Trial:
+def _search(fn: Callable[[Vector], Scalar], bounds: Box | None, state: State, p: Vector) -> Trial:
     """Return a point along the projection of z - t p at which f and its slope are lower."""
     z, f, g = state.z, state.value, state.gradient
     noise = jnp.finfo(z.dtype).eps ** HIDDEN_CHANGE * abs(f)
