@@ -136,7 +136,7 @@ def argmin(
     [0.6295 0.0882] [-0.102   0.0775]
     >>> print(jax.vmap(weights)(jnp.array([0.1, 1.0])).round(4))
     [[0.6295 0.0882]
-     [0.5584 0.1401]]
+     [0.5567 0.134 ]]
     """
     has_aux, full = checks.flag(OWNER, "has_aux", has_aux), checks.flag(OWNER, "full", full)
     limits = (_tolerance(tolerance), checks.integer(OWNER, "max_iterations", max_iterations))

@@ -59,7 +59,8 @@ def _solve_linear(times: Callable[[Vector], Vector], b: Vector) -> Vector:
 
     def solve(times: Callable[[Vector], Vector], b: Vector) -> Vector:
         if b.size > MOST_DENSE:
-            return solve_by_products(times, b).solution
+            found = solve_by_products(times, b)
+            return jnp.where(found.is_definite, found.solution, jnp.nan)
         return solve_scaled(jax.vmap(times)(jnp.eye(b.size, dtype=b.dtype)), b)
 
     return lax.custom_linear_solve(times, b, solve, symmetric=True)

@@ -56,7 +56,7 @@ def solve_by_products(times: Callable[[Vector], Vector], b: Vector) -> SolvedByP
     eps = float(jnp.finfo(b.dtype).eps)
     # numbers near one, whatever the unit of b: squares do not underflow
     size = jnp.max(abs(b))
-    size = jnp.where(size > 0, size, 1)
+    size = jnp.where(size == 0, 1, size)
     r = b / size
     first = _State(
         x=jnp.zeros_like(b),
