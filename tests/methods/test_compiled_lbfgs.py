@@ -26,7 +26,7 @@ def valleys(x):
 
 def solve(fn, x0, box=None, most=5000.0, tolerance=1e-8):
     run = jax.jit(lambda z: lbfgs.solve(fn, box, z, tolerance, most))
-    (state, is_regular) = run(jnp.asarray(x0, float))
+    state, is_regular, _ = run(jnp.asarray(x0, float))
     return state, STATUSES[int(state.status)].name, bool(is_regular)
 
 

@@ -5,7 +5,7 @@ and the search follows its projection (Bertsekas (1982), "Projected Newton metho
 bisects until the conditions of Armijo and Wolfe hold (Lewis and Overton (2013), "Nonsmooth
 optimization via quasi-Newton methods"), or, where rounding hides a decrease of f, the approximate
 ones of Hager and Zhang (2005). At the end, conjugate gradients with the Hessian tell a minimum from
-a saddle point and take a last Newton step.
+a saddle point, and their Newton step tells whether the run has converged.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ PAIRS = 10
 ARMIJO, WOLFE = 1e-4, 0.9
 # Evaluations of one search: doubling or halving as often changes a step by a factor of 10^12.
 MOST_TRIALS = 40
+# Newton steps that a run may take: each at least halves the gradient, and L-BFGS reduces it by the
+# tolerance before the next one.
+MOST_CHECKS = 10
 # Length of the first step relative to that of z: it leaves the range in which f is quadratic only
 # where that is short; at z = 0 the length is one.
 FIRST_STEP = 0.1
@@ -67,10 +70,11 @@ class State(NamedTuple):
 
 
 class End(NamedTuple):
-    """The last state, and whether the Hessian is positive definite there."""
+    """A state after the check of its Hessian, which is positive definite if `is_regular`."""
 
     state: State
     is_regular: Flag
+    checks: Count
 
 
 def solve(
@@ -81,12 +85,27 @@ def solve(
     max_iterations: Number,
 ) -> End:
     """Take steps until the status says how the run ended."""
-    state = lax.while_loop(
-        lambda state: (state.status == RUNNING) & (state.iteration < max_iterations),
-        lambda state: _step(fn, bounds, state, tolerance),
-        _init(fn, bounds, z),
-    )
-    return _end(fn, bounds, state, tolerance)
+
+    def descend(state: State) -> State:
+        return lax.while_loop(
+            lambda state: (state.status == RUNNING) & (state.iteration < max_iterations),
+            lambda state: _step(fn, bounds, state, tolerance),
+            state,
+        )
+
+    def goes_on(end: End) -> Flag:
+        is_early = (end.checks < MOST_CHECKS) & (end.state.iteration < max_iterations)
+        return (end.state.status == RUNNING) & is_early
+
+    def descend_and_check(end: End) -> End:
+        state, is_regular = _check(fn, bounds, descend(end.state))
+        return End(state, is_regular, end.checks + 1)
+
+    first = End(_init(fn, bounds, z), jnp.bool_(False), jnp.int32(0))
+    # the start may be a solution, which has to be checked, too
+    end = lax.while_loop(goes_on, descend_and_check, descend_and_check(first))
+    status = jnp.where(end.state.status == RUNNING, MAX_ITERATIONS, end.state.status)
+    return end._replace(state=end.state._replace(status=status.astype(jnp.int32)))
 
 
 def _init(fn: Callable[[Vector], Scalar], bounds: Box | None, z: Vector) -> State:
@@ -117,41 +136,53 @@ def _step(
         ),
         iteration=state.iteration + 1,
     )
-    g = _free_gradient(bounds, new.z, new.gradient)
-    is_small = _length(g) <= tolerance * state.start_norm
-    is_short = _length(_direction(new, bounds)) <= jnp.sqrt(tolerance) * _size(new)
-    # the first direction of a memory without pairs says nothing about the distance
-    is_known = (new.memory.steps != 0).any()
-    converged = (is_small & is_short & is_known) | ~g.any()
+    norm = _length(_free_gradient(bounds, new.z, new.gradient))
+    converged = (norm <= tolerance * state.start_norm) | (norm == 0)
     is_stuck = ~found.is_accepted & ~had_pairs
     status = jnp.where(converged, CONVERGED, jnp.where(is_stuck, STALLED, RUNNING))
     return new._replace(status=status.astype(jnp.int32))
 
 
-def _end(
-    fn: Callable[[Vector], Scalar], bounds: Box | None, state: State, tolerance: Number
-) -> End:
-    """Give a run its final status, and take the last Newton step of one that has converged."""
-    z = state.z
-    g = _free_gradient(bounds, z, state.gradient)
+def _check(fn: Callable[[Vector], Scalar], bounds: Box | None, state: State) -> tuple[State, Flag]:
+    """Take the Newton step from a point with a small gradient, and judge the point by it.
+
+    A gradient that is small beside that of the start says little about the distance of the
+    solution. The run has converged if the Newton step is short, which doubles the number of correct
+    digits; it goes on from the end of a longer step that lowers the gradient.
+    """
+    z, g = state.z, _free_gradient(bounds, state.z, state.gradient)
     _, times = jax.linearize(face_gradient(fn, bounds), z)
     # a random vector meets directions without curvature to which the gradient is orthogonal
     probe = jax.random.normal(jax.random.key(0), z.shape, z.dtype)
     steps, definite, indefinite = jax.vmap(lambda b: solve_by_products(times, b))(
         jnp.stack([g, probe])
     )
-    p, is_regular = steps[0], definite[1]
-    length, size = _length(p), _size(state)
-    is_minimum = definite[0] & is_regular
-    new = z - p if bounds is None else bounds.project(z - p)
-    status = jnp.where(state.status == RUNNING, MAX_ITERATIONS, state.status)
-    # a search that fails by rounding has converged if the Newton step is negligible
-    is_done = (status == STALLED) & is_minimum & (length <= tolerance * size)
-    status = jnp.where(is_done, CONVERGED, status)
-    status = jnp.where((status == CONVERGED) & indefinite.any(), SADDLE, status)
-    moves = (status == CONVERGED) & is_minimum & (length <= LAST_STEP * size)
-    return End(
-        state._replace(z=jnp.where(moves, new, z), status=status.astype(jnp.int32)), is_regular
+    new = z - steps[0] if bounds is None else bounds.project(z - steps[0])
+    value, gradient = jax.value_and_grad(fn)(new)
+    is_minimum = definite.all()
+    last_step = max(LAST_STEP, float(jnp.finfo(z.dtype).eps) ** 0.5)
+    is_short = _length(steps[0]) <= last_step * _size(state)
+    norm = _length(_free_gradient(bounds, new, gradient))
+    is_better = jnp.isfinite(value) & (norm <= _length(g) / 2)
+    ended = state.status != RUNNING
+    was_found = (state.status == CONVERGED) | (state.status == STALLED)
+    moves = was_found & is_minimum & (is_short | is_better)
+    # without curvature in some direction there is no Newton step, and the gradient decides
+    by_gradient = jnp.where(indefinite.any(), SADDLE, CONVERGED)
+    by_step = jnp.where(is_short, CONVERGED, jnp.where(is_better, RUNNING, STALLED))
+    converged = jnp.where(is_minimum, by_step, by_gradient)
+    stalled = jnp.where(is_minimum, by_step, STALLED)
+    status = jnp.where(state.status == CONVERGED, converged, state.status)
+    status = jnp.where(state.status == STALLED, stalled, status)
+    return (
+        state._replace(
+            z=jnp.where(moves, new, z),
+            value=jnp.where(moves, value, state.value),
+            gradient=jnp.where(moves, gradient, state.gradient),
+            start_norm=jnp.where(moves, norm, state.start_norm),
+            status=jnp.where(ended, status, RUNNING).astype(jnp.int32),
+        ),
+        definite[1],
     )
 
 

@@ -50,7 +50,7 @@ def minimise(
 ) -> Found:
     """Minimise fn, which is |r|^2 / 2 where there are residuals r."""
     if z.size > MOST_DENSE:
-        state, regular = lbfgs.solve(fn, bounds, z, tolerance, max_iterations)
+        state, regular, _ = lbfgs.solve(fn, bounds, z, tolerance, max_iterations)
         return _found(state.z, state.gradient, state.status, state.iteration, regular, bounds)
     end = lm.solve(_problem(fn, residuals, bounds, z.size), z, tolerance, max_iterations)
     regular = is_regular(jax.jacfwd(face_gradient(fn, bounds))(end.z))
