@@ -193,7 +193,7 @@ PUBLIC = {
     "steps": {"ExactStep", "FixedStep", "GridStep", "ArmijoStep", "NetworkStep"},
     "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
     "solving": {"argmin", "minimize", "sweep", "Solution", "Status", "ConvergenceError"},
-    "fitting": {"curve_fit", "Fit", "Parameter", "Parameters"},
+    "fitting": {"curve_fit", "curve_fit_many", "Fit", "Fits", "Parameter", "Parameters"},
     "theory": {"theory"},
     "processes": {"distributed"},
 }

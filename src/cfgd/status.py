@@ -57,7 +57,7 @@ class Status(enum.Enum):
         "The gradient contradicts the values of the objective: compare it with differences by "
         "`cfgd.check_gradient(objective, x)`, and correct it."
     )
-    no_data = "There is nothing to fit: every point is missing or masked."
+    no_data = "There is nothing to fit, because every point is missing or masked: check the data."
 
     @property
     def code(self) -> int:

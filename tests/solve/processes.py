@@ -232,6 +232,14 @@ def misbehave(me, how):
     cfgd.minimize(f, np.zeros(D), slow, **options, callback=callback)
 
 
+def many_fits():
+    """Fit a straight line to each of seven rows."""
+    x = np.array([0.0, 1.0, 3.0, 4.0])
+    Y = np.random.default_rng(5).normal(size=(7, 4)) + 2 * x
+    Y[4, 1] = np.nan
+    return cfgd.curve_fit_many(lambda x, a, b: a + b * x, x, Y, [0.0, 1.0], threads=1)
+
+
 def main(folder, *scenarios):
     # a short patience: a test need not wait for a minute
     me = cfgd.distributed.start(patience=5.0 if "sleep" in scenarios else 60.0)
@@ -248,6 +256,8 @@ def main(folder, *scenarios):
         held = cfgd.distributed.rows(*part(me, of["X"], of["numbers"]))
         f = cfgd.LeastSquares(held.X, held.y, sample_weight=held.sample_weight)
         found["least squares"] = plain(cfgd.minimize(f, np.zeros(D)))
+    if "many" in scenarios:
+        found["table"] = many_fits().table.tolist()
     if "decisions" in scenarios:
         found |= dict(decisions(me, folder))
     if "misbehave" in scenarios:

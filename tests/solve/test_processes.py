@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import CURVATURES, ETAS, METHOD, METHODS, QUICK, D, data, solve
+from processes import CURVATURES, ETAS, METHOD, METHODS, QUICK, D, data, many_fits, solve
 
 import cfgd
 from cfgd import distributed
@@ -100,6 +100,13 @@ def test_two_processes_give_what_one_gives_on_every_objective(tmp_path):
     alone = solve(lambda X, y: (X, y, None), ("all",))
     assert_same_as_alone(first, alone)
     assert all(second[name] == first[name] for name in alone)
+
+
+@pytest.mark.slow
+def test_many_fits_are_shared_by_two_processes(tmp_path):
+    first, second = found(2, tmp_path, "many")
+    np.testing.assert_array_equal(first["table"], second["table"])
+    np.testing.assert_allclose(first["table"], many_fits().table, rtol=1e-12)
 
 
 @pytest.mark.slow

@@ -92,9 +92,9 @@ class Checkpoint:
         def load(path: Path) -> tuple[Saved, dict[str, Any], list[np.ndarray]]:
             meta, arrays = read(path)
             if meta.get("format") == OLD_FORMAT:
-                got = f"{path} of an older version, whose solvers no longer exist: start anew"
+                old = "an older version, whose solvers no longer exist: start the run anew"
                 wanted = "be a file of this version, or a new one"
-                checks.fail(self.owner, "checkpoint", wanted, got)
+                checks.fail(self.owner, "checkpoint", wanted, f"{path} of {old}")
             check_identity(self.owner, path, meta, FORMAT, self.identity)
             saved = unpack(meta.get("tree"), arrays, classes)
             check_content(saved, start)

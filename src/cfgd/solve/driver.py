@@ -316,8 +316,7 @@ class Run:
         n, best = self.problem.n_settings, self.loop.best_value()
         running = int(np.sum(np.ravel(stats.is_open)[:n]))
         note = "" if n is None else f"  {running} of {n} running"
-        norm = float(np.sqrt(np.max(stats.norm2))) / self.factor
-        value = float(np.min(best)) / self.factor
+        norm, value = (float(v) / self.factor for v in (np.sqrt(np.max(stats.norm2)), np.min(best)))
         return int(np.max(stats.iterations)), f"value {value:.6g}  norm {norm:.3g}", note
 
     def _interrupted(self, error: KeyboardInterrupt) -> Solution:

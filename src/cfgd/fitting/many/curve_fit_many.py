@@ -19,10 +19,11 @@ from cfgd.fitting.many.fits import Fits
 from cfgd.fitting.many.inputs import Inputs, read_inputs
 from cfgd.fitting.many.labelled import read_labelled, unlabelled
 from cfgd.fitting.many.program import Goal
+from cfgd.fitting.many.regions import regions
 from cfgd.fitting.many.run import (
     STATUS,
     ManyRun,
-    all_regions,
+    block_size,
     empty_table,
     unfinished,
     usable_cores,
@@ -163,10 +164,10 @@ def _fit(
     file: TableFile | None,
 ) -> None:
     """Fill the table; of several processes each one fits its share of the regions."""
-    todo = all_regions(inputs)
-    if not group.is_single:
-        me, count = group.indices.index(jax.process_index()), len(group.indices)
-        todo = todo[me * len(todo) // count : (me + 1) * len(todo) // count]
+    me, count = group.indices.index(jax.process_index()), len(group.indices)
+    size = block_size(inputs, threads * count)
+    todo = list(regions(inputs.shape, size))
+    todo = todo[me * len(todo) // count : (me + 1) * len(todo) // count]
     own = slice(todo[0].start, todo[-1].stop) if todo else slice(0, 0)
     meter = Progress(own.stop - own.start, progress and group.is_main, unit="fits")
 
@@ -182,7 +183,7 @@ def _fit(
             file.write_if_due(table)
 
     with Interrupt(group.is_single) as interrupt:
-        ManyRun(inputs, goal, table, threads)(todo, on_block, interrupt)
+        ManyRun(inputs, goal, table, size, threads)(todo, on_block, interrupt)
     if file is not None:
         file.write(table)
     if meter.shown:

@@ -10,7 +10,8 @@ import numpy as np
 from cfgd._core import checks
 from cfgd.fitting.many.inputs import Inputs
 from cfgd.fitting.many.program import Goal
-from cfgd.fitting.many.run import ManyRun, all_regions, empty_table
+from cfgd.fitting.many.regions import regions
+from cfgd.fitting.many.run import ManyRun, block_size, empty_table
 from cfgd.solve.interrupt import Interrupt
 
 
@@ -78,5 +79,7 @@ def _fit_block(
     )
     table = empty_table(block)
     # one thread: Dask has its own
-    ManyRun(block, goal, table, 1)(all_regions(block), lambda: None, Interrupt())
+    size = block_size(block, 1)
+    todo = list(regions(block.shape, size))
+    ManyRun(block, goal, table, size, 1)(todo, lambda: None, Interrupt())
     return table.reshape(*block.shape, -1)

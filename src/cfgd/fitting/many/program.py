@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import PyTree
 
 from cfgd._core.box import Box
-from cfgd._core.types import Column, Count, Flag, Matrix, Number, Points, Scalar, Vector
+from cfgd._core.types import Column, Count, Matrix, Number, Numbers, PointFlags, Scalar, Vector
 from cfgd.fitting.model import Measured, WeightedResiduals
 from cfgd.methods.compiled import batch, levenberg_marquardt as lm
 from cfgd.methods.compiled.linear_systems import determined_inverse
@@ -60,18 +60,18 @@ class Goal(NamedTuple):
     """Tolerance and largest number of iterations of a fit."""
 
     tolerance: Number
-    max_iterations: Number
+    max_iterations: Count | int
 
 
 class Finished(NamedTuple):
     """States after a call, and the table: a row counts where the fit has ended."""
 
-    states: Points
-    table: Points
+    states: Numbers
+    table: Numbers
     is_running: Any
 
 
-def start_states(form: Form, starts: Points, shared: dict[str, Any]) -> Points:
+def start_states(form: Form, starts: Numbers, shared: dict[str, Any]) -> Numbers:
     """Return the states before the first step."""
     box = _box(form, shared)
     return batch.pack(jax.vmap(lambda z: lm.init(z, box))(starts))
@@ -82,7 +82,7 @@ def run_block(
     form: Form,
     shared: dict[str, Any],
     rows: dict[str, Any],
-    states: Points,
+    states: Numbers,
     count: Count,
     n_left: Count,
     goal: Goal,
@@ -116,7 +116,7 @@ def run_block(
         """Split the rows, so that a chunk of them takes no more memory than the slots do."""
         return jax.tree.map(lambda a: a.reshape(n_rows // n_slots, n_slots, *a.shape[1:]), tree)
 
-    def summarise(part: tuple[dict[str, Any], lm.State]) -> Points:
+    def summarise(part: tuple[dict[str, Any], lm.State]) -> Numbers:
         return jax.vmap(lambda row, state: fit_of(row).table_row(state))(*part)
 
     unpacked = batch.unpack(states, form.size)
@@ -200,7 +200,7 @@ class _OneFit:
         return jnp.where(is_at_bound, jnp.nan, errors)
 
 
-def _inverse(H: Matrix, held: Flag, n_points: int) -> tuple[Matrix, Flag]:
+def _inverse(H: Matrix, held: PointFlags, n_points: int) -> tuple[Matrix, PointFlags]:
     """Return the inverse of H without the numbers that are held, and what is undetermined."""
     scale = jnp.sqrt(jnp.where(jnp.diagonal(H) > 0, jnp.diagonal(H), 1))
     unit = H / scale / scale[:, None]

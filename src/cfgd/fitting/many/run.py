@@ -14,7 +14,7 @@ from cfgd._core.arrays import in_precision
 from cfgd._core.compiled import bind
 from cfgd.fitting.many.inputs import Inputs
 from cfgd.fitting.many.program import SUMMARY, Goal, run_block, start_states
-from cfgd.fitting.many.regions import Region, regions
+from cfgd.fitting.many.regions import Region
 from cfgd.solve.interrupt import Interrupt
 from cfgd.status import Status
 
@@ -48,13 +48,17 @@ class ManyRun:
     table
         One row for each fit of Y. Rows of fits that have not ended are `unfinished`, and are
         written where they end.
+    n_rows
+        How many fits a block has; see `block_size`.
     n_threads
         How many blocks are computed at a time.
     """
 
-    def __init__(self, inputs: Inputs, goal: Goal, table: np.ndarray, n_threads: int) -> None:
+    def __init__(
+        self, inputs: Inputs, goal: Goal, table: np.ndarray, n_rows: int, n_threads: int
+    ) -> None:
         self.inputs, self.goal, self.table, self.n_threads = inputs, goal, table, n_threads
-        self.n_rows = block_size(inputs)
+        self.n_rows = n_rows
         self.form = inputs.form(self.n_rows)
         self.devices = jax.local_devices()
         self.left: list[Rows] = []  # fits that have not ended
@@ -105,8 +109,9 @@ class ManyRun:
             return
         data, starts = self.inputs.read(region)
         with in_precision(self.inputs.dtype):
-            states = np.asarray(bind(start_states, self.form)(starts, self.inputs.shared))
-        rows = Rows(places, data, states).where(is_open)
+            begin = bind(start_states, self.form)
+            states = np.asarray(begin(_padded(starts, self.n_rows), self.inputs.shared))
+        rows = Rows(places, data, states[: region.size]).where(is_open)
         left = self._run(rows, self.form.n_slots // LEFT, number)
         if len(left.places):
             self.left.append(left)
@@ -158,18 +163,16 @@ def unfinished(table: np.ndarray) -> np.ndarray:
     return table[:, STATUS] == Status.interrupted.code
 
 
-def block_size(inputs: Inputs) -> int:
-    """Return how many fits a block has: a power of two, so that few sizes are compiled."""
+def block_size(inputs: Inputs, n_workers: int) -> int:
+    """Return how many fits a block has, so that all workers have some.
+
+    It is a power of two, so that few sizes are compiled.
+    """
     most = PER_SLOT * inputs.form(2**62).n_slots
-    return int(min(most, 2 ** int(np.ceil(np.log2(inputs.n_fits)))))
+    return int(min(most, 2 ** int(np.ceil(np.log2(inputs.n_fits / n_workers + 1)))))
 
 
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     count = getattr(os, "sched_getaffinity", None)
     return len(count(0)) if count is not None else os.cpu_count() or 1
-
-
-def all_regions(inputs: Inputs) -> list[Region]:
-    """Return the regions of all fits."""
-    return list(regions(inputs.shape, block_size(inputs)))

@@ -16,7 +16,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from cfgd._core.types import Count, Counts, Flag, Number, Points
+from cfgd._core.types import Count, Counts, Flag, Number, Numbers
 from cfgd.methods.compiled import levenberg_marquardt as lm
 from cfgd.methods.compiled.problem import Problem
 
@@ -30,22 +30,22 @@ class Slots(NamedTuple):
 
     index: Counts  # at least the number of problems if the slot is idle
     data: PyTree
-    states: Points
+    states: Numbers
 
 
 class Block(NamedTuple):
     """Problems with one row each: their data, and their states as vectors (see `pack`)."""
 
     data: PyTree
-    states: Points
+    states: Numbers
 
 
-def pack(states: lm.State) -> Points:
+def pack(states: lm.State) -> Numbers:
     """Return states with one row each as one matrix, of which rows are fast to exchange."""
     return jax.vmap(lambda state: ravel_pytree(state)[0])(states)
 
 
-def unpack(states: Points, size: int) -> lm.State:
+def unpack(states: Numbers, size: int) -> lm.State:
     """Return the states of problems with `size` unknowns from the rows of `pack`."""
     _, unravel = ravel_pytree(lm.init(jnp.zeros(size, states.dtype)))
     return jax.vmap(unravel)(states)
@@ -57,10 +57,10 @@ def solve_block(
     size: int,
     count: Count,
     tolerance: Number,
-    max_iterations: Number,
+    max_iterations: Count | int,
     n_slots: int,
     n_left: Count,
-) -> Points:
+) -> Numbers:
     """Take steps until all but `n_left` of the first `count` runs of a block have ended.
 
     Parameters
@@ -95,7 +95,7 @@ def solve_block(
         data = jax.tree.unflatten(jax.tree.structure(block.data), rows)
         return Slots(index, data, jnp.take(block.states, index, 0, mode="clip"))
 
-    def exchange(carry: tuple[Slots, Points, Count]) -> tuple[Slots, Points, Count]:
+    def exchange(carry: tuple[Slots, Numbers, Count]) -> tuple[Slots, Numbers, Count]:
         slots, results, following = carry
         states = lax.fori_loop(
             0,
@@ -111,7 +111,7 @@ def solve_block(
         kept = jnp.where(is_done[:, None], filled.states, packed)
         return filled._replace(states=kept), results, following + done[-1]
 
-    def goes_on(carry: tuple[Slots, Points, Count]) -> Flag:
+    def goes_on(carry: tuple[Slots, Numbers, Count]) -> Flag:
         slots, _, following = carry
         return (following < count) | ((slots.index < count).sum() > n_left)
 

@@ -195,12 +195,12 @@ def _negligible(state: State, D: Vector, p: Vector) -> Callable[[Number], Flag]:
     return is_below
 
 
-def is_running(state: State, max_iterations: Number) -> Flag:
+def is_running(state: State, max_iterations: Count | int) -> Flag:
     """Return whether a run goes on."""
     return (state.status == RUNNING) & (state.iteration < max_iterations)
 
 
-def solve(problem: Problem, z: Vector, tolerance: Number, max_iterations: Number) -> State:
+def solve(problem: Problem, z: Vector, tolerance: Number, max_iterations: Count | int) -> State:
     """Take steps until the status says how the run ended."""
     state = lax.while_loop(
         lambda state: is_running(state, max_iterations),

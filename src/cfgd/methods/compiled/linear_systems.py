@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
 
-from cfgd._core.types import Flag, Flags, Matrix, Number, Rows
+from cfgd._core.types import Count, Flag, Matrix, Number, Numbers, PointFlags
 
 # Unknowns up to which Gauss-Jordan elimination is taken. In a batch it is a loop of elementwise
 # operations over all systems at once, while LAPACK is called for each system: measured in batches
@@ -22,11 +22,11 @@ DEPENDS = 1e-7
 class Solved(NamedTuple):
     """The solution of a system, and whether its matrix is positive definite."""
 
-    solution: Rows
+    solution: Numbers
     is_definite: Flag
 
 
-def solve_definite(A: Matrix, B: Rows) -> Solved:
+def solve_definite(A: Matrix, B: Numbers) -> Solved:
     """Solve A X = B for a symmetric positive definite A; the solution is arbitrary for others."""
     if len(A) > MOST_ELIMINATED:
         L = jnp.linalg.cholesky(A)
@@ -34,7 +34,7 @@ def solve_definite(A: Matrix, B: Rows) -> Solved:
     return _eliminate(A, B)
 
 
-def determined_inverse(A: Matrix, rounding: Number) -> tuple[Matrix, Flags]:
+def determined_inverse(A: Matrix, rounding: Number) -> tuple[Matrix, PointFlags]:
     """Invert a positive semi-definite matrix with a unit diagonal on what it determines.
 
     Return the inverse of the largest leading set of independent rows and columns, with zeros in the
@@ -49,12 +49,12 @@ def determined_inverse(A: Matrix, rounding: Number) -> tuple[Matrix, Flags]:
     return inverse, depends.any(1) | ~is_pivot
 
 
-def _eliminate(A: Matrix, B: Rows) -> Solved:
+def _eliminate(A: Matrix, B: Numbers) -> Solved:
     M, is_pivot = _reduce(A, B, 0.0)
     return Solved(M[:, len(A) :], is_pivot.all())
 
 
-def _reduce(A: Matrix, B: Rows, rounding: Number) -> tuple[Rows, Flags]:
+def _reduce(A: Matrix, B: Numbers, rounding: Number) -> tuple[Numbers, PointFlags]:
     """Reduce [A B] to [I X] without exchanging rows, as is stable for positive definite A.
 
     A row whose pivot is not above `rounding` is left out; return which rows are not.
@@ -62,7 +62,7 @@ def _reduce(A: Matrix, B: Rows, rounding: Number) -> tuple[Rows, Flags]:
     n = len(A)
     rows = jnp.arange(n)[:, None]
 
-    def eliminate(k: int, state: tuple[Rows, Flags]) -> tuple[Rows, Flags]:
+    def eliminate(k: Count, state: tuple[Numbers, PointFlags]) -> tuple[Numbers, PointFlags]:
         M, is_pivot = state
         pivot = M[k, k]
         is_sound = pivot > rounding
