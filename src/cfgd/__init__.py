@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from cfgd.solve import (
         ConvergenceError as ConvergenceError,
         Solution as Solution,
-        argmin as argmin,
         minimize as minimize,
         sweep as sweep,
     )
+    from cfgd.solve.argmin import argmin as argmin
     from cfgd.status import Status as Status
 
 __all__ = [
