@@ -24,7 +24,7 @@ def valleys(x):
     return jnp.sum(20 * bend**2 + way**2) + 0.3 * jnp.sum(jnp.sin(jnp.arange(x.size)) * x)
 
 
-def solve(fn, x0, box=None, most=5000.0, tolerance=1e-8):
+def solve(fn, x0, box=None, most=5000, tolerance=1e-8):
     run = jax.jit(lambda z: lbfgs.solve(fn, box, z, tolerance, most))
     state, is_regular, _ = run(jnp.asarray(x0, float))
     return state, STATUSES[int(state.status)].name, bool(is_regular)
@@ -103,10 +103,10 @@ def test_bounds_on_both_sides():
 @pytest.mark.parametrize(
     ("fn", "x0", "most", "name"),
     [
-        (valleys, np.full(8, -0.5), 3.0, "max_iterations"),
-        (lambda x: jnp.sum(jnp.log(x)), -np.ones(3), 10.0, "nonfinite"),
-        (lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4, np.array([1.0, 0.0]), 100.0, "saddle"),
-        (lambda x: jnp.sum((x - 1) ** 2), np.ones(4), 10.0, "converged"),
+        (valleys, np.full(8, -0.5), 3, "max_iterations"),
+        (lambda x: jnp.sum(jnp.log(x)), -np.ones(3), 10, "nonfinite"),
+        (lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4, np.array([1.0, 0.0]), 100, "saddle"),
+        (lambda x: jnp.sum((x - 1) ** 2), np.ones(4), 10, "converged"),
     ],
 )
 def test_statuses(fn, x0, most, name):

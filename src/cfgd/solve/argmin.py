@@ -14,7 +14,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import cast, in_precision, precision_of, standard_promotion, to_numpy
 from cfgd._core.box import Box
 from cfgd._core.pytrees import Structure, checked_pytree
-from cfgd._core.types import Column, DType, Scalar, Vector
+from cfgd._core.types import Column, Count, DType, Scalar, Vector
 from cfgd.methods.compiled import levenberg_marquardt as lm
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import array_arguments
@@ -271,8 +271,7 @@ def _solved(
     tolerance, max_iterations = limits
     box = None if bounds is None else _box(bounds, problem.structure, z.dtype)
     tolerance = DEFAULT_TOLERANCE[np.dtype(z.dtype)] if tolerance is None else tolerance
-    numbers = (jnp.asarray(number, z.dtype) for number in (tolerance, max_iterations))
-    return _solve(problem, box, z, *numbers)
+    return _solve(problem, box, z, jnp.asarray(tolerance, z.dtype), jnp.int32(max_iterations))
 
 
 def _box(bounds: Any, structure: Structure, dtype: DType) -> Box:
@@ -283,7 +282,7 @@ def _box(bounds: Any, structure: Structure, dtype: DType) -> Box:
 
 @eqx.filter_jit
 def _solve(
-    problem: Problem, box: Box | None, z: Vector, tolerance: Scalar, max_iterations: Scalar
+    problem: Problem, box: Box | None, z: Vector, tolerance: Scalar, max_iterations: Count
 ) -> tuple[Argmin, Scalar]:
     found = differentiable_minimum(
         problem.value, problem.residuals, box, z, tolerance, max_iterations

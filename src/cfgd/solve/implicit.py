@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from cfgd._core.box import Box
-from cfgd._core.types import Column, Flag, Number, Scalar, Vector
+from cfgd._core.types import Column, Count, Flag, Number, Scalar, Vector
 from cfgd.methods.compiled import levenberg_marquardt as lm
 from cfgd.methods.compiled.conjugate_gradients import solve_by_products
 from cfgd.methods.compiled.face import face_gradient, solve_scaled
@@ -30,7 +30,7 @@ def differentiable_minimum(
     bounds: Box | None,
     z: Vector,
     tolerance: Number,
-    max_iterations: Number,
+    max_iterations: Count | int,
 ) -> Found:
     """Return what `minimise` finds; `z` has derivatives in what `fn` captures.
 

@@ -82,7 +82,7 @@ def solve(
     bounds: Box | None,
     z: Vector,
     tolerance: Number,
-    max_iterations: Number,
+    max_iterations: Count | int,
 ) -> End:
     """Take steps until the status says how the run ended."""
 

@@ -46,7 +46,7 @@ def minimise(
     bounds: Box | None,
     z: Vector,
     tolerance: Number,
-    max_iterations: Number,
+    max_iterations: Count | int,
 ) -> Found:
     """Minimise fn, which is |r|^2 / 2 where there are residuals r."""
     if z.size > MOST_DENSE:
