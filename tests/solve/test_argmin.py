@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from argmin_cases import CASES, LOWER, UPPER, differences
+from argmin_cases import CASES, LOWER, UPPER, T, decay, differences
 
 import cfgd
 from cfgd.status import STATUSES
@@ -120,6 +120,33 @@ def test_vmap_is_a_loop():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("x64")
+def test_vmap_over_problems_with_many_unknowns():
+    run, solve, theta = CASES["chain"]
+    thetas = theta * np.array([[1.0], [0.5], [-0.2]]) + np.array([0, 0, 0.1])
+    thetas[:, 0] = abs(thetas[:, 0])
+    x, slopes = jax.jit(jax.vmap(lambda t: (run(t), jax.jacfwd(run)(t))))(thetas)
+    for i in range(3):
+        np.testing.assert_allclose(x[i], solve(thetas[i]), rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(slopes[i], differences(solve, thetas[i]), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_derivatives_in_float32():
+    """As many digits as float32 has; the data are passed, so that their precision is that of x."""
+    _, solve, theta = CASES["exponential"]
+
+    def x(y):
+        return cfgd.argmin(cfgd.Residuals(decay), jnp.array([1.0, 1.0, 0.0]), (jnp.asarray(T), y))
+
+    y = jnp.asarray(theta, jnp.float32)
+    slopes = jax.jit(jax.jacrev(x))(y)
+    assert slopes.dtype == jnp.float32
+    np.testing.assert_allclose(x(y), solve(theta), rtol=1e-4)
+    np.testing.assert_allclose(slopes, differences(solve, theta), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("x64")
 def test_a_bad_problem_does_not_touch_the_others():
     centres = np.array([0.3, np.nan, 2.0, -0.6])  # the third has no minimum
 
@@ -160,6 +187,18 @@ def test_captured_tracers_of_every_kind():
     c, k = np.array([1.0, -2.0]), np.array([1, 3])
     slopes = jax.jit(jax.vmap(jax.grad(solve)))(c, k)
     np.testing.assert_allclose(slopes, k / (1 + k), rtol=1e-9)
+
+
+def test_captured_tracers_keep_their_precision():
+    """A start of NumPy's float64 is rounded, as JAX rounds it in its default configuration."""
+
+    def solve(c):
+        return cfgd.argmin(lambda x: jnp.sum((x - c) ** 2 + x**2), np.zeros(2))
+
+    x, slope = jax.jit(lambda c: (solve(c), jax.jacfwd(solve)(c)))(3.0)
+    assert x.dtype == slope.dtype == jnp.float32
+    np.testing.assert_allclose(x, 1.5, rtol=1e-6)
+    np.testing.assert_allclose(slope, 0.5, rtol=1e-6)
 
 
 # ------------------------------------------------------------------ what comes back

@@ -115,14 +115,14 @@ def argmin(
 
     Notes
     -----
-    Residuals are minimised by the method of Levenberg and Marquardt, other functions of up to 100
-    unknowns by damped Newton steps, and functions of more unknowns by L-BFGS. Only then are systems
-    with the Hessian solved by conjugate gradients.
+    With up to 100 unknowns, residuals are minimised by the method of Levenberg and Marquardt and
+    other functions by damped Newton steps. With more unknowns the method is L-BFGS, and systems
+    with the Hessian are solved by conjugate gradients.
 
     Derivatives are NaN, and `is_differentiable` is False, where the Hessian of the free coordinates
     is singular or not positive definite: x then is not a function of `args`. Where the gradient of
-    a coordinate at its bound is zero, x has one-sided derivatives only, and those are returned for
-    which the coordinate is free.
+    a coordinate at its bound is zero, x has one-sided derivatives only. Those are returned for
+    which the coordinate is free, if the gradient is exactly zero; else its rounding error decides.
 
     Examples
     --------
