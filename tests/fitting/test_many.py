@@ -6,6 +6,7 @@ Most tests use one model, one shape of data and so one compiled program.
 import signal
 
 import dask.array as da
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -126,6 +127,23 @@ def test_what_is_printed(fits):
     assert lines[1].startswith("  1 no_data: There is nothing to fit")
     assert lines[-2].split()[0] == "rate"
     assert len(fits) == 7
+
+
+def test_maps(fits):
+    ax = fits.plot("rate")
+    (image,) = ax.get_images()
+    shown = image.get_array()
+    np.testing.assert_array_equal(shown.mask, ~fits.converged)
+    np.testing.assert_array_equal(shown[~shown.mask], fits.values["rate"][fits.converged])
+    with pytest.raises(ValueError, match=r"one of the parameters size, rate, rest, got 'speed'"):
+        fits.plot("speed")
+
+
+def test_new_numbers_do_not_compile_again(fits, caplog):
+    assert fits.shape == SHAPE  # the same shapes have been fitted
+    with jax.log_compiles():
+        fit(Y[::-1] + 0.1, [2.0, 1.5, 0.3], tolerance=1e-9, max_iterations=77)
+    assert not [message for message in caplog.messages if message.startswith("Compiling")]
 
 
 class Stored:

@@ -48,7 +48,7 @@ def curve_fit_many(
     tied: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
     absolute_sigma: bool = False,
     tolerance: float | None = None,
-    max_iterations: int = 1000,
+    max_iterations: int = 200,
     threads: int | None = None,
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -91,7 +91,7 @@ def curve_fit_many(
     tolerance : float, optional
         As in `minimize`: 1e-8 in float64, 1e-4 in float32. The precision is that of Y and x.
     max_iterations : int
-        How many steps a fit tries at most.
+        How many steps a fit tries at most: by default about as many as SciPy's `curve_fit`.
     threads : int, optional
         How many blocks of fits are computed at a time; by default as many as there are cores. Where
         JAX has several devices, blocks go to them in turn.

@@ -11,6 +11,7 @@ import numpy as np
 from cfgd.fitting.build import build
 from cfgd.fitting.datasets import read_data
 from cfgd.fitting.fit import Fit
+from cfgd.fitting.many import plot
 from cfgd.fitting.many.inputs import Inputs
 from cfgd.fitting.many.labelled import Labels
 from cfgd.fitting.many.program import SUMMARY
@@ -121,6 +122,26 @@ class Fits:
         codes = np.asarray(self.table[..., self._place("status")]).ravel().astype(int)
         counted = Counter(STATUSES[code].name for code in codes)
         return {name: n for name, n in counted.most_common() if name != Status.converged.name}
+
+    def plot(self, name: str, ax: Any = None) -> Any:
+        """Plot a parameter: a map for two axes of fits, values with standard errors for one.
+
+        Fits that did not converge are left out. The colours of a map leave out one percent of the
+        values on each side.
+
+        Parameters
+        ----------
+        name : str
+            The parameter.
+        ax : axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        axes
+            Requires matplotlib.
+        """
+        return plot.draw(self, name, ax)
 
     def __len__(self) -> int:
         return self.shape[0]

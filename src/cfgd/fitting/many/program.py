@@ -11,7 +11,17 @@ from jax import lax
 from jaxtyping import PyTree
 
 from cfgd._core.box import Box
-from cfgd._core.types import Column, Count, Matrix, Number, Numbers, PointFlags, Scalar, Vector
+from cfgd._core.types import (
+    Column,
+    Count,
+    Matrix,
+    Number,
+    Numbers,
+    PointFlags,
+    Rows,
+    Scalar,
+    Vector,
+)
 from cfgd.fitting.model import Measured, WeightedResiduals
 from cfgd.methods.compiled import batch, levenberg_marquardt as lm
 from cfgd.methods.compiled.linear_systems import determined_inverse
@@ -63,21 +73,13 @@ class Goal(NamedTuple):
     max_iterations: Count | int
 
 
-class Finished(NamedTuple):
-    """States after a call, and the table: a row counts where the fit has ended."""
-
-    states: Numbers
-    table: Numbers
-    is_running: Any
-
-
 def start_states(form: Form, starts: Numbers, shared: dict[str, Any]) -> Numbers:
     """Return the states before the first step."""
     box = _box(form, shared)
     return batch.pack(jax.vmap(lambda z: lm.init(z, box))(starts))
 
 
-def run_block(
+def advance(
     residuals: WeightedResiduals,
     form: Form,
     shared: dict[str, Any],
@@ -86,7 +88,7 @@ def run_block(
     count: Count,
     n_left: Count,
     goal: Goal,
-) -> Finished:
+) -> tuple[Numbers, Any]:
     """Go on with the first `count` fits of a block until all but `n_left` have ended.
 
     Parameters
@@ -94,13 +96,14 @@ def run_block(
     shared, rows
         What all fits share, and what each has of its own: "y" with NaN for missing points, "sigma",
         leaves of x by their number, fixed parameters by their name, and the bounds.
+
+    Returns
+    -------
+    states, is_running
+        The new states, and which fits have not ended.
     """
-
-    def fit_of(row: dict[str, Any]) -> _OneFit:
-        return _OneFit(residuals, form, shared | row)
-
     states = batch.solve_block(
-        lambda row: fit_of(row).problem(),
+        lambda row: _OneFit(residuals, form, shared | row).problem(),
         batch.Block(rows, states),
         form.size,
         count,
@@ -109,6 +112,18 @@ def run_block(
         form.n_slots,
         n_left,
     )
+    unpacked = batch.unpack(states, form.size)
+    return states, jax.vmap(lm.is_running, (0, None))(unpacked, goal.max_iterations)
+
+
+def tabulate(
+    residuals: WeightedResiduals,
+    form: Form,
+    shared: dict[str, Any],
+    rows: dict[str, Any],
+    states: Numbers,
+) -> Numbers:
+    """Return the rows of the table for fits that have ended."""
     n_rows = len(states)
     n_slots = min(form.n_slots, n_rows)
 
@@ -117,12 +132,12 @@ def run_block(
         return jax.tree.map(lambda a: a.reshape(n_rows // n_slots, n_slots, *a.shape[1:]), tree)
 
     def summarise(part: tuple[dict[str, Any], lm.State]) -> Numbers:
-        return jax.vmap(lambda row, state: fit_of(row).table_row(state))(*part)
+        return jax.vmap(lambda row, state: _OneFit(residuals, form, shared | row).table_row(state))(
+            *part
+        )
 
-    unpacked = batch.unpack(states, form.size)
-    is_running = jax.vmap(lm.is_running, (0, None))(unpacked, goal.max_iterations)
-    table = lax.map(summarise, chunks((rows, unpacked)))
-    return Finished(states, table.reshape(n_rows, form.width), is_running)
+    table = lax.map(summarise, chunks((rows, batch.unpack(states, form.size))))
+    return table.reshape(n_rows, form.width)
 
 
 def _box(form: Form, data: dict[str, Any]) -> Box | None:
@@ -190,14 +205,22 @@ class _OneFit:
         freedom = n_points - z.size + held.sum()
         variance = jnp.where(freedom > 0, chi_square / jnp.maximum(freedom, 1), jnp.inf)
         variance = jnp.ones_like(variance) if self.form.absolute_sigma else variance
-        slopes = jax.jacfwd(self.parameters)(z)
-        depends = (slopes != 0).any(1)
-        squares = jnp.einsum("ai,ij,aj->a", slopes, inverse, slopes)
-        errors = jnp.where(depends, jnp.sqrt(variance * squares), 0)
-        unknown = ((slopes != 0) & is_undetermined).any(1)
-        errors = jnp.where(unknown, jnp.inf, errors)
-        is_at_bound = ((slopes != 0) & held).any(1) & ~((slopes != 0) & ~held).any(1)
+        slopes = self._slopes(z)
+        depends = slopes != 0
+        squares = (slopes[:, :, None] * inverse * slopes[:, None, :]).sum((1, 2))
+        errors = jnp.where(depends.any(1), jnp.sqrt(variance * squares), 0)
+        errors = jnp.where((depends & is_undetermined).any(1), jnp.inf, errors)
+        is_at_bound = (depends & held).any(1) & ~(depends & ~held).any(1)
         return jnp.where(is_at_bound, jnp.nan, errors)
+
+    def _slopes(self, z: Vector) -> Rows:
+        """Return the derivatives of all parameters by the free ones."""
+        if self.residuals.expressions:
+            return jax.jacfwd(self.parameters)(z)
+        free = self.residuals.layout.free
+        return jnp.array(
+            [[float(name == each) for each in free] for name in self.form.names], z.dtype
+        )
 
 
 def _inverse(H: Matrix, held: PointFlags, n_points: int) -> tuple[Matrix, PointFlags]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,7 +14,7 @@ import numpy as np
 from cfgd._core.arrays import in_precision
 from cfgd._core.compiled import bind
 from cfgd.fitting.many.inputs import Inputs
-from cfgd.fitting.many.program import SUMMARY, Goal, run_block, start_states
+from cfgd.fitting.many.program import SUMMARY, Goal, advance, start_states, tabulate
 from cfgd.fitting.many.regions import Region
 from cfgd.solve.interrupt import Interrupt
 from cfgd.status import Status
@@ -61,6 +62,7 @@ class ManyRun:
         self.n_rows = n_rows
         self.form = inputs.form(self.n_rows)
         self.devices = jax.local_devices()
+        self.is_compiled = False
         self.left: list[Rows] = []  # fits that have not ended
 
     def __call__(
@@ -71,7 +73,7 @@ class ManyRun:
         `on_block` is called in this thread after every block.
         """
         with ThreadPoolExecutor(self.n_threads) as pool:
-            # the first block alone compiles the program that all others use
+            # the first block alone compiles the programs that all others use
             self._work(pool, iter(todo[:1]), self._fit_region, on_block, interrupt)
             self._work(pool, iter(todo[1:]), self._fit_region, on_block, interrupt)
             self._work(pool, self._blocks_of_left(), self._finish, on_block, interrupt)
@@ -136,13 +138,34 @@ class ManyRun:
         )
         device = self.devices[number % len(self.devices)]
         with in_precision(self.inputs.dtype), jax.default_device(device):
-            program = bind(run_block, self.inputs.residuals, self.form)
-            found = program(
-                self.inputs.shared, data, states, np.int32(count), np.int32(n_left), self.goal
-            )
-            states, table, is_running = (np.asarray(each)[:count] for each in found)
+            numbers = np.int32(count), np.int32(n_left), self.goal
+            with self._compiled_aside(tabulate, data, states):
+                states, is_running = self._call(advance, data, states, *numbers)
+            table = np.asarray(self._call(tabulate, data, states))[:count]
+            states, is_running = (np.asarray(each)[:count] for each in (states, is_running))
         self.table[rows.places[~is_running]] = table[~is_running]
         return rows._replace(states=states).where(is_running)
+
+    def _call(self, program: Callable[..., Any], *arguments: Any) -> Any:
+        bound = bind(program, self.inputs.residuals, self.form)
+        return bound(self.inputs.shared, *arguments)
+
+    @contextlib.contextmanager
+    def _compiled_aside(self, program: Callable[..., Any], *arguments: Any) -> Iterator[None]:
+        """Compile a program in a thread of its own, once, while this thread goes on."""
+        if self.is_compiled:
+            yield
+            return
+        self.is_compiled = True
+
+        def compile_by_calling() -> None:
+            with in_precision(self.inputs.dtype):
+                jax.block_until_ready(self._call(program, *arguments))
+
+        with ThreadPoolExecutor(1) as aside:
+            called = aside.submit(compile_by_calling)
+            yield
+        called.result()
 
 
 def _padded(array: np.ndarray, n_rows: int) -> np.ndarray:

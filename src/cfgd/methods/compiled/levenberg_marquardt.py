@@ -10,7 +10,6 @@ References: Moré (1978), "The Levenberg-Marquardt algorithm"; Nocedal and Wrigh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -151,48 +150,60 @@ def step(problem: Problem, state: State, tolerance: Number) -> State:
     return _judge_and_propose(problem, new, is_stuck, tolerance)
 
 
+class Prediction(NamedTuple):
+    """A step p and what the model predicts for it; norms are those with weights D."""
+
+    step: Vector
+    is_definite: Flag
+    decrease: Scalar  # of f, by the model without damping
+    length: Scalar  # |p|
+    size: Scalar  # |z|
+    travelled: Scalar  # |z - start|
+
+
+def _predict(problem: Problem, state: State, damping: Scalar, D: Vector) -> Prediction:
+    z, (_, g, H) = state.z, state.model
+    p, is_definite = _minimise(problem, H + jnp.diag(damping * D), z, g)
+    length, size, travelled = jnp.sqrt((D * jnp.stack([p, z, z - state.start]) ** 2).sum(1))
+    return Prediction(p, is_definite, (p * (g - _times(H, p) / 2)).sum(), length, size, travelled)
+
+
 def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance: Number) -> State:
     """End the run where the undamped step is negligible or no step improves, else propose a step.
 
     The undamped step is scaled by the diagonal of H itself.
     """
     z, (_, g, H) = state.z, state.model
-    diagonal = _keep_from_shrinking(jnp.zeros_like(z), H)
-    added = jnp.stack([_least_damping(z) * diagonal, state.damping * state.scaling])
-    steps, definite = jax.vmap(lambda each: _minimise(problem, H + jnp.diag(each), z, g))(added)
-    is_negligible = _negligible(state, diagonal, steps[0])
-    norm = _norm(_free_gradient(problem, z, g))
-    is_small = norm <= tolerance * state.start_norm
-    ends = (is_small & definite[0] & is_negligible(tolerance**TIGHTER)) | (norm == 0)
-    converged = ends | (is_stuck & definite[0] & is_negligible(tolerance))
-    status = jnp.where(converged, CONVERGED, jnp.where(is_stuck, STALLED, state.status))
-    status = jnp.where(state.status == RUNNING, status, state.status)
+    dampings = jnp.stack([_number(_least_damping(z), z), state.damping])
+    scalings = jnp.stack([_keep_from_shrinking(jnp.zeros_like(z), H), state.scaling])
+    both = jax.vmap(lambda damping, D: _predict(problem, state, damping, D))(dampings, scalings)
+    newton, damped = (jax.tree.map(lambda each, i=i: each[i], both) for i in range(2))
 
-    p = steps[1]
-    predicted = _inner(g, p) - _inner(p, _times(H, p)) / 2
-    size = _norm(z, state.scaling) + _norm(z - state.start, state.scaling)
-    is_long = (size > 0) & (_norm(p, state.scaling) > LONGEST * size)
-    is_step = definite[1] & (predicted < jnp.inf) & ~is_long
+    norm = _norm(_free_gradient(problem, z, g))
+    may_end = newton.is_definite & (is_stuck | (norm <= tolerance * state.start_norm))
+    limit = jnp.where(is_stuck, tolerance, tolerance**TIGHTER)
+    converged = (may_end & _is_negligible(state, scalings[0], newton, limit)) | (norm == 0)
+    ended = jnp.where(converged, CONVERGED, jnp.where(is_stuck, STALLED, RUNNING))
+    status = jnp.where(state.status == RUNNING, ended, state.status).astype(jnp.int32)
+
+    size = damped.size + damped.travelled
+    is_long = (size > 0) & (damped.length > LONGEST * size)
+    is_step = damped.is_definite & (damped.decrease < jnp.inf) & ~is_long
     return state._replace(
-        step=lax.select(is_step, p, jnp.zeros_like(p)),
-        predicted=lax.select(is_step, predicted, _number(0.0, z)),
-        status=status.astype(jnp.int32),
+        step=lax.select(is_step, damped.step, jnp.zeros_like(z)),
+        predicted=lax.select(is_step, damped.decrease, _number(0.0, z)),
+        status=status,
     )
 
 
-def _negligible(state: State, D: Vector, p: Vector) -> Callable[[Number], Flag]:
-    """Return whether the undamped step p changes neither f nor z, or z by next to nothing."""
-    z, f, g = state.z, state.model.value, state.model.gradient
-    decrease, length = _inner(g, p) / 2, _norm(p, D)
-    typical = jnp.minimum(_norm(z, D) / jnp.sqrt(z.size * D), jnp.sqrt((z * z).mean()))
+def _is_negligible(state: State, D: Vector, newton: Prediction, tolerance: Number) -> Flag:
+    """Return whether the undamped step changes neither f nor z, or z by next to nothing."""
+    z, f = state.z, state.model.value
+    typical = jnp.minimum(newton.size / jnp.sqrt(z.size * D), jnp.sqrt((z * z).mean()))
     sizes = abs(z) + TRAVELLED * (abs(z - state.start) + typical)
-    size = _norm(z, D) + TRAVELLED * _norm(z - state.start, D)
-
-    def is_below(tolerance: Number) -> Flag:
-        small = (decrease <= tolerance / 100 * abs(f)) & (abs(p) <= tolerance**0.5 * sizes).all()
-        return small | (length <= tolerance * size)
-
-    return is_below
+    is_near = (abs(newton.step) <= tolerance**0.5 * sizes).all()
+    small = (newton.decrease <= tolerance / 100 * abs(f)) & is_near
+    return small | (newton.length <= tolerance * (newton.size + TRAVELLED * newton.travelled))
 
 
 def is_running(state: State, max_iterations: Count | int) -> Flag:
