@@ -192,7 +192,7 @@ PUBLIC = {
     },
     "steps": {"ExactStep", "FixedStep", "GridStep", "ArmijoStep", "NetworkStep"},
     "rules": {"Fractional", "terminal", "order", "StepRule", "Chosen", "settings"},
-    "solving": {"minimize", "sweep", "Solution", "Status", "ConvergenceError"},
+    "solving": {"argmin", "minimize", "sweep", "Solution", "Status", "ConvergenceError"},
     "fitting": {"curve_fit", "curve_fit_many", "Fit", "Fits", "Parameter", "Parameters"},
     "theory": {"theory"},
     "processes": {"distributed"},

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         minimize as minimize,
         sweep as sweep,
     )
+    from cfgd.solve.argmin import argmin as argmin
     from cfgd.status import Status as Status
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "Stage",
     "Status",
     "StepRule",
+    "argmin",
     "caputo",
     "check_gradient",
     "curve_fit",

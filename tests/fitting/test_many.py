@@ -324,6 +324,13 @@ class TestBlocks:
         assert "77/77  2 failed" in lines[-1]
         assert "fits/s" in lines[-1]
 
+    @pytest.fixture(autouse=True)
+    def usual_handler(self):
+        """Ctrl-C may be ignored, where a shell has started the tests in the background."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
     def interrupted(self, **options):
         class Interrupting(Stored):
             def __getitem__(self, index):

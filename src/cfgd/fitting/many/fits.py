@@ -39,6 +39,17 @@ class Fits:
         The names of the axes of Y.
     tolerance : float
         The tolerance of the fits.
+
+    Examples
+    --------
+    >>> import cfgd, jax.numpy as jnp, numpy as np
+    >>> t = np.linspace(0, 4, 9)
+    >>> Y = 2.0 * np.exp(-np.array([[0.5], [1.5]]) * t) + 0.01 * np.cos(7 * t)
+    >>> fits = cfgd.curve_fit_many(lambda t, a, b: a * jnp.exp(-b * t), t, Y, [1.0, 1.0])
+    >>> print(fits.failed, fits.errors["b"].round(4))
+    {} [0.0028 0.0088]
+    >>> print(fits[1].report().splitlines()[3])
+      a  2.0112(85)
     """
 
     table: Any
@@ -119,7 +130,8 @@ class Fits:
     @property
     def failed(self) -> dict[str, int]:
         """How many fits have not converged, by the name of their status, most of them first."""
-        codes = np.asarray(self.table[..., self._place("status")]).ravel().astype(int)
+        column = self._place("status")
+        codes = np.asarray(self.table[..., column]).ravel().astype(int)
         counted = Counter(STATUSES[code].name for code in codes)
         return {name: n for name, n in counted.most_common() if name != Status.converged.name}
 
@@ -167,7 +179,7 @@ class Fits:
         lines.append(f"  {'parameter':<14}{'median':>14}{'median error':>16}")
         for name in self.names:
             value, error = (np.asarray(each[name])[good] for each in (self.values, self.errors))
-            shown = (np.median(value), np.median(error)) if good.any() else (np.nan, np.nan)
+            shown = _median(value), _median(error[~np.isnan(error)])  # NaN is that at a bound
             lines.append(f"  {name:<14}{shown[0]:>14.6g}{shown[1]:>16.3g}")
         return "\n".join(lines)
 
@@ -183,6 +195,10 @@ class Fits:
 
     def _labelled(self, column: Any) -> Any:
         return column if self.labels is None else self.labels.label(column)
+
+
+def _median(numbers: np.ndarray) -> float:
+    return float(np.median(numbers)) if numbers.size else np.nan
 
 
 def _fit_of_row(fits: Fits, at: tuple[int, ...], row: np.ndarray) -> Fit:

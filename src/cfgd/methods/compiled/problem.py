@@ -78,6 +78,26 @@ def _symmetric(size: int, terms: Callable[[int, int], Column]) -> Matrix:
     return jnp.stack(entries).reshape(size, size)
 
 
+def least_squares_by_products(
+    residuals: Callable[[Vector], Column], bounds: Box | None = None
+) -> Problem:
+    """Return the problem of `least_squares` with products of matrices, for more unknowns.
+
+    The code of `least_squares` grows with the number of pairs: with 20 unknowns it compiles for
+    twice as long.
+    """
+
+    def model(z: Vector) -> Model:
+        r, along = jax.linearize(residuals, z)
+        J = jax.vmap(along)(jnp.eye(z.size, dtype=z.dtype))  # one row for each unknown
+        return Model(r @ r / 2, J @ r, J @ J.T)
+
+    def hessian(z: Vector) -> Matrix:
+        return jax.hessian(lambda z: (residuals(z) ** 2).sum() / 2)(z)
+
+    return Problem(model, hessian, bounds)
+
+
 def smooth(fn: Callable[[Vector], Scalar], bounds: Box | None = None) -> Problem:
     """Return the problem of minimising a function, with its Hessian as a model."""
 
