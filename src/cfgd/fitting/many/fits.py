@@ -47,9 +47,9 @@ class Fits:
     >>> Y = 2.0 * np.exp(-np.array([[0.5], [1.5]]) * t) + 0.01 * np.cos(7 * t)
     >>> fits = cfgd.curve_fit_many(lambda t, a, b: a * jnp.exp(-b * t), t, Y, [1.0, 1.0])
     >>> print(fits.failed, fits.errors["b"].round(4))
-    {} [0.0028 0.0088]
+    {} [0.0028 0.0108]
     >>> print(fits[1].report().splitlines()[3])
-      a  2.0112(85)
+      a  2.0079(73)
     """
 
     table: Any
