@@ -122,7 +122,10 @@ def test_rows_of_given_fits(monkeypatch):
         found = np.array([accurate_fit(CASES[0], y, np.array(start)) for y in Y])
         found[3] *= 1 + 1e-7
         found[5] *= 2
-        return SimpleNamespace(parameters=found, converged=np.arange(len(Y)) != 5)
+        errors = {"a": np.ones(len(Y))}
+        return SimpleNamespace(
+            parameters=found, converged=np.arange(len(Y)) != 5, names=["a"], errors=errors
+        )
 
     def fails(case, Y):
         raise ValueError("no such fit\nand more")
