@@ -217,6 +217,38 @@ def test_everything_of_its_own():
     assert found[inside].errors["rest"] == pytest.approx(found.errors["rest"][inside], rel=1e-9)
 
 
+def test_parameters_may_have_the_names_of_arguments():
+    """x0 and sigma are a centre and a width; a fit of each has its own start and fixed number."""
+
+    def peak(t, y, x0, sigma):
+        return y * jnp.exp(-(((t - x0) / sigma) ** 2) / 2)
+
+    centres = np.array([1.1, 2.3, 3.0])
+    data = 2 * np.exp(-(((T - centres[:, None]) / 0.9) ** 2) / 2) + 0.01 * np.cos(9 * T)
+    starts = np.stack([np.ones(3), centres, np.full(3, 0.9)], 1)
+    found = cfgd.curve_fit_many(peak, T, data, starts, 0.1, fixed=["x0"], absolute_sigma=True)
+    np.testing.assert_array_equal(found.values["x0"], centres)
+    for i in range(3):
+        alone = cfgd.curve_fit(peak, T, data[i], starts[i], 0.1, fixed=["x0"], absolute_sigma=True)
+        np.testing.assert_allclose(found.parameters[i], alone.parameters, rtol=1e-6)
+        np.testing.assert_allclose(found.errors["sigma"][i], alone.errors["sigma"], rtol=1e-5)
+    begun = cfgd.curve_fit_many(peak, T, data, starts, max_iterations=0)
+    np.testing.assert_array_equal(begun.parameters, starts)
+    guessed = cfgd.curve_fit_many(peak, T, data, lambda t, y: starts[1], max_iterations=0)
+    np.testing.assert_array_equal(guessed.parameters, np.tile(starts[1], (3, 1)))
+
+
+@pytest.mark.slow
+def test_many_parameters():
+    """More than those for which products of columns are formed one by one."""
+    basis = np.cos(np.arange(15) * np.linspace(0, 3, 40)[:, None])
+    truth = np.random.default_rng(4).normal(size=(3, 15))
+    data = truth @ basis.T + 0.01 * np.sin(np.arange(40.0) ** 2)
+    found = cfgd.curve_fit_many(lambda A, *p: A @ jnp.stack(p), basis, data, [0.0] * 15)
+    expected, _, _, _ = np.linalg.lstsq(basis, data.T)
+    np.testing.assert_allclose(found.parameters, expected.T, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.slow
 def test_tied_parameters_and_several_variables():
     def model(x, size, rate, rest):

@@ -13,7 +13,7 @@ from cfgd._core.compiled import bind
 from cfgd._core.files import NotWrittenError
 from cfgd._core.version import __version__
 from cfgd.fitting.many.inputs import Inputs
-from cfgd.fitting.many.program import Goal
+from cfgd.fitting.many.program import Goal, fixed_of, x_of
 from cfgd.fitting.many.regions import Region
 from cfgd.fitting.model import WeightedResiduals
 from cfgd.solve import clock
@@ -75,7 +75,7 @@ def _identity(inputs: Inputs, goal: Goal) -> dict[str, str]:
     rows = [inputs.read(region) for region in ends]
     with in_precision(inputs.dtype):
         data, starts = rows[0]
-        values = bind(_residuals_at, inputs.residuals, inputs.form(1).x_treedef)(
+        values = bind(_residuals_at, inputs.residuals, inputs.x_treedef)(
             starts[0], inputs.shared | {name: each[0] for name, each in data.items()}
         )
     leaves = [leaf for data, starts in rows for leaf in (*data.values(), starts)]
@@ -103,6 +103,5 @@ def _last_region(inputs: Inputs) -> Region:
 
 
 def _residuals_at(residuals: WeightedResiduals, x_treedef: Any, z: Any, data: Any) -> Any:
-    x = x_treedef.unflatten([data[f"x{i}"] for i in range(x_treedef.num_leaves)])
-    fixed = {name: data[name] for name in residuals.layout.names if name in data}
-    return residuals.predict(residuals.complete(z, fixed), x)
+    fixed = fixed_of(residuals.layout.names, data)
+    return residuals.predict(residuals.complete(z, fixed), x_of(x_treedef, data))

@@ -125,8 +125,8 @@ def curve_fit_many(
     """
     owner = "curve_fit_many"
     refuse_foreign(owner, options, "squared")
-    for name in options:
-        raise TypeError(f"`{owner}` has no argument {name!r}.")
+    if options:
+        raise TypeError(f"`{owner}` has no argument {next(iter(options))!r}.")
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     max_iterations = checks.integer(owner, "max_iterations", max_iterations, 0)
     threads = checks.integer(owner, "threads", usable_cores() if threads is None else threads)
@@ -172,9 +172,9 @@ def _fit(
     meter = Progress(own.stop - own.start, progress and group.is_main, unit="fits")
 
     def report() -> tuple[int, str]:
-        done = table[own][~unfinished(table[own])]
-        converged = int(np.sum(done[:, STATUS] == Status.converged.code))
-        return len(done), f"{len(done) - converged} failed"
+        done = int(np.sum(~unfinished(table[own])))
+        converged = int(np.sum(table[own, STATUS] == Status.converged.code))
+        return done, f"{done - converged} failed"
 
     def on_block() -> None:
         if meter.shown:

@@ -42,7 +42,7 @@ def dask_table(owner: str, inputs: Inputs, goal: Goal) -> Any:
     common = dataclasses.replace(
         inputs, Y=None, per_fit={}, p0_per_fit={}, mask=inputs.mask if mask_of_one else None
     )
-    width = inputs.form(1).width
+    width = inputs.form.width
     return da.map_blocks(
         _fit_block,
         Y,

@@ -14,7 +14,7 @@ from cfgd.fitting.fit import Fit
 from cfgd.fitting.many import plot
 from cfgd.fitting.many.inputs import Inputs
 from cfgd.fitting.many.labelled import Labels
-from cfgd.fitting.many.program import SUMMARY
+from cfgd.fitting.many.program import SUMMARY, x_of
 from cfgd.fitting.many.regions import Region
 from cfgd.fitting.read_parameters import read_parameters
 from cfgd.solve.solution import Solution
@@ -211,8 +211,7 @@ def _fit_of_row(fits: Fits, at: tuple[int, ...], row: np.ndarray) -> Fit:
     region = Region(0, 1, (*at[:-1], slice(at[-1], at[-1] + 1)))
     rows, _ = inputs.read(region)
     data = {name: each[0] for name, each in rows.items()} | inputs.shared
-    n_leaves = inputs.x_treedef.num_leaves
-    x = inputs.x_treedef.unflatten([data[f"x{i}"] for i in range(n_leaves)])
+    x = x_of(inputs.x_treedef, data)
     sets = read_data(
         owner, x, data["y"], sigma=data.get("sigma"), weights=None, sigma_x=None, missing="drop"
     )

@@ -13,7 +13,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import compute_dtype, in_precision, precision_of
 from cfgd._core.compiled import bind
 from cfgd.fitting.build import calls_of, vectors_of
-from cfgd.fitting.many.program import Form
+from cfgd.fitting.many.program import Form, fixed_key, x_key, x_of
 from cfgd.fitting.many.regions import Region
 from cfgd.fitting.many.starts import guess_rows, named, read_p0
 from cfgd.fitting.model import WeightedResiduals
@@ -48,18 +48,20 @@ class Inputs:
     residuals : WeightedResiduals
         The residuals as a function of the free numbers.
     shared, per_fit : dict of str to array
-        What all fits share, and what each has of its own, under the names of `program.run_block`.
+        What all fits share, and what each has of its own, under the names of `program.advance`.
         Arrays of the latter have the leading shape and one more axis.
     mask : array-like or None
         True for points that are left out, in the shape of Y or of one fit.
     x_treedef : object
         The structure of x.
-    start : array or None
-        The start of all fits, unless `p0` is a function or has one for each.
+    start : array
+        The start of the free parameters, for those of which all fits have the same one.
     guess : callable or None
         The function that guesses a start.
     p0_per_fit : dict of str to array
         The parameters in `p0` that have a number for each fit.
+    absolute_sigma : bool
+        Whether `sigma` is taken at face value.
     """
 
     model: Callable[..., Any]
@@ -95,16 +97,20 @@ class Inputs:
         """The free parameters."""
         return self.residuals.layout.free
 
-    def form(self, n_rows: int) -> Form:
-        """Return what a program for blocks of `n_rows` fits is compiled for."""
-        size = len(self.free)
-        slots = WORKING_SET // (self.n_points * (size + 2))
-        slots = 2 ** int(np.log2(np.clip(slots, LEAST_SLOTS, MOST_SLOTS)))
+    @property
+    def n_slots(self) -> int:
+        """How many fits take steps at a time, if there are as many: a power of two."""
+        slots = WORKING_SET // (self.n_points * (len(self.free) + 2))
+        return 2 ** int(np.log2(np.clip(slots, LEAST_SLOTS, MOST_SLOTS)))
+
+    @property
+    def form(self) -> Form:
+        """What the programs are compiled for."""
         return Form(
             names=tuple(self.names),
-            size=size,
+            size=len(self.free),
             x_treedef=self.x_treedef,
-            n_slots=min(slots, n_rows),
+            n_slots=self.n_slots,
             is_bounded="lower" in self.shared,
             absolute_sigma=self.absolute_sigma,
         )
@@ -114,7 +120,7 @@ class Inputs:
         rows = {name: self._numbers(region, each) for name, each in self.per_fit.items()}
         y = self._numbers(region, self.Y)
         missing = np.isnan(y)
-        for name in [name for name in rows if name.startswith("x")]:
+        for name in {x_key(i) for i in range(self.x_treedef.num_leaves)} & set(rows):
             is_nan = np.isnan(rows[name])
             missing = missing | is_nan
             rows[name] = _with_valid_points(rows[name], is_nan)
@@ -125,7 +131,7 @@ class Inputs:
             rows["sigma"] = np.where(rows["sigma"] > 0, rows["sigma"], np.nan)
         rows["y"] = np.where(missing, np.nan, y) if missing.any() else y
         values = self._values(region, rows)
-        fixed = {name: each for name, each in values.items() if name not in self.free}
+        fixed = {fixed_key(name): v for name, v in values.items() if name not in self.free}
         starts = np.broadcast_to(self.start, (region.size, len(self.free))).copy()
         for i, name in enumerate(self.free):
             if name in values:
@@ -147,8 +153,11 @@ class Inputs:
             program = bind(guess_rows, self.guess, self.x_treedef, tuple(names))
             found = program(self.shared, rows)
         kinds = self.given.parameters
-        is_own = {name: kinds[name].kind != "tied" and name not in self.shared for name in names}
-        return {name: np.asarray(each) for name, each in found.items() if is_own[name]}
+        return {
+            name: np.asarray(each)
+            for name, each in found.items()
+            if kinds[name].kind != "tied" and fixed_key(name) not in self.shared
+        }
 
 
 def _with_valid_points(x: np.ndarray, is_nan: np.ndarray) -> np.ndarray:
@@ -183,9 +192,9 @@ def read_inputs(
         leaf = _sliceable(owner, "x", leaf)
         own = tuple(leaf.shape) in ((*shape, n_points), (*shape, 1)) and leaf.ndim > 1
         if own:
-            per_fit[f"x{i}"] = leaf
+            per_fit[x_key(i)] = leaf
         else:
-            shared[f"x{i}"] = np.asarray(checks.array(owner, "x", leaf))
+            shared[x_key(i)] = np.asarray(checks.array(owner, "x", leaf))
     if sigma is not None:
         _read_sigma(owner, sigma, shape, n_points, shared, per_fit)
     dtypes = [np.zeros((), compute_dtype(_floating(Y.dtype)))]
@@ -196,13 +205,8 @@ def read_inputs(
     shared = {name: np.asarray(each, dtype) for name, each in shared.items()}
     mask = _read_mask(owner, mask, shape, n_points)
 
-    x_of_one = jax.tree.unflatten(
-        x_treedef,
-        [
-            shared[f"x{i}"] if f"x{i}" in shared else np.ones(per_fit[f"x{i}"].shape[-1], dtype)
-            for i in range(len(x_leaves))
-        ],
-    )
+    own_x = {name: np.ones(each.shape[-1], dtype) for name, each in per_fit.items()}
+    x_of_one = x_of(x_treedef, shared | own_x)
     template, p0_per_fit, guess = read_p0(owner, p0, shape, x_of_one, np.ones(n_points, dtype))
     given = read_parameters(owner, [model], template, bounds, fixed, tied, [""])
     p0_per_fit = named(owner, given, p0_per_fit)
@@ -223,8 +227,8 @@ def read_inputs(
     own &= set() if fixed is None or isinstance(fixed, Mapping) else set(_as_list(fixed))
     for name, each in given.parameters.items():
         if each.kind == "fixed" and name not in own:
-            shared[name] = np.asarray(each.value, dtype)
-    p0_per_fit = {name: each for name, each in p0_per_fit.items() if name not in shared}
+            shared[fixed_key(name)] = np.asarray(each.value, dtype)
+    p0_per_fit = {name: v for name, v in p0_per_fit.items() if fixed_key(name) not in shared}
     _check_shape(owner, residuals, given, start, x_of_one, n_points)
     return Inputs(
         model=model,

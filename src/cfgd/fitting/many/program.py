@@ -73,6 +73,26 @@ class Goal(NamedTuple):
     max_iterations: Count | int
 
 
+def x_key(i: int) -> str:
+    """Return the name under which leaf i of x is among the data."""
+    return f"x {i}"
+
+
+def fixed_key(name: str) -> str:
+    """Return the name of a fixed parameter among the data: it may itself be called sigma, say."""
+    return f"fixed {name}"
+
+
+def x_of(x_treedef: Any, data: dict[str, Any]) -> Any:
+    """Return x from the data of one fit."""
+    return jax.tree.unflatten(x_treedef, [data[x_key(i)] for i in range(x_treedef.num_leaves)])
+
+
+def fixed_of(names: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the fixed ones of the parameters, by name, from the data of one fit."""
+    return {name: data[fixed_key(name)] for name in names if fixed_key(name) in data}
+
+
 def start_states(form: Form, starts: Numbers, shared: dict[str, Any]) -> Numbers:
     """Return the states before the first step."""
     box = _box(form, shared)
@@ -95,7 +115,7 @@ def advance(
     ----------
     shared, rows
         What all fits share, and what each has of its own: "y" with NaN for missing points, "sigma",
-        leaves of x by their number, fixed parameters by their name, and the bounds.
+        the leaves of x (`x_key`), fixed parameters (`fixed_key`), "lower" and "upper" bounds.
 
     Returns
     -------
@@ -151,14 +171,13 @@ class _OneFit:
         self.residuals, self.form, self.data = residuals, form, data
         y = data["y"]
         self.present = ~jnp.isnan(y)
-        leaves = [data[f"x{i}"] for i in range(form.x_treedef.num_leaves)]
         self.measured = Measured(
-            x=jax.tree.unflatten(form.x_treedef, leaves),
+            x=x_of(form.x_treedef, data),
             y=jnp.where(self.present, y, 0),
             sigma=data.get("sigma"),
             present=self.present,
         )
-        self.fixed = {name: data[name] for name in form.names if name in data}
+        self.fixed = fixed_of(form.names, data)
 
     def problem(self) -> Problem:
         return least_squares(self.weighted, _box(self.form, self.data))

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +26,7 @@ PER_SLOT = 16
 # Share of the slots whose fits may be left at the end of a block; they go on together later.
 LEFT = 8
 
+Task = Callable[[int], None]
 # the column of the table that holds the status
 STATUS = SUMMARY.index("status") - len(SUMMARY)
 
@@ -60,7 +62,7 @@ class ManyRun:
     ) -> None:
         self.inputs, self.goal, self.table, self.n_threads = inputs, goal, table, n_threads
         self.n_rows = n_rows
-        self.form = inputs.form(self.n_rows)
+        self.form = inputs.form
         self.devices = jax.local_devices()
         self.is_compiled = False
         self.left: list[Rows] = []  # fits that have not ended
@@ -74,19 +76,27 @@ class ManyRun:
         """
         with ThreadPoolExecutor(self.n_threads) as pool:
             # the first block alone compiles the programs that all others use
-            self._work(pool, iter(todo[:1]), self._fit_region, on_block, interrupt)
-            self._work(pool, iter(todo[1:]), self._fit_region, on_block, interrupt)
-            self._work(pool, self._blocks_of_left(), self._finish, on_block, interrupt)
+            for tasks in (self._tasks(todo[:1]), self._tasks(todo[1:]), self._blocks_of_left()):
+                self._work(pool, tasks, on_block, interrupt)
+
+    def _tasks(self, todo: list[Region]) -> Iterator[Task]:
+        """Yield regions to fit, and whole blocks of fits that are left as soon as there are any."""
+        for region in todo:
+            yield partial(self._fit_region, region)
+            if sum(len(rows.places) for rows in self.left) >= self.n_rows:
+                yield from self._blocks_of_left()
 
     def _work(
         self,
         pool: ThreadPoolExecutor,
-        tasks: Iterator[Any],
-        work: Callable[[Any, int], None],
+        tasks: Iterator[Task],
         on_block: Callable[[], None],
         interrupt: Interrupt,
     ) -> None:
-        """Do tasks on all threads, with no more of them in memory than there are threads."""
+        """Do tasks on all threads, with no more of them in memory than there are threads.
+
+        A task is called with its number.
+        """
         running: set[Future[None]] = set()
         number = 0
         while True:
@@ -94,7 +104,7 @@ class ManyRun:
                 task = next(tasks, None)
                 if task is None:
                     break
-                running.add(pool.submit(work, task, number))
+                running.add(pool.submit(task, number))
                 number += 1
             if not running:
                 return
@@ -114,21 +124,24 @@ class ManyRun:
             begin = bind(start_states, self.form)
             states = np.asarray(begin(_padded(starts, self.n_rows), self.inputs.shared))
         rows = Rows(places, data, states[: region.size]).where(is_open)
-        left = self._run(rows, self.form.n_slots // LEFT, number)
+        n_slots = min(self.form.n_slots, self.n_rows)
+        left = self._run(rows, n_slots // LEFT, number)
         if len(left.places):
             self.left.append(left)
 
     def _finish(self, rows: Rows, number: int) -> None:
         self._run(rows, 0, number)
 
-    def _blocks_of_left(self) -> Iterator[Rows]:
-        """Yield the fits that have not ended, in the order of the table."""
-        if not self.left:
+    def _blocks_of_left(self) -> Iterator[Task]:
+        """Yield the blocks of fits that have not ended, in the order of the table."""
+        # one by one, because other threads may add to the list
+        parts = [self.left.pop() for _ in range(len(self.left))]
+        if not parts:
             return
-        whole = jax.tree.map(lambda *arrays: np.concatenate(arrays), *self.left)
+        whole = jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
         whole = whole.where(np.argsort(whole.places))
         for start in range(0, len(whole.places), self.n_rows):
-            yield whole.where(slice(start, start + self.n_rows))
+            yield partial(self._finish, whole.where(slice(start, start + self.n_rows)))
 
     def _run(self, rows: Rows, n_left: int, number: int) -> Rows:
         """Go on with fits, write those that end into the table, and return the others."""
@@ -176,7 +189,7 @@ def _padded(array: np.ndarray, n_rows: int) -> np.ndarray:
 
 def empty_table(inputs: Inputs) -> np.ndarray:
     """Return a table of fits that have not begun."""
-    table = np.full((inputs.n_fits, inputs.form(1).width), np.nan, inputs.dtype)
+    table = np.full((inputs.n_fits, inputs.form.width), np.nan, inputs.dtype)
     table[:, STATUS] = Status.interrupted.code
     return table
 
@@ -191,8 +204,9 @@ def block_size(inputs: Inputs, n_workers: int) -> int:
 
     It is a power of two, so that few sizes are compiled.
     """
-    most = PER_SLOT * inputs.form(2**62).n_slots
-    return int(min(most, 2 ** int(np.ceil(np.log2(inputs.n_fits / n_workers + 1)))))
+    return int(
+        min(PER_SLOT * inputs.n_slots, 2 ** int(np.ceil(np.log2(inputs.n_fits / n_workers + 1))))
+    )
 
 
 def usable_cores() -> int:

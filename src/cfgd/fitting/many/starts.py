@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from cfgd._core import checks
+from cfgd.fitting.many.program import x_of
 from cfgd.fitting.read_parameters import Given
 
 
@@ -67,8 +68,7 @@ def guess_rows(
 
     def one(row: dict[str, Any]) -> dict[str, Any]:
         data = shared | row
-        x = jax.tree.unflatten(x_treedef, [data[f"x{i}"] for i in range(x_treedef.num_leaves)])
-        found = guess(x, data["y"])
+        found = guess(x_of(x_treedef, data), data["y"])
         if isinstance(found, Mapping):
             return {name: found[name] for name in names if name in found}
         return dict(zip(names, found, strict=True))

@@ -12,13 +12,7 @@ from cfgd._core.box import Box
 from cfgd._core.types import Column, Count, Flag, Number, Scalar, Vector
 from cfgd.methods.compiled import lbfgs, levenberg_marquardt as lm
 from cfgd.methods.compiled.face import face_gradient, is_regular
-from cfgd.methods.compiled.linear_systems import MOST_ELIMINATED
-from cfgd.methods.compiled.problem import (
-    Problem,
-    least_squares,
-    least_squares_by_products,
-    smooth,
-)
+from cfgd.methods.compiled.problem import least_squares, smooth
 
 # Unknowns up to which the Hessian is computed and factored. On a logistic regression, a chain of
 # Rosenbrock's valleys and a badly scaled quartic, damped Newton steps take 1/6 to 3/4 of the CPU
@@ -52,7 +46,8 @@ def minimise(
     if z.size > MOST_DENSE:
         state, regular, _ = lbfgs.solve(fn, bounds, z, tolerance, max_iterations)
         return _found(state.z, state.gradient, state.status, state.iteration, regular, bounds)
-    end = lm.solve(_problem(fn, residuals, bounds, z.size), z, tolerance, max_iterations)
+    problem = smooth(fn, bounds) if residuals is None else least_squares(residuals, bounds)
+    end = lm.solve(problem, z, tolerance, max_iterations)
     regular = is_regular(jax.jacfwd(face_gradient(fn, bounds))(end.z))
     return _found(end.z, end.model.gradient, end.status, end.iteration, regular, bounds)
 
@@ -62,16 +57,3 @@ def _found(
 ) -> Found:
     free = g if bounds is None else bounds.free_gradient(z, g)
     return Found(z, jnp.sqrt(free @ free), status, iterations, regular)
-
-
-def _problem(
-    fn: Callable[[Vector], Scalar],
-    residuals: Callable[[Vector], Column] | None,
-    bounds: Box | None,
-    size: int,
-) -> Problem:
-    if residuals is None:
-        return smooth(fn, bounds)
-    if size <= MOST_ELIMINATED:
-        return least_squares(residuals, bounds)
-    return least_squares_by_products(residuals, bounds)

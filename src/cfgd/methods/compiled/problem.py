@@ -12,6 +12,10 @@ from jax import lax
 from cfgd._core.box import Box
 from cfgd._core.types import Column, Matrix, Scalar, Vector
 
+# Unknowns up to which the products of all pairs of columns are formed one by one: the code grows
+# with their number, and with 20 unknowns it compiles for twice as long as a product of matrices.
+MOST_PAIRED = 12
+
 
 class Model(NamedTuple):
     """The quadratic model f - g'p + p'Hp / 2 of the values at z - p."""
@@ -44,18 +48,24 @@ def least_squares(residuals: Callable[[Vector], Column], bounds: Box | None = No
 
     def model(z: Vector) -> Model:
         r, along = jax.linearize(residuals, z)
-        columns = [*(along(e) for e in jnp.eye(z.size, dtype=z.dtype)), r]
+        basis = jnp.eye(z.size, dtype=z.dtype)
+        if z.size > MOST_PAIRED:
+            J = jax.vmap(along)(basis)  # one row for each unknown
+            return Model(r @ r / 2, J @ r, J @ J.T)
+        columns = [*(along(e) for e in basis), r]
         H = _symmetric(z.size + 1, lambda i, j: columns[i] * columns[j])
         return Model(H[-1, -1] / 2, H[-1, :-1], H[:-1, :-1])
 
     def hessian(z: Vector) -> Matrix:
         """Return J'J plus the residuals times their second derivatives."""
+        if z.size > MOST_PAIRED:
+            return jax.hessian(lambda z: (residuals(z) ** 2).sum() / 2)(z)
+        basis = jnp.eye(z.size, dtype=z.dtype)
 
         def columns(z: Vector) -> list[Column]:
             _, along = jax.linearize(residuals, z)
             return [along(e) for e in basis]
 
-        basis = jnp.eye(z.size, dtype=z.dtype)
         J, along = jax.linearize(columns, z)
         r, second = residuals(z), [along(e) for e in basis]
         return _symmetric(z.size, lambda i, j: J[i] * J[j] + r * second[i][j])
@@ -76,26 +86,6 @@ def _symmetric(size: int, terms: Callable[[int, int], Column]) -> Matrix:
     known = dict(zip(pairs, sums, strict=True))
     entries = [known[max(i, j), min(i, j)] for i in range(size) for j in range(size)]
     return jnp.stack(entries).reshape(size, size)
-
-
-def least_squares_by_products(
-    residuals: Callable[[Vector], Column], bounds: Box | None = None
-) -> Problem:
-    """Return the problem of `least_squares` with products of matrices, for more unknowns.
-
-    The code of `least_squares` grows with the number of pairs: with 20 unknowns it compiles for
-    twice as long.
-    """
-
-    def model(z: Vector) -> Model:
-        r, along = jax.linearize(residuals, z)
-        J = jax.vmap(along)(jnp.eye(z.size, dtype=z.dtype))  # one row for each unknown
-        return Model(r @ r / 2, J @ r, J @ J.T)
-
-    def hessian(z: Vector) -> Matrix:
-        return jax.hessian(lambda z: (residuals(z) ** 2).sum() / 2)(z)
-
-    return Problem(model, hessian, bounds)
 
 
 def smooth(fn: Callable[[Vector], Scalar], bounds: Box | None = None) -> Problem:
