@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ class PinnProblem:
     def x0(self, seed: int) -> np.ndarray:
         """Return weights by the law of Glorot and Bengio (2010), biases of zero."""
         random, parts = np.random.default_rng(seed), []
-        for inputs, outputs in zip(self.layers, self.layers[1:], strict=False):
+        for inputs, outputs in itertools.pairwise(self.layers):
             limit = np.sqrt(6 / (inputs + outputs))
             parts += [random.uniform(-limit, limit, inputs * outputs), np.zeros(outputs)]
         return np.concatenate([*parts, self.coefficients])
@@ -137,7 +138,7 @@ def tanh_network(layers: tuple[int, ...]) -> Callable[[Any, Any], Any]:
 
     def network(p: Any, inputs: Any) -> Any:
         h, at = inputs, 0
-        for i, (fan_in, fan_out) in enumerate(zip(layers, layers[1:], strict=False)):
+        for i, (fan_in, fan_out) in enumerate(itertools.pairwise(layers)):
             weights = p[at : at + fan_in * fan_out].reshape(fan_in, fan_out)
             at += fan_in * fan_out
             h = h @ weights + p[at : at + fan_out]
@@ -150,7 +151,7 @@ def tanh_network(layers: tuple[int, ...]) -> Callable[[Any, Any], Any]:
 
 
 def count_weights(layers: tuple[int, ...]) -> int:
-    return sum(a * b + b for a, b in zip(layers, layers[1:], strict=False))
+    return sum(a * b + b for a, b in itertools.pairwise(layers))
 
 
 def derivatives(u: Callable[[Any], Any], x: Any, order: int) -> tuple[Any, ...]:
