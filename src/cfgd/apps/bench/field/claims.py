@@ -14,6 +14,7 @@ from cfgd.apps.bench.field.summary import SolverSummary, auto_loses, summarize
 # The bounds are goals of the project; docs/measured.md has the values that were measured.
 MAX_ESTIMATOR_OVERHEAD = 1.2  # seconds of an estimator over those of the core
 MANY_VARIABLES = 50  # CUTEst problems with fewer and with at least as many are checked separately
+MAX_ERROR_FACTOR = 2.0  # error of a physics-informed network over that of the best solver
 PAPER_LOSS_SECONDS = 0.2  # to the loss that the paper reaches on h1
 
 RunsByInstance = dict[tuple[str, int], SolverRun]
@@ -29,6 +30,7 @@ def check_claims(runs: list[SolverRun]) -> list[str]:
         *_estimators(summaries),
         *_networks_at_equal_time(summaries),
         *_networks_at_equal_work(summaries),
+        *_differential_equations(summaries),
         *_least_squares(summaries),
         *_smooth(summaries),
         *_cutest(runs, "cutest"),
@@ -211,6 +213,30 @@ def _networks_at_equal_work(summaries: list[SolverSummary]) -> Iterator[str]:
         f" ({np.min(shares):.2g} to {np.max(shares):.2g})"
     )
     yield _in_cases(what, sum(share <= 0.2 for share in shares), len(pairs), wanted)
+
+
+def _differential_equations(summaries: list[SolverSummary]) -> Iterator[str]:
+    by_problem: dict[str, dict[str, SolverSummary]] = {}
+    for one in summaries:
+        if one.group == "pinn":
+            by_problem.setdefault(one.problem, {})[one.solver] = one
+    if not by_problem:
+        return
+    factors = {}
+    for problem, by_solver in by_problem.items():
+        best = min(by_solver.values(), key=lambda one: one.score[0])
+        low = min(by_solver.values(), key=lambda one: one.value)
+        auto = by_solver[AUTO]
+        factors[problem] = auto.score[0] / best.score[0]
+        yield (
+            f"pinn: {problem}: least error {best.score[0]:.2g} by {best.solver}, least loss"
+            f" {low.value:.2g} by {low.solver}; Auto {auto.score[0]:.2g} and {auto.value:.2g}"
+        )
+    won = sum(factor == 1 for factor in factors.values())
+    what = "pinn: the median error of Auto is the least"
+    yield _in_cases(what, won, len(factors), _share(len(factors), 5, 7), "equations")
+    what = "pinn: median error of Auto over the least, the largest"
+    yield _at_most(what, max(factors.values()), MAX_ERROR_FACTOR)
 
 
 def _least_squares(summaries: list[SolverSummary]) -> Iterator[str]:

@@ -6,7 +6,16 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cfgd.apps.bench.field import bounded, cutest, estimators, glm, networks_timed, nist, target
+from cfgd.apps.bench.field import (
+    bounded,
+    cutest,
+    estimators,
+    glm,
+    networks_timed,
+    nist,
+    pinn,
+    target,
+)
 from cfgd.apps.bench.field.cases import least_squares_makers, network_makers, smooth_makers
 from cfgd.apps.bench.field.instance import Instance
 from cfgd.apps.data import gas
@@ -16,6 +25,7 @@ class BenchOptions(NamedTuple):
     quick: bool
     seeds: int
     data: gas.Gas | None = None
+    seconds: float | None = None  # of each run of pinn
 
 
 def _least_squares(options: BenchOptions) -> Iterator[Instance]:
@@ -45,6 +55,7 @@ GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
     "glm": lambda options: glm.instances(options.quick),
     "estimators": lambda options: estimators.instances(options.quick),
     "networks": _networks,
+    "pinn": lambda options: pinn.instances(options.quick, options.seeds, options.seconds),
     "least-squares": _least_squares,
     "smooth": _smooth,
     "cutest": lambda options: cutest.instances(options.quick),
@@ -63,6 +74,7 @@ LEFT_OUT_BY_QUICK = {
     "glm": "the digits of glm",
     "estimators": "the digits and the million rows of estimators",
     "networks": "h2, h3 and equal work of networks",
+    "pinn": "six of seven equations of pinn",
     "least-squares": "the large problems of least-squares",
     "smooth": "most problems of smooth",
     "cutest": "seven of eight problems of cutest",

@@ -160,7 +160,7 @@ def burgers() -> PinnProblem:
     def initial(p: Any, x: Any) -> Any:
         return u(p, x, jnp.zeros_like(x)) + jnp.sin(np.pi * x)
 
-    x, t = _burgers_samples(2000)
+    x, t = _burgers_samples(3000)
     times = np.linspace(0, 1, 100)
     ends = (np.repeat([-1.0, 1.0], 100), np.tile(times, 2))
     return PinnProblem(
@@ -177,7 +177,7 @@ def burgers() -> PinnProblem:
 
 
 def inverse_burgers() -> PinnProblem:
-    """u_t + a u u_x = exp(b) u_xx with unknown a and b, and 1,000 values of u with 1 % of noise."""
+    """u_t + a u u_x = exp(b) u_xx with unknown a and b, and 3,000 values of u with 1 % of noise."""
     network, weights = tanh_network(BURGERS_LAYERS), count_weights(BURGERS_LAYERS)
 
     def u(p: Any, x: Any, t: Any) -> Any:
@@ -190,7 +190,7 @@ def inverse_burgers() -> PinnProblem:
     def data(p: Any, x: Any, t: Any, measured: Any) -> Any:
         return u(p, x, t) - measured
 
-    x, t = box_samples(1000, (-1, 1), (0, 1))
+    x, t = box_samples(3000, (-1, 1), (0, 1))
     exact = references.burgers(x, t, VISCOSITY)
     noise = NOISE * np.std(exact) * np.random.default_rng(0).normal(size=len(x))
     return PinnProblem(
@@ -198,7 +198,7 @@ def inverse_burgers() -> PinnProblem:
         BURGERS_LAYERS,
         u,
         (
-            Term("equation", equation, _burgers_samples(1500)),
+            Term("equation", equation, _burgers_samples(2000)),
             Term("data", data, (x, t, exact + noise), 10.0),
         ),
         *_burgers_reference(),

@@ -8,6 +8,7 @@ iteration; here an update takes d^2 operations, for BFGS as well.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -72,8 +73,8 @@ def ssbroyden_update(pair: Pair) -> Update:
 class InverseHessian:
     """H = scale * matrix, of which the upper triangle is stored and updated in place."""
 
-    def __init__(self, d: int) -> None:
-        self.scale, self.matrix = 1.0, np.asfortranarray(np.eye(d))
+    def __init__(self, d: int, scale: float = 1.0) -> None:
+        self.scale, self.matrix = scale, np.asfortranarray(np.eye(d))
 
     def times(self, v: np.ndarray) -> np.ndarray:
         return np.asarray(blas.dsymv(self.scale, self.matrix, v))
@@ -106,7 +107,10 @@ def minimize(
     choose: Callable[[Pair], Update],
     line_search: Callable[..., Any] | None = None,
 ) -> np.ndarray:
-    """Minimise until the line search fails twice in a row, the second time from H = I.
+    """Minimise until the line search fails twice in a row.
+
+    Rounding may make H indefinite: where the line search fails, H becomes a multiple of the
+    identity, as in the program of Urbán, Stefanou and Pons.
 
     Parameters
     ----------
@@ -123,31 +127,28 @@ def minimize(
     search = line_search or strong_wolfe
     x, d = np.array(x0, float), len(x0)
     f, g = function(x)
-    H, is_new = InverseHessian(d), True
-    # SciPy's first guess of the decrease: a step of length one
-    length = 1.0
-    before = f + length * np.linalg.norm(g) / 2
+    H, is_first, identity = InverseHessian(d), True, 1.0
+    before = f + float(np.linalg.norm(g)) / 2  # SciPy's guess, which tries a step of length one
     while np.any(g):
         direction = -H.times(g)
         step = search(function, x, direction, f, g, before)
+        if step is None and is_first:
+            break
         if step is None:
-            if is_new:
-                break
-            H, is_new = InverseHessian(d), True
-            before = f + length * np.linalg.norm(g) / 2  # tries a step as long as the last one
+            H, is_first = InverseHessian(d, identity), True
+            before = f + identity * float(g @ g)  # tries the step 1
             continue
         s = step * direction
-        x, length = x + s, float(np.linalg.norm(s))
-        before, old_g = f, g
+        x, before, old_g = x + s, f, g
         f, g = function(x)
         y = g - old_g
         ys = float(y @ s)
-        if ys <= 0:
+        if ys <= 0:  # a step at the limit of rounding
             continue
-        Hy = H.times(y)
-        pair = Pair(-step * float(s @ old_g) / ys, float(y @ Hy) / ys, d, is_new)
+        Hy, identity = H.times(y), ys / float(y @ y)
+        pair = Pair(-step * float(s @ old_g) / ys, float(y @ Hy) / ys, d, is_first)
         H.update(s, y, choose(pair), Hy)
-        is_new = False
+        is_first = False
     return x
 
 
@@ -160,8 +161,6 @@ def strong_wolfe(
     before: float,
 ) -> float | None:
     """Return a step that meets the strong conditions of Wolfe, by SciPy's line search."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         step = scipy.optimize.line_search(

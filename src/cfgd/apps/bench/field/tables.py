@@ -79,6 +79,35 @@ def line_table(runs: list[SolverRun], group: str) -> Table:
     return table
 
 
+def error_table(summaries: list[SolverSummary], width: int) -> Table:
+    """Return a table of relative errors and losses after equal time, medians over seeds."""
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        title="\nPhysics-informed networks: relative error after equal time, medians over seeds",
+        caption=f"x is {AUTO} over the solver; ✗ where cfgd loses; * the least of an equation",
+    )
+    table.add_column("solver", no_wrap=True)
+    wide = width >= WIDE
+    for name in ("error", *(["least to most"] if wide else []), "x", "loss"):
+        table.add_column(name, justify="right", no_wrap=True)
+    last = ""
+    for one in summaries:
+        if one.problem != last:
+            table.add_section()
+            table.add_row(f"[bold]{one.problem}[/]")
+        last = one.problem
+        table.add_row(
+            f"  {one.solver}",
+            f"{one.score[0]:.1e}" + ("*" if one.winner else " "),
+            *([f"{one.score[1]:.1e} to {one.score[2]:.1e}"] if wide else []),
+            _factor(one.ratio),
+            f"{one.value:.1e}",
+            style="bold" if one.solver == AUTO else None,
+        )
+    return table
+
+
 def _work_and_digits(run: SolverRun) -> str:
     digits = f"  {run.digits:4.1f}" if np.isfinite(run.digits) else ""
     return _format(run.work) + digits
