@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cfgd.apps.bench.field import fits
 from cfgd.apps.bench.field.estimators import COLUMNS, CORE, GROUP, ROWS
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED, SolverRun
 from cfgd.apps.bench.field.networks_timed import SECONDS
@@ -13,6 +15,7 @@ from cfgd.apps.bench.field.summary import SolverSummary, auto_loses, summarize
 
 # The bounds are goals of the project; docs/measured.md has the values that were measured.
 MAX_ESTIMATOR_OVERHEAD = 1.2  # seconds of an estimator over those of the core
+MAX_FIT_WORK, MAX_FIT_TIME = 1.15, 1.0  # gradients and seconds of a fit over those of SciPy's lm
 MANY_VARIABLES = 50  # CUTEst problems with fewer and with at least as many are checked separately
 MAX_ERROR_FACTOR = 2.0  # error of a physics-informed network over that of the best solver
 PAPER_LOSS_SECONDS = 0.2  # to the loss that the paper reaches on h1
@@ -25,6 +28,7 @@ def check_claims(runs: list[SolverRun]) -> list[str]:
     summaries = summarize(runs)
     return [
         *_nist(runs),
+        *_fits(runs),
         *_bounds(runs),
         *_linear_models(summaries),
         *_estimators(summaries),
@@ -83,6 +87,50 @@ def _nist(runs: list[SolverRun]) -> Iterator[str]:
         ratio = _median_work_ratio(auto, by_solver[solver])
         what = f"nist: Jacobians of Auto over those of {solver}, median"
         yield _at_most(what, ratio, 1.2) if solver == "SciPy lm" else f"{what}: {ratio:.4g}"
+
+
+def _fits(runs: list[SolverRun]) -> Iterator[str]:
+    by_solver = _by_solver(runs, fits.GROUP)
+    auto = by_solver.get(AUTO, {})
+    if not auto:
+        return
+    shares = {}
+    for solver, some in by_solver.items():
+        solved = sum(run.solved for run in some.values())
+        shares[solver] = solved / len(some)
+        raised = sum(bool(run.error) for run in some.values())
+        yield (
+            f"fits: {solver} finds the best known sum of squares in {solved} of {len(some)} runs"
+            f" ({100 * shares[solver]:.1f} %; exceptions: {raised})"
+        )
+    most = max(share for solver, share in shares.items() if solver != AUTO)
+    what = "fits: most runs of another solver over those of Auto"
+    yield _at_most(what, most / max(shares[AUTO], 1e-9), 1.0)
+    for solver in (name for name in by_solver if name != AUTO):
+        both = [key for key, run in by_solver[solver].items() if run.solved and auto[key].solved]
+        if not both:
+            continue
+        for words, field, bound in (
+            ("gradients", "work", MAX_FIT_WORK),
+            ("time", "seconds", MAX_FIT_TIME),
+        ):
+            ours, theirs = (
+                np.array([getattr(some[key], field) for key in both])
+                for some in (auto, by_solver[solver])
+            )
+            what = (
+                f"fits: {words} of Auto over that of {solver} where both succeed (of all together"
+                f" {ours.sum() / theirs.sum():.3g}), median"
+            )
+            ratio = float(np.median(ours / theirs))
+            yield _at_most(what, ratio, bound) if solver == "SciPy lm" else (f"{what}: {ratio:.4g}")
+    status = Counter(run.status for run in auto.values())
+    at_best = Counter(run.status for run in auto.values() if run.solved)
+    ends = ", ".join(f"{name} {count} ({at_best[name]})" for name, count in status.items())
+    yield (
+        f"fits: Auto ends with {ends}, at the best point in brackets; false `converged`:"
+        f" {status[fits.FALSE]} (wanted 0): {_holds(not status[fits.FALSE])}"
+    )
 
 
 def _bounds(runs: list[SolverRun]) -> Iterator[str]:

@@ -10,6 +10,8 @@ from cfgd.apps.bench.field import (
     bounded,
     cutest,
     estimators,
+    fit_solvers,
+    fits,
     glm,
     networks_timed,
     nist,
@@ -51,6 +53,7 @@ def _networks(options: BenchOptions) -> Iterator[Instance]:
 
 GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
     "nist": lambda options: nist.instances(options.quick),
+    "fits": lambda options: fits.instances(options.quick),
     "bounds": lambda options: bounded.instances(options.quick),
     "glm": lambda options: glm.instances(options.quick),
     "estimators": lambda options: estimators.instances(options.quick),
@@ -70,6 +73,7 @@ REQUIRED_PACKAGES = {
 }
 LEFT_OUT_BY_QUICK = {
     "nist": "two of three regressions of nist",
+    "fits": "eleven of twelve fits of fits, and two of three perturbed starts",
     "bounds": "eight of nine regressions of bounds",
     "glm": "the digits of glm",
     "estimators": "the digits and the million rows of estimators",
@@ -108,6 +112,8 @@ def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
         for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
                 raise ValueError(f"The other solvers need {package}: pip install 'cfgd[bench]'.")
+    if "fits" in names and (missing_solvers := fit_solvers.missing_packages()):
+        notices.append(f"fits leaves out what is not installed: {', '.join(missing_solvers)}.")
     if set(CUTEST) & set(names) and not cutest.is_installed():
         missing = "cutest needs sif2jax: pip install sif2jax."
         names = [name for name in names if name not in CUTEST]

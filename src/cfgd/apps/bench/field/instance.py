@@ -39,6 +39,7 @@ class SolverRun:
     error: str = ""
     digits: float = float("nan")  # correct digits of the parameters, where these are certified
     dimension: int = 0  # set in the groups whose tables show it
+    status: str = ""  # of cfgd, where it is judged
     # against a reference solution, on differential equations, and its history
     relative_error: float = float("nan")
     history: tuple[TracePoint, ...] = ()

@@ -69,6 +69,7 @@ RUN = record(
         "error": text,
         "digits": number,
         "dimension": whole,
+        "status": text,
         "relative_error": number,
         "history": listing(TRACE_POINT),
     },

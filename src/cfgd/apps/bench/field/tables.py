@@ -13,6 +13,7 @@ WIDE = 100  # characters of a console that has room for the range over seeds
 # groups with many problems and few solvers, and the titles of their tables
 LINE_GROUPS = {
     "nist": "NIST: Jacobians, and digits of the parameters, for six digits or more",
+    "fits": "Fits: gradients to the best known sum of squares",
     "bounds": "NIST with an active bound: Jacobians to the least sum of squares, eight digits",
     "cutest": "CUTEst: gradients to 1e-8 of that at the start",
     "cutest-bounds": "CUTEst with bounds: gradients to 1e-8 of that at the start, projected",

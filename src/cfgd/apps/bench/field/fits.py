@@ -1,0 +1,115 @@
+"""Fits from given and perturbed starts: how many reach the best known sum of squares, and the cost.
+
+All solvers have their default tolerances. Time is that of the shortest of some calls, taken in
+turns, with functions that are compiled. `converged` of cfgd is false if a descent with tight
+tolerances finds less from there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+import cfgd
+from cfgd.apps.bench.field.fit_problems import (
+    PERTURBED,
+    SAME_SUM,
+    FitProblem,
+    fit_names,
+    fit_problem,
+    half_sum,
+    tight_descent,
+)
+from cfgd.apps.bench.field.fit_solvers import FitEnd, auto, installed_solvers
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.timing import time_shortest_interleaved
+
+GROUP = "fits"
+QUICK_EVERY = 12  # fits of which `quick` takes one
+FALSE = "false converged"
+
+
+def instances(quick: bool) -> Iterator[Instance]:
+    """Yield the fits; seeds are the given starts and then the perturbed ones, `quick` has one."""
+    for name, given in list(fit_names().items())[:: QUICK_EVERY if quick else 1]:
+        for seed in range(given + (1 if quick else PERTURBED)):
+            yield Instance(GROUP, name, seed, partial(run_solvers, name, seed))
+
+
+@functools.lru_cache(maxsize=1)
+def _objective(problem: FitProblem) -> cfgd.Residuals:
+    return cfgd.Residuals(problem.residuals)
+
+
+def run_solvers(name: str, seed: int, show_status: ShowStatus) -> list[SolverRun]:
+    problem = fit_problem(name)
+    x0 = problem.start(seed)
+    calls: dict[str, Callable[[], FitEnd]] = {AUTO: partial(auto, _objective(problem), x0)}
+    for solver, solve in installed_solvers().items():
+        calls[solver] = partial(solve, problem.residuals, x0)
+    show_status(", ".join(calls))
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        errors, running = {}, {}
+        for solver, call in calls.items():
+            try:
+                call()
+                running[solver] = call
+            except (ArithmeticError, ValueError, RuntimeError) as raised:  # what solvers raise
+                errors[solver] = f"{type(raised).__name__}: {str(raised)[:80]}"
+        timed = dict(zip(running, time_shortest_interleaved(*running.values()), strict=True))
+    return [
+        _run(problem, seed, solver, timed[solver])
+        if solver in timed
+        else _failed(problem, seed, solver, errors[solver])
+        for solver in calls
+    ]
+
+
+def _run(problem: FitProblem, seed: int, solver: str, timed: tuple[FitEnd, float]) -> SolverRun:
+    end, seconds = timed
+    value = half_sum(problem.residuals, end.x)
+    solved = problem.has_best(value)
+    status = end.status
+    if status == "converged" and _can_fall(problem, end.x, value):
+        status = FALSE
+    return SolverRun(
+        problem=problem.name,
+        group=GROUP,
+        unit="gradients",
+        solver=solver,
+        seed=seed,
+        work=end.work if solved else float("inf"),
+        seconds=seconds if solved else float("inf"),
+        value=value,
+        solved=solved,
+        dimension=problem.given[0].size,
+        status=status,
+    )
+
+
+def _can_fall(problem: FitProblem, x: Any, value: float) -> bool:
+    """Return whether a tight descent from x finds a smaller sum of squares."""
+    if problem.has_best(value):
+        return False
+    return tight_descent(problem.residuals, x) < value * (1 - SAME_SUM) - problem.negligible
+
+
+def _failed(problem: FitProblem, seed: int, solver: str, error: str) -> SolverRun:
+    return SolverRun(
+        problem=problem.name,
+        group=GROUP,
+        unit="gradients",
+        solver=solver,
+        seed=seed,
+        work=float("inf"),
+        seconds=float("inf"),
+        value=float("inf"),
+        solved=False,
+        error=error,
+        dimension=problem.given[0].size,
+    )
