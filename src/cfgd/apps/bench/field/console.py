@@ -67,6 +67,6 @@ def show_report(console: Console, out: Path, report: BenchReport) -> None:
     for sentence in check_claims(report.runs):
         console.print(sentence, highlight=False)
     if report.end.write_error is None:
-        paths = [str(out.resolve() / name) for name in ("bench.json", "bench.png")]
-        console.print(" and ".join(paths), soft_wrap=True)
+        paths = [out.resolve() / name for name in ("bench.json", "bench.png", "pinn.png")]
+        console.print(" and ".join(str(path) for path in paths if path.exists()), soft_wrap=True)
     report.end.show(console)

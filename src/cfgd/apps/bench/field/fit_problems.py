@@ -18,8 +18,8 @@ from cfgd.apps.data.nist import regressions
 from cfgd.apps.data.standard_problems import PROBLEMS, StandardProblem
 
 PERTURBED = 3  # starts besides the given ones
-# Law of the perturbed starts: a parameter is multiplied by exp(0.5 z) and a zero becomes 0.5 z, with
-# a standard normal z for each parameter.
+# Law of the perturbed starts: a parameter is multiplied by exp(0.5 z) and a zero becomes 0.5 z,
+# with a standard normal z for each parameter.
 DEVIATION = 0.5
 # A fit has the best known sum of squares if it is within this relative distance of it, or, where
 # that is zero, within this number (of the sum at the start, if that is below one).

@@ -24,9 +24,12 @@ OPTIMISTIX_TOLERANCE = 1e-8  # SciPy's default; optimistix has none
 
 
 class FitEnd(NamedTuple):
+    """Where a solver ended; `x` is None if it raised the `error`."""
+
     x: Any
     work: float
     status: str = ""  # of cfgd alone
+    error: str = ""
 
 
 FitSolver = Callable[[Any, np.ndarray], FitEnd]  # of the residuals and the start
@@ -79,7 +82,7 @@ def lmfit_leastsq(residuals: Any, x0: np.ndarray) -> FitEnd:
     result = lmfit.minimize(
         lambda parameters: counted.residuals(vector(parameters)),
         parameters,
-        Dfun=lambda parameters: counted.jacobian(vector(parameters)),
+        Dfun=lambda parameters: counted.jacobian(vector(parameters)).copy(),  # it writes into it
         col_deriv=False,
         max_nfev=MAX_EVALUATIONS,
     )
@@ -110,6 +113,14 @@ def optimistix_lm(residuals: Any, x0: np.ndarray) -> FitEnd:
     x, steps = optimistix_lm_with_steps(residuals, jnp.asarray(x0), tolerance, MAX_EVALUATIONS)
     rows = len(compile_residuals(residuals)[0](x0))
     return FitEnd(np.asarray(x), float(steps) * (min(rows, x0.size) + 0.5))
+
+
+def end_of(call: Callable[[], FitEnd]) -> FitEnd:
+    """Return what the call returns, or the error that a solver raises."""
+    try:
+        return call()
+    except (ArithmeticError, ValueError, RuntimeError) as raised:
+        return FitEnd(None, float("inf"), error=f"{type(raised).__name__}: {str(raised)[:80]}")
 
 
 REQUIRED = {"lmfit": "lmfit", "iminuit": "iminuit", "optimistix LM": "optimistix"}

@@ -25,7 +25,7 @@ from cfgd.apps.bench.field.fit_problems import (
     half_sum,
     tight_descent,
 )
-from cfgd.apps.bench.field.fit_solvers import FitEnd, auto, installed_solvers
+from cfgd.apps.bench.field.fit_solvers import FitEnd, auto, end_of, installed_solvers
 from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest_interleaved
 
@@ -54,25 +54,15 @@ def run_solvers(name: str, seed: int, show_status: ShowStatus) -> list[SolverRun
         calls[solver] = partial(solve, problem.residuals, x0)
     show_status(", ".join(calls))
     with jax.enable_x64(True), np.errstate(all="ignore"):
-        errors, running = {}, {}
-        for solver, call in calls.items():
-            try:
-                call()
-                running[solver] = call
-            except (ArithmeticError, ValueError, RuntimeError) as raised:  # what solvers raise
-                errors[solver] = f"{type(raised).__name__}: {str(raised)[:80]}"
-        timed = dict(zip(running, time_shortest_interleaved(*running.values()), strict=True))
+        timed = time_shortest_interleaved(*(partial(end_of, call) for call in calls.values()))
     return [
-        _run(problem, seed, solver, timed[solver])
-        if solver in timed
-        else _failed(problem, seed, solver, errors[solver])
-        for solver in calls
+        _run(problem, seed, solver, end, seconds)
+        for solver, (end, seconds) in zip(calls, timed, strict=True)
     ]
 
 
-def _run(problem: FitProblem, seed: int, solver: str, timed: tuple[FitEnd, float]) -> SolverRun:
-    end, seconds = timed
-    value = half_sum(problem.residuals, end.x)
+def _run(problem: FitProblem, seed: int, solver: str, end: FitEnd, seconds: float) -> SolverRun:
+    value = half_sum(problem.residuals, end.x) if end.x is not None else float("inf")
     solved = problem.has_best(value)
     status = end.status
     if status == "converged" and _can_fall(problem, end.x, value):
@@ -87,6 +77,7 @@ def _run(problem: FitProblem, seed: int, solver: str, timed: tuple[FitEnd, float
         seconds=seconds if solved else float("inf"),
         value=value,
         solved=solved,
+        error=end.error,
         dimension=problem.given[0].size,
         status=status,
     )
@@ -97,19 +88,3 @@ def _can_fall(problem: FitProblem, x: Any, value: float) -> bool:
     if problem.has_best(value):
         return False
     return tight_descent(problem.residuals, x) < value * (1 - SAME_SUM) - problem.negligible
-
-
-def _failed(problem: FitProblem, seed: int, solver: str, error: str) -> SolverRun:
-    return SolverRun(
-        problem=problem.name,
-        group=GROUP,
-        unit="gradients",
-        solver=solver,
-        seed=seed,
-        work=float("inf"),
-        seconds=float("inf"),
-        value=float("inf"),
-        solved=False,
-        error=error,
-        dimension=problem.given[0].size,
-    )
