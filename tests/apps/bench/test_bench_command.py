@@ -195,7 +195,7 @@ def test_unknown_group_lists_the_known_groups(tmp_path):
     assert result.exit_code == 2
     assert "no group 'nits'" in result.output
     assert (
-        "nist, bounds, glm, estimators, networks, least-squares, smooth, cutest, "
+        "nist, fits, bounds, glm, estimators, networks, pinn, least-squares, smooth, cutest, "
         "cutest-bounds" in result.output.replace("\n", " ")
     )
     assert not (tmp_path / "bench").exists()

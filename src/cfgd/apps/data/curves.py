@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -27,8 +28,9 @@ class Curve:
 
     @property
     def y(self) -> np.ndarray:
-        """Return the data; the same ones each time."""
-        exact = np.asarray(self.model(self.x, self.truth), float)
+        """Return the data in float64, the same ones each time."""
+        with jax.enable_x64(True):
+            exact = np.asarray(self.model(self.x, self.truth))
         return exact + self.noise * np.random.default_rng(0).normal(size=exact.shape)
 
 

@@ -65,17 +65,22 @@ def half_sum(residuals: Callable[[Any], Any], x: Any) -> float:
     return value if np.isfinite(value) else float("inf")
 
 
-def tight_descent(residuals: Callable[[Any], Any], x: Any) -> float:
-    """Return the least f that SciPy's lm or trf, with tight tolerances, reaches from x."""
+def tight_descent(residuals: Callable[[Any], Any], x: Any, share: float = np.inf) -> float:
+    """Return the least f that SciPy reaches from x with tight tolerances.
+
+    A coordinate may change by `share` times its size, at least by that share of one thousandth.
+    """
     compiled, jacobian = compile_residuals(residuals)
     values = [half_sum(residuals, x)]
+    radius = share * np.maximum(np.abs(x), 1e-3)
     with jax.enable_x64(True), np.errstate(all="ignore"):
-        for method in ("lm", "trf"):
+        for method in ("lm", "trf") if np.isinf(share) else ("trf", "dogbox"):
             try:
                 end = scipy.optimize.least_squares(
                     lambda x: np.asarray(compiled(x)),
                     x,
                     lambda x: np.asarray(jacobian(x)),
+                    (x - radius, x + radius),
                     method=method,
                     x_scale="jac",
                     xtol=1e-15,
@@ -90,8 +95,7 @@ def tight_descent(residuals: Callable[[Any], Any], x: Any) -> float:
 
 
 def _of_curve(curve: Curve) -> FitProblem:
-    with jax.enable_x64(True):
-        y = curve.y
+    y = curve.y
 
     def residuals(p: Any) -> Any:
         return curve.model(curve.x, p) - y

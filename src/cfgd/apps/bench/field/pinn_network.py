@@ -65,7 +65,7 @@ class PinnProblem:
             ]
         )
 
-    def raw_residuals(self, p: Any, samples: tuple[Sample, ...]) -> Any:
+    def raw_residuals(self, p: Any, samples: Any) -> Any:
         """Return the residuals of all terms, unweighted (a JAX function)."""
         return jnp.concatenate(
             [
@@ -74,7 +74,7 @@ class PinnProblem:
             ]
         )
 
-    def loss(self, p: Any, samples: tuple[Sample, ...], weights: Any) -> Any:
+    def loss(self, p: Any, samples: Any, weights: Any) -> Any:
         """Return f (a JAX function)."""
         return jnp.sum(weights * self.raw_residuals(p, samples) ** 2) / 2
 
