@@ -178,7 +178,7 @@ def bench(
     networks, physics-informed networks, least squares, standard test problems, and CUTEst if
     sif2jax is installed. The tables show work and time to the same accuracy, for networks the loss
     after equal work and equal time, and every problem on which cfgd loses. A full run takes about
-    three hours, of which pinn takes two; after Ctrl-C, --resume continues.
+    four hours, of which pinn takes more than two; after Ctrl-C, --resume continues.
     --training trains small networks instead, in about ten minutes (one with --quick), and writes
     DIR/training.json and DIR/training.md.
     """
