@@ -384,7 +384,7 @@ class Run:
             how=how,
             rate=tuning.rate if tuning else None,
             tolerance=self.options.tolerance,
-            active_mask=None if box is None else problem.structure.unravel(box.mask(at.x)),
+            active_mask=box and problem.structure.unravel_parameters(box.mask(at.x)),
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)

@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
-from cfgd._core.pytrees import checked_pytree
+from cfgd._core.pytrees import checked_pytree, map_parameters
 from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
@@ -215,7 +215,7 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
+            x=map_parameters(lambda leaf: _as_array(leaf[i]), self.x),
             active_mask=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.active_mask),
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
@@ -234,7 +234,8 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            **{name: cut(getattr(self, name)) for name in ("x", "active_mask", *NUMBERS)},
+            x=map_parameters(lambda leaf: leaf[:count], self.x),
+            **{name: cut(getattr(self, name)) for name in ("active_mask", *NUMBERS)},
             status=self.status[:count],
             history={k: v if k == "iteration" else cut(v) for k, v in self.history.items()},
             details=self.details[:count],
@@ -324,7 +325,7 @@ def unevaluated(x0: Any, seconds: float) -> Solution:
     """Return the solution of a run that Ctrl-C ended in the first evaluation of its objective."""
     none = np.zeros(0)
     return Solution(
-        x=jax.tree.map(np.asarray, checked_pytree("minimize", "x0", x0)),
+        x=map_parameters(np.asarray, checked_pytree("minimize", "x0", x0)),
         value=np.nan,
         gradient_norm=np.nan,
         iterations=0,
