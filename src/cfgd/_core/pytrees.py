@@ -47,8 +47,7 @@ def map_parameters(fn: Callable[..., Any], tree: PyTree, *others: PyTree) -> Any
     leaves, treedef = jax.tree.flatten(tree)
     mask, rest = parameter_mask(tree), [jax.tree.leaves(other) for other in others]
     mapped = [
-        fn(*each) if moves else each[0]
-        for moves, *each in zip(mask, leaves, *rest, strict=True)
+        fn(*each) if moves else each[0] for moves, *each in zip(mask, leaves, *rest, strict=True)
     ]
     return jax.tree.unflatten(treedef, mapped)
 
