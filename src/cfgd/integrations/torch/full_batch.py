@@ -102,16 +102,17 @@ def minimize(model: Any, loss: Any, data: Any = None, **options: Any) -> Solutio
 class ModelLoss(NamedTuple):
     """A loss as a function of one vector of the trainable parameters.
 
-    It is loss(model(*inputs), targets), or loss() where `inputs` is None. Parameters are set in
+    It is loss(model(*inputs), targets), or loss() for a closure. Parameters are set in
     place, and gradients are those of autograd: model and loss are called as their author wrote
     them, with gradients enabled.
     """
 
     model: Any
     loss: Any
-    inputs: tuple[Any, ...] | None
+    inputs: tuple[Any, ...]
     targets: Any
     params: list[Any]
+    is_closure: bool
 
     @classmethod
     def of(cls, model: Any, loss: Any, data: Any) -> ModelLoss:
@@ -137,9 +138,9 @@ class ModelLoss(NamedTuple):
         if not params[0].dtype.is_floating_point:
             fail(OWNER, "model", "have real parameters", kinds[0])
         if data is None:
-            return cls(model, loss, None, None, params)
+            return cls(model, loss, (), None, params, is_closure=True)
         inputs = tuple(data[0]) if isinstance(data[0], tuple | list) else (data[0],)
-        return cls(model, loss, inputs, data[1], params)
+        return cls(model, loss, inputs, data[1], params, is_closure=False)
 
     def initial_point(self) -> np.ndarray:
         """Return the current parameters as one vector, half precision as float32."""
@@ -167,7 +168,7 @@ class ModelLoss(NamedTuple):
         self.set_parameters(x)
         self._clear_gradients()
         with torch.enable_grad():
-            if self.inputs is None:
+            if self.is_closure:
                 return self.loss()
             return self.loss(self.model(*self.inputs), self.targets)
 
