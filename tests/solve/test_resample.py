@@ -15,12 +15,16 @@ P0 = np.array([0.5, -0.2])
 
 
 def misfit(p, t):
-    """Return the error of a model that cannot be exact: every set of samples has its own minimum."""
+    """Return the error of a model that is never exact: each set of samples has its own minimum."""
     return p[0] * jnp.exp(p[1] * t) - jnp.cos(t)
 
 
 def draw(k, p):
     return (np.random.default_rng(k).uniform(0, 2, N),)
+
+
+def half(p, t):
+    return np.sum((p[0] * np.exp(p[1] * t) - np.cos(t)) ** 2) / 2
 
 
 def run(every=4, draw=draw, **options):
@@ -42,15 +46,9 @@ def test_samples_are_replaced_and_each_row_says_by_which():
     assert [k for k, _ in calls] == [3, 6]
     for (k, p), nxt in zip(calls, (4, 7), strict=True):
         old = GRID if k == 3 else draw(3, p)[0]
-        values = [
-            np.sum((p[0] * np.exp(p[1] * t) - np.cos(t)) ** 2) / 2 for t in (old, draw(k, p)[0])
-        ]
-        assert rows["value"][k] == pytest.approx(values[0])  # of the samples before
-        assert rows["value"][nxt] <= values[1]
-    last = draw(6, None)[0]
-    assert found.value == pytest.approx(
-        np.sum(np.asarray(misfit(found.x, last)) ** 2) / 2, rel=1e-5
-    )
+        assert rows["value"][k] == pytest.approx(half(p, old))
+        assert rows["value"][nxt] <= half(p, draw(k, p)[0])
+    assert found.value == pytest.approx(half(found.x, draw(6, None)[0]))
     assert found.status is cfgd.Status.max_iterations
     assert found.message.endswith("Value and status are about the 25 samples drawn at iteration 6.")
 
@@ -104,7 +102,7 @@ def test_a_run_goes_on_from_its_checkpoint_bit_for_bit(stop, tmp_path):
 
 def test_a_checkpoint_of_another_drawing_is_refused(tmp_path):
     run(max_iterations=3, checkpoint=tmp_path / "run")
-    with pytest.raises(ValueError, match="its tolerances and records is .*'new samples every 4'"):
+    with pytest.raises(ValueError, match=r"its tolerances and records is .*'new samples every 4'"):
         run(every=5, checkpoint=tmp_path / "run")
 
 
