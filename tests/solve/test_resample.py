@@ -130,7 +130,7 @@ def test_a_stop_right_after_a_drawing_changes_nothing(tmp_path):
 def test_terms_points_chosen_by_their_residual_and_every_second_row():
     f = cfgd.ResidualTerms(
         curve=cfgd.Residuals(misfit, samples=(GRID,)),
-        start=cfgd.Residuals(lambda p: p[0] - 1),
+        start=cfgd.Residuals(lambda p, t: p[0] - 1, samples=(np.zeros(1),)),
         weights={"start": 10.0},
     )
 
@@ -144,6 +144,7 @@ def test_terms_points_chosen_by_their_residual_and_every_second_row():
     )
     np.testing.assert_array_equal(found.history["iteration"], [0, 2, 4, 6, 8, 10])
     np.testing.assert_array_equal(found.history["drawn"], [0, 0, 3, 3, 6, 9])
+    assert "about the 25 samples drawn at iteration 9." in found.message
     assert found.value == pytest.approx(found.terms["curve"] + 10 * found.terms["start"])
     assert found.terms["start"] == pytest.approx((found.x[0] - 1) ** 2 / 2)
 

@@ -80,8 +80,8 @@ def _check_host_runs(found: Any, start: list[dict[str, Any]]) -> None:
         if "samples" in first:
             for name in ("samples", "drawn_at"):
                 _compare(f"{place}.{name}", run[name], first[name])
-            _want(_is_instance(run["offset"], int), f"{place}.offset")
-            _want(isinstance(run["has_drawn"], bool), f"{place}.has_drawn")
+            for name in ("offset", "n_drawn"):
+                _want(_is_instance(run[name], int), f"{place}.{name}")
         _want(isinstance(run["state"], SolverState), place)
         _check_fields(place, run["state"])
         _compare(f"{place}.evaluation", run["state"].evaluation, state.evaluation, FREE)

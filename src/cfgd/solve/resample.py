@@ -122,6 +122,12 @@ def with_samples(objective: Any, drawn: Any, where: str = "draw") -> Any:
     return eqx.tree_at(lambda f: getattr(f, field), objective, jax.tree.map(fitting, new, old))
 
 
+def _count(samples: Any) -> int:
+    """Return the number of samples, of all terms together."""
+    parts = samples.values() if isinstance(samples, Mapping) else [samples]
+    return sum(len(np.atleast_1d(jax.tree.leaves(part)[0])) for part in parts)
+
+
 def _has_arguments_alone(objective: Any) -> bool:
     return isinstance(objective, Smooth) or objective.samples is None
 
@@ -150,7 +156,7 @@ class ResampledLoop(HostLoop):
     ) -> None:
         super().__init__(*args)
         self.resample, self.problem, self.on_host = resample, problem, on_host
-        self.sampled, self.has_drawn = problem.objective, False
+        self.sampled, self.n_drawn = problem.objective, 0  # samples of the last drawing
 
     @property
     def only_run(self) -> HostRun:
@@ -164,7 +170,7 @@ class ResampledLoop(HostLoop):
         state = self.only_run.state
         if state.status is Status.running:
             return state.iteration >= self.resample.every
-        return state.status in ENDED_WELL and (state.iteration > 0 or not self.has_drawn)
+        return state.status in ENDED_WELL and (state.iteration > 0 or not self.n_drawn)
 
     def run(self, length: int, last: int, history: History) -> None:
         super().run(length, last, history)
@@ -175,12 +181,12 @@ class ResampledLoop(HostLoop):
         if not self._wants_samples():
             super()._advance(iteration)
             return
-        before = self.runs, self.sampled, self.objective, self.has_drawn
+        before = self.runs, self.sampled, self.objective, self.n_drawn
         try:
             self._draw()
             super()._advance(iteration)
         except BaseException:  # a stop before the next iteration: samples are drawn again then
-            self.runs, self.sampled, self.objective, self.has_drawn = before
+            self.runs, self.sampled, self.objective, self.n_drawn = before
             raise
 
     def _draw(self) -> None:
@@ -199,7 +205,7 @@ class ResampledLoop(HostLoop):
         new.cost, new.goal, new.offset = new.oracle.cost, old.goal, k
         if old.state.status is Status.converged and new.state.norm2 <= new.goal.floor:
             new.state = dataclasses.replace(new.state, status=Status.converged)
-        self.runs, self.has_drawn = [new], True
+        self.runs, self.n_drawn = [new], _count(drawn)
 
     def _use(self, objective: Any) -> None:
         self.sampled, self.objective = objective, self.on_host(objective)
@@ -217,11 +223,9 @@ class ResampledLoop(HostLoop):
         return stats
 
     def note(self) -> str:
-        samples = samples_of(self.sampled)
-        parts = samples.values() if isinstance(samples, dict) else [samples]
-        n = sum(len(np.atleast_1d(jax.tree.leaves(part)[0])) for part in parts)
+        n = self.n_drawn or _count(samples_of(self.sampled))
         what = "arguments" if isinstance(self.sampled, Smooth) else f"{n} samples"
-        when = f"drawn at iteration {self.only_run.offset}" if self.has_drawn else "that were given"
+        when = f"drawn at iteration {self.only_run.offset}" if self.n_drawn else "that were given"
         return f" Value and status are about the {what} {when}."
 
     def snapshot(self) -> list[dict[str, Any]]:
@@ -231,7 +235,7 @@ class ResampledLoop(HostLoop):
             "samples": samples_of(self.sampled),
             "drawn_at": run.oracle.x0,
             "offset": run.offset,
-            "has_drawn": self.has_drawn,
+            "n_drawn": self.n_drawn,
         }
         return [saved | drawn]
 
@@ -240,5 +244,5 @@ class ResampledLoop(HostLoop):
         self._use(with_samples(self.sampled, saved["samples"]))
         run, x0 = self.only_run, saved["drawn_at"]
         run.oracle = Oracle(self.objective, x0, self.should_stop, self.resolution, self.box)
-        run.offset, self.has_drawn = saved["offset"], saved["has_drawn"]
+        run.offset, self.n_drawn = saved["offset"], saved["n_drawn"]
         super().restore(snapshot)

@@ -93,10 +93,12 @@ class Solution:
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("x", "active_mask", "terms", *NUMBERS):
+        for name in ("x", "active_mask", *NUMBERS):
             object.__setattr__(self, name, _copied(getattr(self, name)))
-        history = {name: _copied(entry) for name, entry in self.history.items()}
-        object.__setattr__(self, "history", history)
+        for name in ("history", "terms"):
+            given = getattr(self, name)  # `jax.tree.map` would sort the names
+            copies = given and {key: _copied(entry) for key, entry in given.items()}
+            object.__setattr__(self, name, copies)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Solution):
@@ -240,7 +242,8 @@ class Solution:
         return dataclasses.replace(
             self,
             x=map_parameters(lambda leaf: leaf[:count], self.x),
-            **{name: cut(getattr(self, name)) for name in ("active_mask", "terms", *NUMBERS)},
+            **{name: cut(getattr(self, name)) for name in ("active_mask", *NUMBERS)},
+            terms=self.terms and {name: cut(term) for name, term in self.terms.items()},
             status=self.status[:count],
             history={k: v if k == "iteration" else cut(v) for k, v in self.history.items()},
             details=self.details[:count],
