@@ -161,6 +161,13 @@ def test_named_parameters_bounds_checkpoints_and_json(tmp_path):
     assert cfgd.Solution.from_json(tmp_path / "solution.json") == never
 
 
+def test_a_term_that_fails_is_named():
+    f = cfgd.ResidualTerms(good=cfgd.Residuals(lambda p: p), bad=cfgd.Residuals(lambda p: p > 0))
+    with pytest.raises(ValueError, match="must return real numbers, got dtype bool") as caught:
+        cfgd.minimize(f, P0)
+    assert caught.value.__notes__ == ["This is about the term 'bad' of ResidualTerms."]
+
+
 TERM = cfgd.Residuals(lambda p: p)
 REFUSED = {
     "no term": (lambda: cfgd.ResidualTerms(), "must hold at least one term, got none."),

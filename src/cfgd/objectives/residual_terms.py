@@ -134,8 +134,12 @@ class ResidualTerms(Objective):
         return self.changed({name: term.raveled(structure) for name, term in pairs})
 
     def check(self, owner: str, x: Vector) -> None:
-        for term in self.terms:
-            term.check(owner, x)
+        for name, term in zip(self.names, self.terms, strict=True):
+            try:
+                term.check(owner, x)
+            except Exception as error:
+                error.add_note(f"This is about the term {name!r} of ResidualTerms.")
+                raise
 
     @numpy_in_numpy_out
     def value(self, x: PyTree) -> Any:
