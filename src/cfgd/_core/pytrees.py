@@ -44,12 +44,12 @@ def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
 
 def map_parameters(fn: Callable[..., Any], tree: PyTree, *others: PyTree) -> Any:
     """Return `tree` with `fn` applied to its parameters, as `jax.tree.map` does to all leaves."""
-    leaves, treedef = jax.tree.flatten(tree)
-    mask, rest = parameter_mask(tree), [jax.tree.leaves(other) for other in others]
-    mapped = [
-        fn(*each) if moves else each[0] for moves, *each in zip(mask, leaves, *rest, strict=True)
-    ]
-    return jax.tree.unflatten(treedef, mapped)
+    mask = jax.tree.unflatten(jax.tree.structure(tree), parameter_mask(tree))
+
+    def mapped(moves: bool, leaf: Any, *rest: Any) -> Any:
+        return fn(leaf, *rest) if moves else leaf
+
+    return jax.tree.map(mapped, mask, tree, *others)
 
 
 def _is_pytree(x: PyTree) -> bool:
@@ -150,12 +150,12 @@ def promote_precision(x0: PyTree, dtype: DType) -> Any:
 def match_array_type(tree: PyTree, x0: PyTree) -> Any:
     """Return `tree` with the array types of x0: a JAX array of its dtype for JAX, else NumPy."""
 
-    def convert(start: Values, leaf: Values) -> Values:
+    def convert(leaf: Values, start: Values) -> Values:
         if isinstance(start, jax.Array):
             return jnp.asarray(leaf, start.dtype)
         return np.asarray(leaf)
 
-    return map_parameters(convert, x0, tree)
+    return map_parameters(convert, tree, x0)
 
 
 class FunctionOfVector(eqx.Module):
