@@ -78,6 +78,11 @@ def _check_host_runs(found: Any, start: list[dict[str, Any]]) -> None:
         for name in ("cost", "floor"):
             _want(_is_number(run[name]), f"{place}.{name}")
         _want(0 <= run["cost"] < np.inf, f"{place}.cost")
+        if "samples" in first:
+            for name in ("samples", "drawn_at"):
+                _compare(f"{place}.{name}", run[name], first[name])
+            for name in ("offset", "n_drawn"):
+                _want(_is_instance(run[name], int), f"{place}.{name}")
         _want(isinstance(run["state"], SolverState), place)
         _check_fields(place, run["state"])
         _compare(f"{place}.evaluation", run["state"].evaluation, state.evaluation, FREE)
