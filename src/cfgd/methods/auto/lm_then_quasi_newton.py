@@ -5,9 +5,9 @@ more. That pays where the residuals are nearly linear, as in most fits: f or its
 by orders of magnitude in a few iterations. Physics-informed networks are another matter: there
 gradients alone, with a dense matrix that remembers all of them, go further in the same time. Which
 kind a problem is shows after a few iterations. Where a factorisation is not affordable,
-quasi-Newton steps go alone: on a network of 100,000 weights for Poisson's equation L-BFGS has a loss of 1e-2
-after 400 gradients, where Levenberg-Marquardt steps by products with J'J, a dozen gradients each,
-have 29.
+quasi-Newton steps go alone: on a network of 100,000 weights for Poisson's equation L-BFGS has a
+loss of 1e-2 after 400 gradients, where Levenberg-Marquardt steps by products with J'J, a dozen
+gradients each, have 29.
 """
 
 from __future__ import annotations
