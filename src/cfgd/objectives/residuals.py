@@ -127,7 +127,6 @@ class Residuals(Objective):
             label_of(self),
             structure="residuals",
             curvature="Gauss-Newton",
-            diagonal="Gauss-Newton",
         )
 
     @property

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from cfgd._core.checks import MAX_INT32
+from cfgd.methods.auto.broyden_matrix import BroydenMatrix
 from cfgd.methods.auto.lbfgs_memory import Memory
 from cfgd.methods.auto.state import SolverState
 from cfgd.objectives.evaluation import Evaluation
@@ -102,6 +103,8 @@ def _check_sizes(place: str, state: SolverState) -> None:
         x = scaled if name == "scaling" else state.evaluation.x
         if isinstance(entry, np.ndarray) and entry.ndim:
             _want(entry.shape == x.shape, f"{place}.{name}")
+        if isinstance(entry, BroydenMatrix):
+            _want(entry.triangle.shape == (x.size, x.size), f"{place}.{name}")
     if reduced is not None:
         fits = (
             reduced.x.shape == reduced.gradient.shape and reduced.x.size <= state.evaluation.x.size
