@@ -77,6 +77,11 @@ def test_jacobian_is_computed_if_it_is_small_enough(fits, monkeypatch):
     assert ("Levenberg-Marquardt" in solution.how) == fits
 
 
+@torch.no_grad()
+def test_gradients_are_enabled_for_the_run():
+    assert minimize(line(), torch.nn.MSELoss(), DATA).success
+
+
 def test_frozen_parameters_and_precision_do_not_change():
     model = network(dtype=torch.float32)
     model[0].bias.requires_grad_(False)
@@ -181,9 +186,12 @@ def test_closures(style):
     assert solution.value == pytest.approx(closure().item(), rel=1e-12)
     np.testing.assert_allclose(solution.history["value"][:-1], [first, *seen], rtol=1e-12)
     assert error(model) < before / 50
-    model.zero_grad()
+    kept = [torch.ones_like(p) for p in model.parameters()]
+    for p, gradient in zip(model.parameters(), kept, strict=True):
+        p.grad = gradient
     minimize(model, closure, max_iterations=1)
-    assert all(p.grad is None for p in model.parameters())
+    assert all(p.grad is g for p, g in zip(model.parameters(), kept, strict=True))
+    assert all((g == 1).all() for g in kept)
 
 
 def test_parameters_beside_a_model():

@@ -128,6 +128,7 @@ def test_a_method_of_the_paper_a_sweep_and_a_robust_term(tmp_path):
     assert ends[1].terms["start"] == pytest.approx(halves(ends[1].x)[1])
     ends.to_json(tmp_path / "ends.json")
     assert cfgd.Solution.from_json(tmp_path / "ends.json") == ends
+    np.testing.assert_allclose(cfgd.argmin(decay(), P0), by_scipy().x, rtol=1e-6)
     robust = cfgd.minimize(decay(loss="huber"), P0)
     assert robust.success
     assert robust.value == pytest.approx(robust.terms["equation"] + 100 * robust.terms["start"])

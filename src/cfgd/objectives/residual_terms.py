@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -112,10 +112,17 @@ class ResidualTerms(Objective):
         """Whether every loss is the square, so that f = |r|^2 / 2 of weighted residuals."""
         return all(term.is_squared for term in self.terms)
 
+    def vector(self, x: Vector) -> Column:
+        """Return r with f = |r|^2 / 2, where every loss is the square."""
+        return self._joined([term._aux(term.vector(x)) for term in self.terms])
+
     def residuals(self, aux: TermsAux) -> Column:
-        """Return all residuals times the roots of their weights, where every loss is the square."""
-        xp = array_namespace(aux.values)
-        pairs = zip(self.weights, aux.parts, strict=True)
+        """Return the same from an evaluation."""
+        return self._joined(aux.parts)
+
+    def _joined(self, parts: Sequence[Any]) -> Column:
+        xp = array_namespace(parts[0])
+        pairs = zip(self.weights, parts, strict=True)
         return xp.concatenate([xp.sqrt(weight) * part for weight, part in pairs])
 
     # ------------------------------------------------------------------ the contract

@@ -25,6 +25,7 @@ from cfgd._core.types import Column, Count, DType, Scalar, Vector
 from cfgd.methods.compiled import levenberg_marquardt as lm
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import array_arguments
+from cfgd.objectives.residual_terms import ResidualTerms
 from cfgd.objectives.residuals import Residuals
 from cfgd.solve.bounds import as_box
 from cfgd.solve.implicit import differentiable_minimum
@@ -219,8 +220,10 @@ class Problem(eqx.Module):
     def residuals(self) -> Callable[[Vector], Column] | None:
         """The residuals r of which the value is |r|^2 / 2, or None."""
         f = self.objective
-        if not isinstance(f, Residuals) or not f.is_squared:
+        if not isinstance(f, Residuals | ResidualTerms) or not f.is_squared:
             return None
+        if isinstance(f, ResidualTerms):
+            return lambda z: f.vector(z).astype(z.dtype)
 
         def residuals(z: Any) -> Any:
             r = f.vector(z)

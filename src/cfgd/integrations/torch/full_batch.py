@@ -70,10 +70,21 @@ def minimize(model: Any, loss: Any, data: Any = None, **options: Any) -> Solutio
     >>> bool(((model(x) - torch.sin(3 * x)) ** 2).mean() < 1e-6)
     True
     """
+    problem = ModelLoss.of(model, loss, data)
+    gradients = [p.grad for p in problem.params]
+    try:
+        with torch.enable_grad():
+            return _minimize(problem, options)
+    finally:
+        for p, gradient in zip(problem.params, gradients, strict=True):
+            p.grad = gradient
+
+
+def _minimize(problem: ModelLoss, options: dict[str, Any]) -> Solution:
+    """Run the core's `minimize` and set the parameters of the model."""
     import cfgd
     from cfgd.objectives.external_residuals import ExternalResiduals
 
-    problem = ModelLoss.of(model, loss, data)
     x0 = problem.initial_point()
     problem.check(x0)
     factor = problem.squared_factor()
@@ -102,9 +113,8 @@ def minimize(model: Any, loss: Any, data: Any = None, **options: Any) -> Solutio
 class ModelLoss(NamedTuple):
     """A loss as a function of one vector of the trainable parameters.
 
-    It is loss(model(*inputs), targets), or loss() for a closure. Parameters are set in
-    place, and gradients are those of autograd: model and loss are called as their author wrote
-    them, with gradients enabled.
+    It is loss(model(*inputs), targets), or loss() for a closure. Parameters are set in place, and
+    gradients are those of autograd: model and loss are called as their author wrote them.
     """
 
     model: Any
@@ -160,17 +170,15 @@ class ModelLoss(NamedTuple):
     def _output(self, x: np.ndarray) -> Any:
         """Return the output of the model for all inputs, with its graph."""
         self.set_parameters(x)
-        with torch.enable_grad():
-            return self.model(*self.inputs)
+        return self.model(*self.inputs)
 
     def _value(self, x: np.ndarray) -> Any:
         """Return the loss, with its graph unless the closure has called backward."""
         self.set_parameters(x)
         self._clear_gradients()
-        with torch.enable_grad():
-            if self.is_closure:
-                return self.loss()
-            return self.loss(self.model(*self.inputs), self.targets)
+        if self.is_closure:
+            return self.loss()
+        return self.loss(self.model(*self.inputs), self.targets)
 
     def _clear_gradients(self) -> None:
         for p in self.params:
