@@ -30,7 +30,7 @@ from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest_interleaved
 
 GROUP = "fits"
-QUICK_EVERY = 12  # fits of which `quick` takes one
+QUICK_EVERY = 25  # fits of which `quick` takes one
 FALSE = "false converged"
 # Share of x by which the descent that judges `converged` may change it: farther away there may be
 # another minimum, which a long step would find.
