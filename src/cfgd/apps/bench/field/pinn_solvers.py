@@ -59,12 +59,10 @@ def _recorded(problem: PinnProblem, trace: Trace) -> ssbroyden.ValueAndGradient:
 
 @functools.lru_cache(maxsize=1)
 def residuals_objective(problem: PinnProblem) -> cfgd.ResidualTerms:
-    """Return the problem as cfgd's sum of residual terms, each half of a mean of squares."""
-    terms = {
-        term.name: cfgd.Residuals(term.fn, samples=term.samples, weights=1 / len(term.samples[0]))
-        for term in problem.terms
-    }
-    return cfgd.ResidualTerms(weights={term.name: term.weight for term in problem.terms}, **terms)
+    """Return the problem as named residual terms; a mean of n squares has the weight 1/n."""
+    terms = {term.name: cfgd.Residuals(term.fn, samples=term.samples) for term in problem.terms}
+    weights = {term.name: term.weight / len(term.samples[0]) for term in problem.terms}
+    return cfgd.ResidualTerms(weights=weights, **terms)
 
 
 def _cfgd(
