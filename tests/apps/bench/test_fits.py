@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cfgd.apps.bench.field import fit_solvers, fits
+from cfgd.apps.bench.field import fit_solvers, fits, timing
 from cfgd.apps.bench.field.fit_problems import (
     FitProblem,
     fit_names,
@@ -124,3 +124,15 @@ def test_calls_are_counted_in_gradients():
     # a linear problem: a few residuals, of which each is a half, and at least two Jacobians of two
     assert 4.5 <= end.work <= 12
     assert end.work % 0.5 == 0
+
+
+def test_repeats_of_all_calls_end_after_their_seconds(monkeypatch):
+    now, called = [0.0], []
+
+    def call(name, seconds):
+        called.append(name)
+        now[0] += seconds
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    timing.time_shortest_interleaved(lambda: call("a", 0.5), lambda: call("b", 0.25), seconds=1.0)
+    assert "".join(called) == "ab" + 2 * "ab"  # the first calls compile

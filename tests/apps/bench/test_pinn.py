@@ -297,6 +297,15 @@ def test_trace_keeps_the_best_point_and_stops_in_time(monkeypatch):
     np.testing.assert_array_equal(trace.x, [1.0])
 
 
+def test_trace_keeps_one_point_for_each_share_of_the_time(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(pinn_trace.time, "perf_counter", lambda: now[0])
+    trace = pinn_trace.Trace(1.0)
+    for now[0] in (0.3, 0.31, 0.34, 0.36, 0.4, 0.6, 0.65):  # shares at 0.25, 0.354, 0.5 and 0.707
+        trace.record(1.0, np.zeros(1))
+    assert [at for at, _, _ in trace.kept] == [0.3, 0.36, 0.6]
+
+
 @pytest.mark.parametrize(
     "solver", [name for name in pinn_solvers.SOLVERS if name not in (AUTO, "the paper")]
 )

@@ -30,8 +30,9 @@ from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest_interleaved
 
 GROUP = "fits"
-QUICK_EVERY = 12  # fits of which `quick` takes one
+QUICK_EVERY = 25  # fits of which `quick` takes one
 FALSE = "false converged"
+TIMING_SECONDS = 1.0  # that the repeats of all solvers on one start may take together
 # Share of x by which the descent that judges `converged` may change it: farther away there may be
 # another minimum, which a long step would find.
 NEAR = 0.1
@@ -57,7 +58,8 @@ def run_solvers(name: str, seed: int, show_status: ShowStatus) -> list[SolverRun
         calls[solver] = partial(solve, problem.residuals, x0)
     show_status(", ".join(calls))
     with jax.enable_x64(True), np.errstate(all="ignore"):
-        timed = time_shortest_interleaved(*(partial(end_of, call) for call in calls.values()))
+        guarded = [partial(end_of, call) for call in calls.values()]
+        timed = time_shortest_interleaved(*guarded, seconds=TIMING_SECONDS)
     return [
         _run(problem, seed, solver, end, seconds)
         for solver, (end, seconds) in zip(calls, timed, strict=True)

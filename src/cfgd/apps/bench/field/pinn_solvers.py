@@ -36,7 +36,7 @@ ADAM_EPSILON = 1e-8
 # of the diagonal of J'J, and the most that an accepted step divides it by.
 LM_FIRST_DAMPING, LM_MOST_DECREASE = 1e-3, 3.0
 # Iterations of cfgd between two calls that keep a point.
-KEEP_EVERY = 10
+KEEP_EVERY = 5
 # A run of cfgd that has spent more than this share of its time on compiling is repeated, at most so
 # many times in all.
 COMPILING_SHARE, MOST_RUNS = 0.02, 3

@@ -26,6 +26,7 @@ class Trace:
         """Begin anew, after a run that only compiled."""
         self.least, self.x = float("inf"), np.zeros(0)
         self.kept: list[tuple[float, float, np.ndarray]] = []  # seconds, loss, x
+        self._passed = 0  # shares of the time for which a point was kept
         self.began = time.perf_counter()
 
     def elapsed(self) -> float:
@@ -37,8 +38,10 @@ class Trace:
         if now > self.seconds:
             raise TimeLimitError
         self.improve(value, x)
-        if len(self.kept) < sum(share * self.seconds <= now for share in SHARES):
+        passed = sum(share * self.seconds <= now for share in SHARES)
+        if passed > self._passed:
             self.kept.append((now, self.least, self.x))
+            self._passed = passed
 
     def improve(self, value: float, x: np.ndarray) -> None:
         """Keep the point if it is the best so far."""

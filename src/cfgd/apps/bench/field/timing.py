@@ -19,11 +19,17 @@ def time_shortest(call: Callable[[], Any]) -> tuple[Any, float]:
     return time_shortest_interleaved(call)[0]
 
 
-def time_shortest_interleaved(*calls: Callable[[], Any]) -> list[tuple[Any, float]]:
-    """Time several calls in turns, so that other load on the machine affects all alike."""
+def time_shortest_interleaved(
+    *calls: Callable[[], Any], seconds: float | None = None
+) -> list[tuple[Any, float]]:
+    """Time several calls in turns, so that other load on the machine affects all alike.
+
+    `seconds` may all repeats take together, by default `MAX_SECONDS` for each call.
+    """
     results = [call() for call in calls]
     times: list[list[float]] = [[] for _ in calls]
-    while len(times[0]) < REPEATS and sum(map(sum, times)) < len(calls) * MAX_SECONDS:
+    limit = len(calls) * MAX_SECONDS if seconds is None else seconds
+    while len(times[0]) < REPEATS and sum(map(sum, times)) < limit:
         for j, call in enumerate(calls):
             began = time.perf_counter()
             results[j] = call()
