@@ -13,10 +13,10 @@ from cfgd.methods.auto.cg_then_lm import CGThenLM
 from cfgd.methods.auto.conjugate_gradients import ConjugateGradients
 from cfgd.methods.auto.lbfgs import LBFGS
 from cfgd.methods.auto.lbfgs_then_lm import LBFGSThenLM
-from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.select import Choice, choose
 from cfgd.methods.auto.state import Goal, Solver, SolverState
+from cfgd.methods.auto.trust_region import TrustRegion
 from cfgd.methods.auto.variable_projection import VariableProjection
 from cfgd.methods.base import Method, MethodTraits
 from cfgd.objectives.base import Objective
@@ -26,7 +26,7 @@ SOLVERS: dict[str, Solver[Any]] = {
     "conjugate_gradients": ConjugateGradients(),
     "cg_then_lm": CGThenLM(),
     "lbfgs": LBFGS(),
-    "levenberg_marquardt": LevenbergMarquardt(),
+    "levenberg_marquardt": TrustRegion(),
     "lbfgs_then_lm": LBFGSThenLM(),
     "variable_projection": VariableProjection(),
 }

@@ -62,6 +62,7 @@ class Oracle:
         self._user_errstate: Any = np.geterr()
         self._last: Evaluation | None = None
         self._last_was_counted = False
+        self._valued: Vector | None = None  # the last argument of `value`
         self._curvature: tuple[Evaluation, Curvature | None] | None = None
 
     def evaluate(self, x: Vector) -> Evaluation:
@@ -76,6 +77,7 @@ class Oracle:
 
     def value(self, x: Vector) -> Scalar:
         """Return f(x), for a trial that may be rejected."""
+        self._valued = x
         x = x if self.box is None else self.box.project(x)
         if self._last is not None and self._is_last(x):
             return self._last.value
@@ -97,9 +99,10 @@ class Oracle:
         return inner(g, g)
 
     def residuals(self, curvature: Curvature, x: Vector) -> Any:
-        """Return the residuals at x, at the cost of a value."""
+        """Return the residuals at x, at the cost of a value unless that was evaluated last."""
         assert curvature.residuals_at is not None
-        self.cost += self.traits.value_cost
+        if self._valued is not x:
+            self.cost += self.traits.value_cost
         return self._call(curvature.residuals_at, x)
 
     def acceleration(self, curvature: Curvature, p: Vector, t: float) -> Vector:
