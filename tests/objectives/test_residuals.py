@@ -145,7 +145,7 @@ BAD = {
     ),
     "other weights": (
         lambda: cfgd.minimize(cfgd.Residuals(misfit, weights=[1.0, 2.0]), X),
-        r"be one number or have the shapes \[\(7,\)\] of fn\(x\), got \[\(2,\)\]",
+        r"be one number or have the shapes \[\(7,\)\] of the residuals, got \[\(2,\)\]",
     ),
     "NumPy": (
         lambda: cfgd.minimize(cfgd.Residuals(misfit_in_numpy), X),

@@ -73,7 +73,7 @@ def value_at(objective: Residuals, z: np.ndarray) -> float:
 
 def _residuals_and_jacobian(objective: Residuals, z: Any) -> tuple[Any, Any, Any]:
     r = objective.vector(z)
-    return r, objective.jacobian(z), objective.weight() + 0 * r
+    return r, objective.jacobian(z), objective.weight(r.size) + 0 * r
 
 
 class Dispersion(NamedTuple):

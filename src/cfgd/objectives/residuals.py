@@ -22,6 +22,7 @@ from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import array_arguments
+from cfgd.objectives.jacobian import jacobian, jacobian_by_samples, jacobian_times
 from cfgd.objectives.linear.samples import count_zero_weight
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
@@ -40,8 +41,13 @@ class Residuals(Objective):
     `fn` returns an array or a pytree of arrays. `loss` is "squared", rho(z) = z, or one of SciPy's
     robust losses "soft_l1", "huber" and "cauchy", for which residuals well beyond `scale` count for
     less: rho is then scale^2 rho(z / scale^2). `weights` go with the residuals, and take their
-    structure or are one number. Arrays in `args` and `weights` are copied; what `fn` captures is
-    not, and may be compiled into it.
+    structure or are one number. Arrays in `args`, `samples` and `weights` are copied; what `fn`
+    captures is not, and may be compiled into it.
+
+    With `samples`, a tuple of arrays of equal length, `fn` returns the residual of one sample, or
+    several: fn(x, *sample, *args), where `sample` holds an entry of each array. The Jacobian then
+    costs a few gradients, however many unknowns there are, because sample i alone decides its own
+    row. `weights` is then one number, one for each sample, or has a first axis of samples.
 
     Its Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r; where
     that weight is not positive, a small one takes its place. `Auto` minimises it by the method of
@@ -56,6 +62,7 @@ class Residuals(Objective):
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
+    samples: tuple[Any, ...] | None
     weights: Any
     scale: Data
     rho: Rho = eqx.field(static=True)
@@ -68,6 +75,7 @@ class Residuals(Objective):
         scale: UserInput = 1.0,
         weights: UserInput = None,
         args: tuple[Any, ...] = (),
+        samples: UserInput = None,
     ) -> None:
         owner = "Residuals"
         checks.function(owner, "fn", fn, "be a function of x")
@@ -75,6 +83,7 @@ class Residuals(Objective):
         self.scale = checks.positive(owner, "scale", scale)
         if self.scale.ndim != 0:
             checks.fail(owner, "scale", "be one number", f"shape {self.scale.shape}")
+        self.samples = None if samples is None else _checked_samples(owner, samples)
         self.weights = np.ones(())
         if weights is not None:
             self.weights = jax.tree.map(own, checked_pytree(owner, "weights", weights))
@@ -91,12 +100,12 @@ class Residuals(Objective):
         """Raise unless the residuals are real numbers and the weights have their shapes."""
         known, shapes = (
             checks.checked_signatures(self.fn),
-            checks.signature_of((x, *self.args, self.weights)),
+            checks.signature_of((x, *self.args, self.samples, self.weights)),
         )
         if shapes in known:
             return
         with checks.traceable("Residuals", "fn"):
-            out = jax.eval_shape(partial(interruptible_trace, self.fn), x, *self.args)
+            out = jax.eval_shape(partial(interruptible_trace, self._residuals), x)
         leaves = jax.tree.leaves(out)
         if not leaves or sum(leaf.size for leaf in leaves) == 0:
             checks.fail("Residuals", "fn", "return at least one number", "nothing")
@@ -104,9 +113,12 @@ class Residuals(Objective):
             if not jnp.issubdtype(leaf.dtype, jnp.floating):
                 checks.fail("Residuals", "fn", "return real numbers", f"dtype {leaf.dtype}")
         given = [np.shape(leaf) for leaf in jax.tree.leaves(self.weights)]
-        if given != [()] and given != [leaf.shape for leaf in leaves]:
-            wanted = f"be one number or have the shapes {[leaf.shape for leaf in leaves]} of fn(x)"
-            checks.fail("Residuals", "weights", wanted, given)
+        wanted = [leaf.shape for leaf in leaves]
+        per_sample = [] if self.samples is None else [wanted[0][:1]]
+        if given not in ([()], wanted, per_sample):
+            each = "" if self.samples is None else ", one for each sample"
+            text = f"be one number{each} or have the shapes {wanted} of the residuals"
+            checks.fail("Residuals", "weights", text, given)
         known.add(shapes)
 
     @property
@@ -123,25 +135,49 @@ class Residuals(Objective):
         """Whether the loss is the square, so that f = |r|^2 / 2 of weighted residuals."""
         return self.rho is LOSSES["squared"]
 
-    def vector(self, x: Vector) -> Column:
-        """Return all residuals as one vector."""
-        return _joined(self.fn(x, *self.args))
+    def vector(self, x: PyTree) -> Column:
+        """Return all residuals as one vector; with samples, those of a sample stand together."""
+        residuals = self._residuals(x)
+        return _joined(residuals) if self.samples is None else _joined_by_samples(residuals)
+
+    def _residuals(self, x: PyTree) -> PyTree:
+        """Return the residuals as `fn` returns them, with a first axis of samples if there are."""
+        if self.samples is None:
+            return self.fn(x, *self.args)
+        return jax.vmap(lambda *sample: self.fn(x, *sample, *self.args))(*self.samples)
 
     def jacobian(self, x: Vector) -> Rows:
-        """Return the derivative of `vector`, in forward mode where that takes fewer passes."""
-        r = jax.eval_shape(self.vector, x)
-        transform = jax.jacfwd if x.size <= r.size else jax.jacrev
-        return transform(self.vector)(x)
+        """Return the derivative of `vector`."""
+        if self.samples is None:
+            return jacobian(self.vector, x)
 
-    def weight(self) -> Data:
-        """Return one weight for each residual, or one for all."""
+        def of_sample(x: Vector, sample: tuple[Any, ...]) -> Column:
+            return _joined(self.fn(x, *sample, *self.args))
+
+        return jacobian_by_samples(of_sample, x, self.samples)
+
+    def _rows_cost(self, m: int, d: int) -> float:
+        """Return the cost of the Jacobian, in gradients: the passes of its mode."""
+        if self.samples is None:
+            return float(min(m, d))
+        return float(min(m // len(self.samples[0]), d))
+
+    def weight(self, m: int) -> Data:
+        """Return one weight for each of the m residuals, or one for all."""
         leaves = jax.tree.leaves(self.weights)
-        return leaves[0] if np.ndim(leaves[0]) == 0 else _joined(leaves)
+        if np.ndim(leaves[0]) == 0:
+            return leaves[0]
+        if self.samples is None:
+            return _joined(leaves)
+        weight = _joined_by_samples(leaves)
+        return (
+            weight if weight.size == m else array_namespace(weight).repeat(weight, m // weight.size)
+        )
 
     @numpy_in_numpy_out
     def value(self, x: PyTree) -> Any:
         tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
-        return self._value(_joined(self.fn(tree, *self.args)))
+        return self._value(self.vector(tree))
 
     def evaluate(self, x: Vector) -> Evaluation:
         r, back = jax.vjp(self.vector, x)
@@ -149,27 +185,27 @@ class Residuals(Objective):
 
     def _value(self, r: Column) -> Any:
         rho = self.rho((r / self.scale) ** 2)
-        return self.scale**2 * (self.weight() * rho.value).sum() / 2
+        return self.scale**2 * (self.weight(r.size) * rho.value).sum() / 2
 
     def _cotangent(self, r: Column) -> Column:
         """Return v with the gradient J'v."""
-        return self.weight() * self.rho((r / self.scale) ** 2).slope * r
+        return self.weight(r.size) * self.rho((r / self.scale) ** 2).slope * r
 
     def _aux(self, r: Column) -> Column:
         """Return r, for the square loss times the roots of the weights."""
-        return array_namespace(r).sqrt(self.weight()) * r if self.is_squared else r
+        return array_namespace(r).sqrt(self.weight(r.size)) * r if self.is_squared else r
 
     def _row_scale(self, aux: Column) -> tuple[Column, Column]:
         """Return what scales each row of J, and residuals with J'r the gradient."""
         xp, r = array_namespace(aux), aux
         if self.is_squared:
-            return xp.broadcast_to(xp.sqrt(self.weight()), r.shape), r
+            return xp.broadcast_to(xp.sqrt(self.weight(r.size)), r.shape), r
         rho = self.rho((r / self.scale) ** 2)
-        slope = self.weight() * rho.slope
-        weight = slope + 2 * self.weight() * rho.curvature * (r / self.scale) ** 2
+        slope = self.weight(r.size) * rho.slope
+        weight = slope + 2 * self.weight(r.size) * rho.curvature * (r / self.scale) ** 2
         least = LEAST_WEIGHT * xp.max(slope)
         root = xp.sqrt(xp.maximum(weight, xp.where(least > 0, least, 1)))
-        root = xp.where(self.weight() > 0, root, 0)
+        root = xp.where(self.weight(r.size) > 0, root, 0)
         return root, slope * r / xp.where(root > 0, root, 1)
 
     def curvature(self, evaluation: Evaluation) -> Curvature:
@@ -183,9 +219,8 @@ class Residuals(Objective):
 
         def times(v: Vector) -> Vector:
             root, _ = self._row_scale(aux)
-            _, along = jax.jvp(self.vector, (x,), (v,))
             _, back = jax.vjp(self.vector, x)
-            return back(root * root * along)[0]
+            return back(root * root * jacobian_times(self.vector, x, v))[0]
 
         def diagonal() -> Vector:
             """Return sum_i J_ij^2, or the mean of (J'z)_j^2 over random signs z."""
@@ -205,7 +240,10 @@ class Residuals(Objective):
             if not self.is_squared:
                 return None
             leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
-            freedom = m - d - sum(map(count_zero_weight, leaves))
+            unused = sum(map(count_zero_weight, leaves))
+            if len(leaves) == 1 and self.samples is not None:
+                unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
+            freedom = m - d - unused
             return residual_variance(float(evaluation.value), freedom)
 
         return Curvature(
@@ -214,9 +252,30 @@ class Residuals(Objective):
             shape=(m, d),
             rows=rows,
             residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
-            cost=float(min(m, d)),
+            cost=self._rows_cost(m, d),
             dispersion=dispersion,
         )
+
+
+def _checked_samples(owner: str, samples: object) -> tuple[Any, ...]:
+    """Return copies of arrays of equal length; one array stands for a tuple of it."""
+    if not isinstance(samples, tuple):
+        samples = (samples,)
+    arrays = tuple(own(checks.real(owner, "samples", one)) for one in samples)
+    for one in arrays:
+        checks.finite(owner, "samples", one)
+    lengths = [np.shape(one)[:1] for one in arrays]
+    if not lengths or () in lengths or len(set(lengths)) > 1 or lengths[0] == (0,):
+        got = f"shapes {[np.shape(one) for one in arrays]}"
+        checks.fail(owner, "samples", "be arrays of equal length, which is that of x_i", got)
+    return arrays
+
+
+def _joined_by_samples(tree: PyTree) -> Column:
+    """Return arrays with a first axis of samples as one vector, sample after sample."""
+    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    rows = [leaf.reshape(len(leaf), -1) for leaf in leaves]
+    return (rows[0] if len(rows) == 1 else jnp.concatenate(rows, 1)).ravel()
 
 
 def _joined(tree: PyTree) -> Column:

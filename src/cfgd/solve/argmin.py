@@ -214,7 +214,12 @@ class Problem(eqx.Module):
         f = self.objective
         if not isinstance(f, Residuals) or not f.is_squared:
             return None
-        return lambda z: (jnp.sqrt(f.weight()) * f.vector(z)).astype(z.dtype)
+
+        def residuals(z: Any) -> Any:
+            r = f.vector(z)
+            return (jnp.sqrt(f.weight(r.size)) * r).astype(z.dtype)
+
+        return residuals
 
     def check(self, z: Vector) -> None:
         """Raise unless the value is one real number."""
