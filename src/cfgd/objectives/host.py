@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -12,7 +13,7 @@ from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
 from cfgd._core.pytrees import Structure
 from cfgd._core.sharding import any_sharded, to_host
-from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
@@ -31,14 +32,24 @@ def host_objective(objective: Objective) -> Objective:
         found = sharded_on_host(objective)
     if found is None and isinstance(objective, Rescaled):
         return Rescaled(host_objective(objective.objective), np.asarray(objective.factor)[()])
+    if found is None and type(objective) is Residuals and not any_sharded(objective):
+        return HostResiduals(objective)
     return HostObjective(objective) if found is None else found
 
 
 # Functions of the contract, to be compiled when they are first called.
 
 
-def _evaluate(objective: Objective, x: Vector) -> Evaluation:
-    return objective.evaluate(x)
+def _evaluate(objective: Objective, x: Vector) -> tuple[Scalar, Vector, Any]:
+    return objective.evaluate(x)[1:]
+
+
+def _linearise(objective: Residuals, x: Vector) -> tuple[Any, ...]:
+    """Return residuals and Jacobian of a small problem; value, gradient and aux of another."""
+    r = objective.vector(x)
+    if r.size * x.size > MOST_ENTRIES:
+        return _evaluate(objective, x)
+    return r, objective.jacobian(x)
 
 
 def _diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
@@ -115,6 +126,12 @@ def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
     return found
 
 
+# Entries of a Jacobian up to which it is computed together with the residuals: in much less time
+# than it takes to call a compiled program.
+MOST_ENTRIES = 20_000
+# Points whose Jacobians are remembered: a step may try two of them before it takes the first one.
+MOST_POINTS = 2
+
 # Costs of lines by the structure of their objective, which decides them.
 _line_costs: dict[Any, LineCosts] = {}
 
@@ -145,6 +162,23 @@ class HostLine(Line):
         return self.objective.call(_line_to, self.evaluation, self.d, np.asarray(eta))
 
 
+class Programs:
+    """The compiled functions of one objective, whose arrays are on the device already."""
+
+    def __init__(self) -> None:
+        self.bound: dict[Any, Callable[..., Any]] = {}
+
+    def of(self, fn: Callable[..., Any], objective: Objective) -> Callable[..., Any]:
+        if fn not in self.bound:
+            self.bound[fn] = bind(fn, jax.tree.map(_on_device, objective))
+        return self.bound[fn]
+
+
+def _on_device(leaf: object) -> object:
+    # a transfer takes longer than it takes to pass a single number
+    return jax.device_put(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim > 0 else leaf
+
+
 class HostObjective(Objective):
     """An objective of JAX, called from NumPy: every answer is that of a compiled function.
 
@@ -153,11 +187,15 @@ class HostObjective(Objective):
     """
 
     objective: Objective
+    programs: Programs
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective, self.programs = objective, Programs()
 
     def call(self, fn: Any, *args: Any) -> Any:
         """Call a compiled fn(objective, *args) and return NumPy arrays."""
         d = args[0].x.size if isinstance(args[0], Evaluation) else args[0].size
-        return to_host(bind(fn, self.objective)(*args), d)
+        return to_host(self.programs.of(fn, self.objective)(*args), d)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -172,8 +210,8 @@ class HostObjective(Objective):
         return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
 
     def evaluate(self, x: Vector) -> Evaluation:
-        found = self.call(_evaluate, x)
-        return found._replace(x=x, value=found.value[()])
+        value, gradient, aux = self.call(_evaluate, x)
+        return Evaluation(x, value[()], gradient, aux)
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope = evaluation.gradient @ d if slope is None else slope
@@ -220,8 +258,6 @@ class HostObjective(Objective):
 
     def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
         """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
-        if type(self.objective) is Residuals:
-            return self.evaluate(x).aux
         if type(self.objective) is ShallowNetwork:
             return self.evaluate(x).aux.misfit
         return self.call(_residuals_at, evaluation, x)
@@ -234,3 +270,65 @@ class HostObjective(Objective):
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
+
+
+class Linearisation(NamedTuple):
+    """Residuals and Jacobian at x."""
+
+    x: Vector
+    residuals: Column
+    jacobian: Rows
+
+
+class HostResiduals(HostObjective):
+    """`Residuals` called from NumPy: one compiled program gives residuals and Jacobian together.
+
+    Value, gradient and curvature follow from these in NumPy, so that a new function compiles one
+    program, and no point is evaluated twice. Large Jacobians are computed only where they are
+    asked for, as those of other objectives.
+    """
+
+    recent: list[Linearisation]
+
+    def __init__(self, objective: Residuals) -> None:
+        super().__init__(objective)
+        self.recent = []
+
+    def evaluate(self, x: Vector) -> Evaluation:
+        found = self._remembered(x)
+        if found is None:
+            answer = self.programs.of(_linearise, self.objective)(x)
+            if len(answer) == 3:
+                value, gradient, aux = map(np.asarray, answer)
+                return Evaluation(x, value[()], gradient, aux)
+            found = Linearisation(x.copy(), *map(np.asarray, answer))
+            self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
+        f: Any = self.objective
+        r = found.residuals
+        return Evaluation(x, f._value(r), f._cotangent(r) @ found.jacobian, f._aux(r))
+
+    def _remembered(self, x: Vector) -> Linearisation | None:
+        for found in self.recent:
+            if np.array_equal(found.x, x):
+                return found
+        return None
+
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        found = self._remembered(evaluation.x)
+        if found is None:
+            return super().curvature(evaluation)
+        f: Any = self.objective
+        outline, (root, r) = f.curvature(evaluation), f._row_scale(evaluation.aux)
+        J = root[:, None] * found.jacobian
+        return dataclasses.replace(
+            outline,
+            rows=lambda: JacobianRows(J, r),
+            times=lambda v: (J @ v) @ J,
+            diagonal=lambda: (J * J).sum(0),
+            residuals_at=None
+            if outline.residuals_at is None
+            else lambda x: self._residuals_at(evaluation, x),
+        )
+
+    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+        return self.evaluate(x).aux
