@@ -22,8 +22,8 @@ from cfgd.objectives.residuals import Residuals
 class ExternalResiduals(Residuals):
     """`Residuals` of NumPy functions for r and its Jacobian, which `Auto` minimises.
 
-    A trial step evaluates r alone, and no point is evaluated twice in a row. An error inside a function ends the run and is raised with the
-    best point so far as its `solution`.
+    A trial step evaluates r alone, and no point is evaluated twice in a row. An error inside a
+    function ends the run and is raised with the best point so far as its `solution`.
     """
 
     residuals_fn: Remembered

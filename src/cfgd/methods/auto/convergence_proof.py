@@ -13,8 +13,10 @@ import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen
 from cfgd._core.types import Matrix, Number, Vector
+from cfgd.methods.auto.curvature_check import has_grown_far
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quadratic_model import QuadraticModel
+from cfgd.methods.auto.state import Start
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 
@@ -34,6 +36,7 @@ UNEXPLORED = 1e-16
 def proves_minimum(
     oracle: Oracle,
     evaluation: Evaluation,
+    start: Start,
     curvature: Curvature,
     model: QuadraticModel,
     rows: JacobianRows,
@@ -55,8 +58,10 @@ def proves_minimum(
         The ratio of the last two undamped steps.
     """
     w = model.curvatures
-    is_squared = curvature.residuals_at is not None
-    if not is_squared or not rate <= FAST or not w.min() > WELL_CONDITIONED * w.max():
+    # a robust loss has a second-order part of its own; and f may fall towards infinity
+    if curvature.residuals_at is None or has_grown_far(evaluation.x, start).any():
+        return False
+    if not rate <= FAST or not w.min() > WELL_CONDITIONED * w.max():
         return False
     whiten = model.basis / np.sqrt(w) / model.root[:, None]  # z -> x with |Jx| = |z|
     relative, _ = symmetric_eigen(whiten.T @ second_order @ whiten)

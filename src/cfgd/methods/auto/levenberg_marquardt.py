@@ -10,7 +10,7 @@ section 10.3; the curved step is the geodesic acceleration of Transtrum and Seth
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -88,6 +88,8 @@ class LMState(SolverState):
     looks: int = 0  # along flat directions that found a lower value
     is_on_plateau: bool = False  # steps are scaled by the sizes of coordinates, too
 
+
+State = TypeVar("State", bound=LMState)
 
 # ------------------------------------------------------------------ the step
 
@@ -281,8 +283,8 @@ class LevenbergMarquardt(Solver[LMState]):
         return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
 
     def _predict(
-        self, curvature: Curvature, system: DampedSystem, state: LMState, goal: Goal
-    ) -> tuple[LMState, tuple[Vector, bool, bool]]:
+        self, curvature: Curvature, system: DampedSystem, state: State, goal: Goal
+    ) -> tuple[State, tuple[Vector, bool, bool]]:
         """Predict the change by the undamped step; forget a bad start that makes it negligible."""
         found = predict(curvature, system, state, goal.tolerance)
         is_negligible, scaling = found[1], system.diagonal()
@@ -295,13 +297,13 @@ class LevenbergMarquardt(Solver[LMState]):
     def _end(
         self,
         oracle: Oracle,
-        state: LMState,
+        state: State,
         curvature: Curvature,
         system: DampedSystem,
         newton: Vector,
         is_negligible: bool,
         goal: Goal,
-    ) -> LMState:
+    ) -> State:
         scaling, face = system.diagonal(), face_of(oracle, state.evaluation)
         if face is None:
             end = final_check(oracle, state, curvature, scaling, newton, is_negligible, goal)
@@ -341,12 +343,12 @@ def predict(
 
 def arrive(
     oracle: Oracle,
-    state: LMState,
+    state: State,
     step: Vector,
     damping: Number,
     next_damping: Number,
     status: Status = Status.running,
-) -> LMState:
+) -> State:
     """Return the state at x - step."""
     at = oracle.evaluate(state.evaluation.x - step)
     norm2 = oracle.norm2(at)

@@ -126,7 +126,9 @@ class Secant(NamedTuple):
         along, S = J @ s, self.matrix
         decrease, curvature = (inner(r, r) - inner(r_new, r_new)) / 2, inner(s, S @ s)
         predicted = -inner(r, along) - inner(along, along) / 2
-        is_used = bool(abs(decrease - predicted + curvature / 2) < BETTER * abs(decrease - predicted))
+        is_used = bool(
+            abs(decrease - predicted + curvature / 2) < BETTER * abs(decrease - predicted)
+        )
         y = r_new @ (J_new - J)
         size = abs(inner(s, y))
         S = S * (min(size / abs(curvature), 1) if curvature != 0 else 1)

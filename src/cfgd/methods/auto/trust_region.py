@@ -13,7 +13,7 @@ correction.
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from cfgd.methods.auto.quadratic_model import (
     augmented_model,
     gauss_newton_model,
 )
-from cfgd.methods.auto.state import HIDDEN_UNITS, TRAVELLED, Goal, Start
+from cfgd.methods.auto.state import HIDDEN_UNITS, TRAVELLED, Goal
 from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
@@ -100,8 +100,11 @@ class TrustRegion(LevenbergMarquardt):
         return TrustRegionState(**_fields(state), second_order=zeros, explored=zeros)
 
     def step(self, oracle: Oracle, state: LMState, goal: Goal) -> LMState:
-        if not isinstance(state, TrustRegionState):
-            return super().step(oracle, state, goal)
+        if isinstance(state, TrustRegionState):
+            return self._step(oracle, state, goal)
+        return super().step(oracle, state, goal)
+
+    def _step(self, oracle: Oracle, state: TrustRegionState, goal: Goal) -> LMState:
         evaluation = state.evaluation
         curvature = oracle.curvature(evaluation)
         assert curvature is not None
@@ -164,7 +167,7 @@ class TrustRegion(LevenbergMarquardt):
     def _finish(
         self,
         oracle: Oracle,
-        state: LMState,
+        state: TrustRegionState,
         model: QuadraticModel,
         rows: JacobianRows,
         system: DampedSystem,
@@ -174,10 +177,10 @@ class TrustRegion(LevenbergMarquardt):
         """End a run whose undamped step is negligible, with that step where it improves x."""
         curvature = oracle.curvature(state.evaluation)
         assert curvature is not None
-        assert isinstance(state, TrustRegionState)
         if not proves_minimum(
             oracle,
             state.evaluation,
+            state.start,
             curvature,
             model,
             rows,
@@ -186,7 +189,6 @@ class TrustRegion(LevenbergMarquardt):
             state.rate,
         ):
             end = self._end(oracle, state, curvature, system, newton, True, goal)
-            assert isinstance(end, TrustRegionState)
             return dataclasses.replace(end, rate=np.inf, uses_second_order=False)
         if _last_step_improves(oracle, state, newton):
             return arrive(oracle, state, newton, 0.0, state.damping, Status.converged)
@@ -210,9 +212,10 @@ def trial_step(
         gamma = model.damping_for(radius)
         z = model.damped(gamma)
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
-        if not 0 < predicted < np.inf or (oracle.box is not None and not oracle.box.contains(x - p)):
-            return None
         at = x - p
+        is_outside = oracle.box is not None and not oracle.box.contains(at)
+        if is_outside or not 0 < predicted < np.inf:
+            return None
         step, value = p, oracle.value(at)
         is_hidden = predicted <= HIDDEN_UNITS * eps_of(f) * abs(f)
         first_value = value
@@ -256,8 +259,8 @@ def _corrected(
 ) -> Vector | None:
     """Return a step that follows the curvature of the residuals along p, or None.
 
-    `trial` is x - p, whose residuals are known: they give the second derivative k along p. Where the
-    path bends too much, or is not finite, there is no correction.
+    `trial` is x - p, whose residuals are known: they give the second derivative k along p. Where
+    the path bends too much, or is not finite, there is no correction.
     """
     if curvature.residuals_at is None:
         return None
@@ -321,10 +324,10 @@ def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSyst
     return DampedSystem(D, lambda: diagonal, solve, lambda: model.step(model.undamped), None)
 
 
-def _fields(state: LMState) -> dict[str, object]:
+def _fields(state: LMState) -> dict[str, Any]:
     return {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
 
 
 def _as_lm_state(state: LMState) -> LMState:
     """Return the state from which the solver without a trust region goes on."""
-    return LMState(**_fields(state))  # type: ignore[arg-type]
+    return LMState(**_fields(state))
