@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
+from cfgd._core.interruptible import interruptible_trace
+from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector, Vectors
@@ -18,6 +23,7 @@ from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
+from cfgd.objectives.function import Smooth
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
 from cfgd.objectives.network.model import ShallowNetwork
@@ -44,12 +50,8 @@ def _evaluate(objective: Objective, x: Vector) -> tuple[Scalar, Vector, Any]:
     return objective.evaluate(x)[1:]
 
 
-def _linearise(objective: Residuals, x: Vector) -> tuple[Any, ...]:
-    """Return residuals and Jacobian of a small problem; value, gradient and aux of another."""
-    r = objective.vector(x)
-    if r.size * x.size > MOST_ENTRIES:
-        return _evaluate(objective, x)
-    return r, objective.jacobian(x)
+def _linearise(objective: Residuals, x: Vector) -> tuple[Column, Rows]:
+    return objective.vector(x), objective.jacobian(x)
 
 
 def _diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
@@ -167,10 +169,14 @@ class Programs:
 
     def __init__(self) -> None:
         self.bound: dict[Any, Callable[..., Any]] = {}
+        self.outline: Outline | None = None
 
-    def of(self, fn: Callable[..., Any], objective: Objective) -> Callable[..., Any]:
+    def of(
+        self, fn: Callable[..., Any], objective: Objective, is_quick: bool = False
+    ) -> Callable[..., Any]:
         if fn not in self.bound:
-            self.bound[fn] = bind(fn, jax.tree.map(_on_device, objective))
+            on_device = jax.tree.map(_on_device, objective)
+            self.bound[fn] = bind(fn, on_device, is_quick=is_quick)
         return self.bound[fn]
 
 
@@ -210,8 +216,12 @@ class HostObjective(Objective):
         return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
 
     def evaluate(self, x: Vector) -> Evaluation:
-        value, gradient, aux = self.call(_evaluate, x)
-        return Evaluation(x, value[()], gradient, aux)
+        if not isinstance(self.objective, Smooth):
+            value, gradient, aux = self.call(_evaluate, x)
+            return Evaluation(x, value[()], gradient, aux)
+        # for small functions the conversion of a tree takes longer than the function
+        value, gradient, _ = self.programs.of(_evaluate, self.objective)(x)
+        return Evaluation(x, np.asarray(value)[()], np.asarray(gradient))
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope = evaluation.gradient @ d if slope is None else slope
@@ -272,8 +282,33 @@ class HostObjective(Objective):
         self.objective.check(owner, x)
 
 
+class Outline(NamedTuple):
+    """What is known of residuals once they are traced."""
+
+    size: int
+    has_loops: bool
+
+
+# Outlines by the function and the shapes of its arguments.
+_outlines: weakref.WeakKeyDictionary[Any, dict[Any, Outline]] = weakref.WeakKeyDictionary()
+
+
+def outline_of(objective: Residuals, x: Vector) -> Outline:
+    """Trace the residuals, once for a function and the shapes of its arguments."""
+    try:
+        known = _outlines.setdefault(objective.fn, {})
+    except TypeError:  # not hashable, or without weak references
+        known = {}
+    key = checks.signature_of((x, objective.args, objective.samples))
+    if key not in known:
+        traced = jax.make_jaxpr(partial(interruptible_trace, objective.vector))(x)
+        text = str(traced)
+        known[key] = Outline(traced.out_avals[0].size, "scan[" in text or "while[" in text)
+    return known[key]
+
+
 class Linearisation(NamedTuple):
-    """Residuals and Jacobian at x."""
+    """Residuals and Jacobian at x; for the square loss times the roots of the weights."""
 
     x: Vector
     residuals: Column
@@ -295,21 +330,34 @@ class HostResiduals(HostObjective):
         self.recent = []
 
     def evaluate(self, x: Vector) -> Evaluation:
+        f: Any = self.objective
         found = self._remembered(x)
         if found is None:
-            answer = self.programs.of(_linearise, self.objective)(x)
-            if len(answer) == 3:
-                value, gradient, aux = map(np.asarray, answer)
-                return Evaluation(x, value[()], gradient, aux)
-            found = Linearisation(x.copy(), *map(np.asarray, answer))
+            outline = self.programs.outline
+            if outline is None:
+                outline = self.programs.outline = outline_of(f, x)
+            if outline.size * x.size > MOST_ENTRIES:
+                return super().evaluate(x)
+            program = self.programs.of(_linearise, f, is_quick=not outline.has_loops)
+            found = self._weighted(Linearisation(x.copy(), *map(np.asarray, program(x))))
             self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
+        r, J = found.residuals, found.jacobian
+        if f.is_squared:
+            return Evaluation(x, inner(r, r) / 2, r @ J, r)
+        return Evaluation(x, f._value(r), f._cotangent(r) @ J, r)
+
+    def _weighted(self, found: Linearisation) -> Linearisation:
         f: Any = self.objective
-        r = found.residuals
-        return Evaluation(x, f._value(r), f._cotangent(r) @ found.jacobian, f._aux(r))
+        weight = f.weight(found.residuals.size) if f.is_squared else np.ones(())
+        if weight.ndim == 0 and weight == 1:
+            return found
+        root = np.sqrt(np.asarray(weight))
+        J = root[..., None] * found.jacobian
+        return Linearisation(found.x, root * found.residuals, J)
 
     def _remembered(self, x: Vector) -> Linearisation | None:
         for found in self.recent:
-            if np.array_equal(found.x, x):
+            if (found.x == x).all():
                 return found
         return None
 
@@ -318,17 +366,20 @@ class HostResiduals(HostObjective):
         if found is None:
             return super().curvature(evaluation)
         f: Any = self.objective
-        outline, (root, r) = f.curvature(evaluation), f._row_scale(evaluation.aux)
-        J = root[:, None] * found.jacobian
+        outline, J, r = f.curvature(evaluation), found.jacobian, found.residuals
+        if not f.is_squared:
+            root, r = f._row_scale(evaluation.aux)
+            J = root[:, None] * J
         return dataclasses.replace(
             outline,
             rows=lambda: JacobianRows(J, r),
             times=lambda v: (J @ v) @ J,
             diagonal=lambda: (J * J).sum(0),
-            residuals_at=None
-            if outline.residuals_at is None
-            else lambda x: self._residuals_at(evaluation, x),
+            residuals_at=None if outline.residuals_at is None else self._residuals,
         )
 
-    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+    def _residuals(self, x: Vector) -> Column:
         return self.evaluate(x).aux
+
+    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+        return self._residuals(x)

@@ -118,7 +118,7 @@ class TrustRegion(LevenbergMarquardt):
         model = plain = gauss_newton_model(rows.jacobian, rows.residuals, np.sqrt(D))
         if state.uses_second_order:
             model = augmented_model(plain, state.second_order, evaluation.gradient) or plain
-        state = _with_rate(dataclasses.replace(state, scaling=D), model)
+        state = _with_rate(state, D, model)
         system = _as_system(model, D, keep_from_shrinking(np.zeros_like(D), diagonal))
         if state.norm2 <= goal.floor:
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
@@ -301,17 +301,16 @@ def _last_step_improves(oracle: Oracle, state: LMState, newton: Vector) -> bool:
     return bool(is_same and inner(at.gradient, at.gradient / D) < inner(g, g / D))
 
 
-def _with_rate(state: TrustRegionState, model: QuadraticModel) -> TrustRegionState:
-    """Record by how much the undamped step has shrunk, unless rounding decides its length."""
+def _with_rate(state: TrustRegionState, D: Vector, model: QuadraticModel) -> TrustRegionState:
+    """Record D, and by how much the undamped step has shrunk, unless rounding decides that."""
     f, decrease = state.evaluation.value, inner(model.slopes, model.undamped) / 2
-    length = np.sqrt(max(decrease, 0))
-    if decrease <= HIDDEN_UNITS * eps_of(f) * abs(f) and length > 0:
-        # that much, or more
-        known = np.sqrt(HIDDEN_UNITS * eps_of(f) * abs(f))
-        rate = min(state.rate, known / state.newton_length)
-        return dataclasses.replace(state, rate=rate)
-    rate = length / state.newton_length if state.newton_length > 0 else np.inf
-    return dataclasses.replace(state, newton_length=length, rate=rate)
+    length, last = np.sqrt(max(decrease, 0)), state.newton_length
+    hidden = HIDDEN_UNITS * eps_of(f) * abs(f)
+    if 0 < decrease <= hidden:  # it has shrunk by that much, or more
+        rate = min(state.rate, np.sqrt(hidden) / last) if last > 0 else state.rate
+        return dataclasses.replace(state, scaling=D, rate=rate)
+    rate = length / last if last > 0 else np.inf
+    return dataclasses.replace(state, scaling=D, newton_length=length, rate=rate)
 
 
 def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSystem:
