@@ -60,7 +60,8 @@ class Auto(Method):
     saddle and is left; where one is zero, up to dimension 16, f is also checked on both sides of x
     along that valley. On quadratics the gradient must also be that small beside the terms it is
     the sum of. With a Gauss-Newton matrix or a Hessian the same is asked of the undamped step and,
-    by products with the Hessian, of Newton's.
+    by products with the Hessian, of Newton's; fits of up to 100 unknowns whose steps shrank fast
+    have shown that already.
 
     It is for deterministic objectives: with minibatches every evaluation is of another function, so
     that neither differences of gradients nor a line search mean anything.
