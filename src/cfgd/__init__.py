@@ -53,12 +53,14 @@ if TYPE_CHECKING:
         Objective as Objective,
         Quadratic as Quadratic,
         Residuals as Residuals,
+        ResidualTerms as ResidualTerms,
         ShallowNetwork as ShallowNetwork,
         Smooth as Smooth,
         check_gradient as check_gradient,
     )
     from cfgd.solve import (
         ConvergenceError as ConvergenceError,
+        Resample as Resample,
         Solution as Solution,
         minimize as minimize,
         sweep as sweep,
@@ -92,6 +94,8 @@ __all__ = [
     "Parameter",
     "Parameters",
     "Quadratic",
+    "Resample",
+    "ResidualTerms",
     "Residuals",
     "ShallowNetwork",
     "Smooth",

@@ -21,6 +21,7 @@ SLOW = {
     "guides/lmfit.md",
     "guides/many.md",
     "guides/network.md",
+    "guides/pinn.md",
     "guides/pytorch.md",
     "guides/scikit-learn.md",
     "guides/scipy.md",

@@ -70,13 +70,11 @@ def test_another_loss_agrees_with_the_same_function_in_jax():
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_jacobian_is_computed_if_it_is_small_enough(fits, monkeypatch):
-    calls, jacrev = [], torch.func.jacrev
-    monkeypatch.setattr(torch.func, "jacrev", lambda f: calls.append(1) or jacrev(f))
     entries = 30 * 2 * 8
     monkeypatch.setattr(full_batch, "MAX_JACOBIAN_ENTRIES", entries if fits else entries - 1)
     solution = minimize(line(), torch.nn.MSELoss(), DATA)
     assert solution.success
-    assert bool(calls) == fits
+    assert ("Levenberg-Marquardt" in solution.how) == fits
 
 
 def test_frozen_parameters_and_precision_do_not_change():
@@ -111,12 +109,109 @@ def test_several_inputs_and_options():
     np.testing.assert_allclose(solution.x, [3, -0.5], rtol=1e-7)
 
 
-class Penalised:
-    def __init__(self, model):
-        self.model = model
+def test_a_penalty_on_the_parameters_is_part_of_the_loss():
+    model = line()
 
-    def __call__(self, outputs, targets):
-        return ((outputs - targets) ** 2).mean() + self.model.weight.square().sum()
+    def penalised(outputs, targets):
+        return ((outputs - targets) ** 2).sum() + 0.5 * model.weight.square().sum()
+
+    assert minimize(model, penalised, DATA, tolerance=1e-10).success
+    A = np.c_[X, np.ones(30)]
+    ridge = np.linalg.solve(A.T @ A + np.diag([0.5, 0.5, 0.5, 0]), A.T @ Y)
+    np.testing.assert_allclose(model.weight.detach().T, ridge[:3], rtol=1e-6)
+
+
+class Poisson(torch.nn.Module):
+    """-u'' of a trial function u that vanishes at 0 and 1, by autograd inside `forward`."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = network(8)
+
+    def u(self, x):
+        return x * (1 - x) * self.net(x)
+
+    def forward(self, x):
+        u = self.u(x)
+        slope = torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)[0]
+        return -torch.autograd.grad(slope, x, torch.ones_like(u), create_graph=True)[0]
+
+
+POINTS = torch.linspace(0, 1, 20, dtype=torch.float64)[:, None].requires_grad_()
+FORCE = np.pi**2 * torch.sin(np.pi * POINTS.detach())
+
+
+def error(model):
+    return (model.u(POINTS).detach() - torch.sin(np.pi * POINTS.detach())).abs().max().item()
+
+
+def test_autograd_inside_forward_and_the_jacobian():
+    model = Poisson()
+    problem = full_batch.ModelLoss.of(model, torch.nn.MSELoss(), (POINTS, FORCE))
+    x0 = problem.initial_point()
+    J, r = problem.jacobian(1.0)(x0), problem.residuals(1.0)
+    step = 1e-6 * np.eye(x0.size)
+    differences = [(r(x0 + e) - r(x0 - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(J, np.transpose(differences), rtol=1e-5, atol=1e-7)
+    problem.set_parameters(x0)
+    solution = minimize(model, torch.nn.MSELoss(), (POINTS, FORCE), max_iterations=60)
+    assert "Levenberg-Marquardt" in solution.how
+    assert error(model) < 1e-5
+
+
+@pytest.mark.parametrize("style", ["LBFGS", "returns the loss"])
+def test_closures(style):
+    model = Poisson()
+    optimizer = torch.optim.LBFGS(model.parameters())
+
+    def closure():
+        optimizer.zero_grad()
+        loss = torch.mean((model(POINTS) - FORCE) ** 2)
+        if style == "LBFGS":
+            loss.backward()
+        return loss
+
+    seen = []
+    first = closure().item()
+    before = error(model)
+    solution = minimize(
+        model, closure, max_iterations=60, callback=lambda _: seen.append(closure().item())
+    )
+    assert "L-BFGS" in solution.how
+    assert solution.value == pytest.approx(closure().item(), rel=1e-12)
+    np.testing.assert_allclose(solution.history["value"][:-1], [first, *seen], rtol=1e-12)
+    assert error(model) < before / 50
+    model.zero_grad()
+    minimize(model, closure, max_iterations=1)
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_parameters_beside_a_model():
+    model, rate = line(), torch.nn.Parameter(torch.tensor(1.0, dtype=torch.float64))
+    x, y = DATA
+
+    def closure():
+        return torch.sum((rate * x[:, :1] + model(x) - y) ** 2) + rate**2
+
+    solution = minimize([*model.parameters(), rate], closure, tolerance=1e-10)
+    assert solution.x.size == 9
+    assert rate.item() == pytest.approx(0, abs=1e-6)  # the model explains x as well, for nothing
+
+
+def test_the_model_is_at_the_best_point_after_an_error():
+    model, values = line(), []
+
+    def closure():
+        if len(values) > 12:
+            raise RuntimeError("enough")
+        values.append(torch.mean((model(DATA[0]) - DATA[1]) ** 2))
+        return values[-1]
+
+    with pytest.raises(RuntimeError, match="enough") as caught:
+        minimize(model, closure)
+    found = torch.nn.utils.parameters_to_vector(model.parameters()).detach().numpy()
+    np.testing.assert_array_equal(found, caught.value.solution.x)
+    assert caught.value.solution.value == min(value.item() for value in values)
 
 
 def frozen():
@@ -148,7 +243,10 @@ INVALID = {
         "`minimize(loss=...)` must return a tensor of one number, got (30, 2).",
     ),
     "a number": (MODEL, lambda o, t: 1.0, DATA, "return a tensor of one number, got float."),
-    "a penalty": (MODEL, Penalised(MODEL), DATA, "through the outputs of the model alone"),
+    "a constant": (MODEL, lambda o, t: t.sum(), DATA, "depend on the parameters of the model"),
+    "no data": (MODEL, MSE, None, "must be `(inputs, targets)` for a loss of torch.nn, got None."),
+    "no parameters": (3, lambda: 0, None, "torch.nn.Module or an iterable of its parameters, got"),
+    "no closure": (MODEL, 3, None, "`minimize(loss=...)` must be a closure, got 3."),
     "shapes": (MODEL, MSE, (DATA[0], DATA[1][:, :1]), "the shape of the model's output, (30, 2)"),
 }  # fmt: skip
 

@@ -58,22 +58,22 @@ TABLE = {
     "network": (cfgd.ShallowNetwork(Z, Z, 3), "variable_projection", "linearly"),
     "network, own activation": (
         cfgd.ShallowNetwork(Z, Z, 3, own_activation),
-        "levenberg_marquardt",
+        "lm_then_quasi_newton",
         "Gauss-Newton",
     ),
-    "residuals": (cfgd.Residuals(lambda x: x**2 - 1), "levenberg_marquardt", "Gauss-Newton"),
+    "residuals": (cfgd.Residuals(lambda x: x**2 - 1), "lm_then_quasi_newton", "Gauss-Newton"),
     "blocks": (cfgd.Blocks(NARROW[:, :4], LABELS), "levenberg_marquardt", "Hessian"),
     "blocks, little memory": (
         cfgd.Blocks(WIDE, LABELS, memory=5e5),
-        "lbfgs",
+        "quasi_newton",
         "does not fit in memory",
     ),
     "external, Hessian": (external(3), "levenberg_marquardt", "Hessian"),
-    "external": (external(3, hessian=False), "lbfgs", "value and gradient"),
-    "function": (cfgd.Smooth(lambda x: jnp.sum(x**4)), "lbfgs", "value and gradient"),
+    "external": (external(3, hessian=False), "quasi_newton", "value and gradient"),
+    "function": (cfgd.Smooth(lambda x: jnp.sum(x**4)), "quasi_newton", "value and gradient"),
     "local": (
         cfgd.Local(cfgd.LinearModel(NARROW, LABELS), curvature="gauss_newton"),
-        "lbfgs",
+        "quasi_newton",
         "value and gradient",
     ),
 }
@@ -96,9 +96,9 @@ def test_the_choice_is_the_same_on_the_host(name):
 def test_a_hessian_too_large_to_be_factorised_is_not_used(monkeypatch):
     """The border is at 1,250 columns: 1250^3 is about 2e9."""
     assert choose(external(1250)).solver == "levenberg_marquardt"
-    assert choose(external(1270)).solver == "lbfgs"
+    assert choose(external(1270)).solver == "quasi_newton"
     monkeypatch.setattr(select, "MOST_OPERATIONS", 26)
-    assert choose(external(3)).solver == "lbfgs"
+    assert choose(external(3)).solver == "quasi_newton"
 
 
 def test_the_number_of_rows_does_not_keep_blocks_from_their_hessian(monkeypatch):
@@ -132,6 +132,9 @@ def test_the_docstring_has_all_solvers():
     """So that the table of the page is the table of the code."""
     names = {solver.replace("_", " ") for _, solver, _ in TABLE.values()}
     text = select.__doc__.lower().replace("-", " ")
-    for name in names - {"lbfgs then lm", "lbfgs"}:
+    combined = {"lbfgs then lm", "quasi newton", "lm then quasi newton"}
+    for name in names - combined:
         assert name in text, name
     assert "l bfgs, then levenberg marquardt" in text
+    assert "l bfgs, then a dense matrix of the broyden family" in text
+    assert "levenberg marquardt, then l bfgs and such a matrix" in text

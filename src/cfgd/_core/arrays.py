@@ -114,8 +114,14 @@ def equal_trees(one: PyTree, other: PyTree) -> bool:
 def _equal_leaves(one: Any, other: Any) -> bool:
     numbers = (*ARRAY_TYPES, int, float)
     if isinstance(one, numbers) and isinstance(other, numbers):
-        return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+        return np.array_equal(numbers_of(one), numbers_of(other), equal_nan=True)
     return bool(one == other)
+
+
+def numbers_of(leaf: Any) -> np.ndarray:
+    """Return a number or an array as a NumPy array, of a key of random numbers its data."""
+    is_key = isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
 
 
 def _from_pandas(table: Any, array: np.ndarray) -> np.ndarray:

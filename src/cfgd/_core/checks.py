@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -362,7 +363,7 @@ def _check_output(
         if problem is not None:
             problems.append(problem)
 
-    jax.eval_shape(call, *args)
+    eqx.filter_eval_shape(call, *args)
     for wanted, got in problems:  # raised outside of the trace, where JAX adds no notes to it
         fail(owner, field, wanted, got)
 

@@ -15,23 +15,41 @@ import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core import checks
+from cfgd._core.model_leaves import Fixed, is_module, parameter_mask
 from cfgd._core.types import DType, Values, Vector
 
 
 def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
-    """Return `x` with finite floating arrays as leaves, or raise a `ValueError`.
+    """Return `x` with finite floating arrays as parameters, or raise a `ValueError`.
 
-    A list or tuple of numbers is taken as one vector, not as a pytree of scalars.
+    A list or tuple of numbers is taken as one vector, not as a pytree of scalars. Leaves that are
+    no parameters (see `parameter_mask`) stay as they are.
     """
-    if _is_pytree(x):
-        x = jax.tree_util.tree_map_with_path(
-            lambda path, leaf: checks.array(owner, field + jax.tree_util.keystr(path), leaf), x
-        )
-    else:
+    if not _is_pytree(x):
         x = checks.array(owner, field, x)
-    if not jax.tree.leaves(x) or sum(jnp.size(leaf) for leaf in jax.tree.leaves(x)) == 0:
+        sizes = [jnp.size(x)]
+    else:
+        mask = parameter_mask(x)
+        pairs, treedef = jax.tree_util.tree_flatten_with_path(x)
+        leaves = [
+            checks.array(owner, field + jax.tree_util.keystr(path), leaf) if moves else leaf
+            for (path, leaf), moves in zip(pairs, mask, strict=True)
+        ]
+        x = jax.tree.unflatten(treedef, leaves)
+        sizes = [jnp.size(leaf) for leaf, moves in zip(leaves, mask, strict=True) if moves]
+    if sum(sizes) == 0:
         checks.fail(owner, field, "hold at least one number", "nothing")
     return x
+
+
+def map_parameters(fn: Callable[..., Any], tree: PyTree, *others: PyTree) -> Any:
+    """Return `tree` with `fn` applied to its parameters, as `jax.tree.map` does to all leaves."""
+    mask = jax.tree.unflatten(jax.tree.structure(tree), parameter_mask(tree))
+
+    def mapped(moves: bool, leaf: Any, *rest: Any) -> Any:
+        return fn(leaf, *rest) if moves else leaf
+
+    return jax.tree.map(mapped, mask, tree, *others)
 
 
 def _is_pytree(x: PyTree) -> bool:
@@ -39,24 +57,32 @@ def _is_pytree(x: PyTree) -> bool:
         return False
     # a NumPy scalar counts as a number, a 0-d array as an array
     has_arrays = any(isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(x))
-    return has_arrays or not isinstance(x, list | tuple)
+    return has_arrays or not isinstance(x, list | tuple) or any(map(is_module, x))
 
 
 @dataclasses.dataclass(frozen=True)
 class Structure:
-    """The treedef and the shapes of a pytree: how its leaves are laid out in one vector.
+    """The treedef and the shapes of a pytree: how its parameters are laid out in one vector.
 
-    Hashable and static under `jit`: points of equal structure share one compiled program.
+    Hashable and static under `jit`: points of equal structure share one compiled program. Where
+    `fixed` are leaves that are no parameters, `treedef` is that of the parameters alone, with None
+    in the place of the others.
     """
 
     treedef: jax.tree_util.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
+    fixed: Fixed | None = None
 
     @classmethod
     def of(cls, x: PyTree) -> Structure:
         """Return the structure of the pytree `x`."""
         leaves, treedef = jax.tree.flatten(x)
-        return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves))
+        mask, fixed = parameter_mask(x), None
+        if not all(mask):
+            fixed = Fixed(treedef, leaves, mask)
+            moving = [leaf if moves else None for leaf, moves in zip(leaves, mask, strict=True)]
+            leaves, treedef = jax.tree.flatten(jax.tree.unflatten(treedef, moving))
+        return cls(treedef, tuple(tuple(np.shape(leaf)) for leaf in leaves), fixed)
 
     @functools.cached_property
     def is_vector(self) -> bool:
@@ -73,19 +99,35 @@ class Structure:
 
         Creating a JAX array takes as long as a small solve, so NumPy leaves are not converted.
         """
-        parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
+        parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(self.parameters(x))]
         all_numpy = all(isinstance(part, np.ndarray) for part in parts)
         return parts[0] if len(parts) == 1 else (np if all_numpy else jnp).concatenate(parts)
 
+    def parameters(self, x: PyTree) -> Any:
+        """Return `x` with None in place of the leaves that are no parameters."""
+        if self.fixed is None:
+            return x
+        leaves = zip(jax.tree.leaves(x), self.fixed.mask, strict=True)
+        return jax.tree.unflatten(self.treedef, [leaf for leaf, moves in leaves if moves])
+
     def unravel(self, vector: Values) -> Any:
-        """Return the pytree of `vector`; its leading axes become leading axes of every leaf."""
+        """Return the pytree of `vector`; its leading axes become those of every parameter."""
+        leaves = self._parts(vector)
+        if self.fixed is None:
+            return jax.tree.unflatten(self.treedef, leaves)
+        return self.fixed.combine(leaves)
+
+    def unravel_parameters(self, vector: Values) -> Any:
+        """Return the same with None for all else, as derivatives are: `eqx.filter_grad`."""
+        return jax.tree.unflatten(self.treedef, self._parts(vector))
+
+    def _parts(self, vector: Values) -> list[Any]:
         batch = vector.shape[:-1]
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])
-        leaves = [
+        return [
             vector[..., start:end].reshape(batch + shape)
             for start, end, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
         ]
-        return jax.tree.unflatten(self.treedef, leaves)
 
 
 def promote_precision(x0: PyTree, dtype: DType) -> Any:
@@ -102,7 +144,7 @@ def promote_precision(x0: PyTree, dtype: DType) -> Any:
         is_enabled = jax.dtypes.canonicalize_dtype(dtype) == dtype
         return jnp.asarray(leaf, dtype) if is_enabled else np.asarray(leaf, dtype)
 
-    return jax.tree.map(promote, x0)
+    return map_parameters(promote, x0)
 
 
 def match_array_type(tree: PyTree, x0: PyTree) -> Any:
@@ -113,7 +155,7 @@ def match_array_type(tree: PyTree, x0: PyTree) -> Any:
             return jnp.asarray(leaf, start.dtype)
         return np.asarray(leaf)
 
-    return jax.tree.map(convert, tree, x0)
+    return map_parameters(convert, tree, x0)
 
 
 class FunctionOfVector(eqx.Module):

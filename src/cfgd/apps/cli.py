@@ -141,9 +141,9 @@ def bench(
         list[str] | None,
         typer.Option(
             metavar="GROUP",
-            help="Run only these problems: nist, bounds, glm, estimators, networks, least-squares, "
-            "smooth, cutest, cutest-bounds; with --training moons, digits, characters, "
-            "convolution, boundary-layer.",
+            help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
+            "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
+            "characters, convolution, boundary-layer.",
             show_default=False,
         ),
     ] = None,
@@ -155,8 +155,14 @@ def bench(
             show_default="5, with --quick 1 or 2",
         ),
     ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, help="Seconds of each run of pinn.", show_default="30, with --quick 2"
+        ),
+    ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figure.")
+        Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figures.")
     ] = Path("bench"),
     data: Annotated[
         Path | None,
@@ -168,10 +174,11 @@ def bench(
 ) -> None:
     """Compare Auto with SciPy, scikit-learn, optax, optimistix and the methods of the paper.
 
-    The problems are NIST's regressions, linear models, scikit-learn estimators, networks, least
-    squares, standard test problems, and CUTEst if sif2jax is installed. The tables show work and
-    time to the same accuracy, for networks the loss after equal work and equal time, and every
-    problem on which cfgd loses. A full run takes about an hour; after Ctrl-C, --resume continues.
+    The problems are NIST's regressions and other fits, linear models, scikit-learn estimators,
+    networks, physics-informed networks, least squares, standard test problems, and CUTEst if
+    sif2jax is installed. The tables show work and time to the same accuracy, for networks the loss
+    after equal work and equal time, and every problem on which cfgd loses. A full run takes about
+    four hours, of which pinn takes more than two; after Ctrl-C, --resume continues.
     --training trains small networks instead, in about ten minutes (one with --quick), and writes
     DIR/training.json and DIR/training.md.
     """
@@ -188,6 +195,7 @@ def bench(
             quick=quick,
             data=data,
             resume=resume,
+            seconds=seconds,
         )
     raise typer.Exit(code)
 

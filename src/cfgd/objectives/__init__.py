@@ -12,4 +12,5 @@ from cfgd.objectives.linear.model import LinearModel as LinearModel
 from cfgd.objectives.local import Local as Local
 from cfgd.objectives.network.model import ShallowNetwork as ShallowNetwork
 from cfgd.objectives.quadratic import Quadratic as Quadratic
+from cfgd.objectives.residual_terms import ResidualTerms as ResidualTerms
 from cfgd.objectives.residuals import Residuals as Residuals

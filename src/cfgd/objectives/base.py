@@ -17,7 +17,7 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
-from cfgd._core.pytrees import Structure, checked_pytree
+from cfgd._core.pytrees import Structure, checked_pytree, map_parameters
 from cfgd._core.types import Count, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -143,21 +143,21 @@ class Objective(eqx.Module):
         """Return the gradient of f at x."""
         flat, structure, (vector,) = self._as_vectors(x)
         with self._traceable():
-            return structure.unravel(_gradient(flat, vector))
+            return structure.unravel_parameters(_gradient(flat, vector))
 
     @numpy_in_numpy_out
     def coordinate_slope(self, x: PyTree, t: PyTree) -> Any:
         """Return f_j'(t_j) for all j: the slope along coordinate j with x_j replaced by t_j."""
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
-            return structure.unravel(_derivatives(flat, vector, at)[0])
+            return structure.unravel_parameters(_derivatives(flat, vector, at)[0])
 
     @numpy_in_numpy_out
     def coordinate_curvature(self, x: PyTree, t: PyTree) -> Any:
         """Return f_j''(t_j) for all j, as `coordinate_slope`."""
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
-            return structure.unravel(_derivatives(flat, vector, at)[1])
+            return structure.unravel_parameters(_derivatives(flat, vector, at)[1])
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -234,7 +234,7 @@ class Objective(eqx.Module):
 
     def _as_vectors(self, *points: PyTree) -> tuple[Objective, Structure, list[Vector]]:
         owner = type(self).__name__
-        trees = [jax.tree.map(jnp.asarray, checked_pytree(owner, "x", x)) for x in points]
+        trees = [map_parameters(jnp.asarray, checked_pytree(owner, "x", x)) for x in points]
         structure = Structure.of(trees[0])
         if self.shape is not None and getattr(trees[0], "shape", ()) != self.shape:
             got = getattr(trees[0], "shape", "a pytree")

@@ -189,7 +189,8 @@ class External(Objective):
             checks.fail(type(self).__name__, "x", f"have shape {self.shape}", got)
         flat = self.raveled(structure)
         value, gradient = flat._call(np.asarray(structure.ravel(tree)))
-        return value, match_array_type(structure.unravel(gradient), tree)
+        gradient = match_array_type(structure.unravel(gradient), tree)
+        return value, structure.parameters(gradient)
 
     def evaluate(self, x: Vector) -> Evaluation:
         if is_numpy(x):

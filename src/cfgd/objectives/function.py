@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own
-from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree, map_parameters
 from cfgd._core.types import Vector
 from cfgd.objectives.base import Objective
 
@@ -43,7 +43,7 @@ class Smooth(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: PyTree) -> Any:
-        x = jax.tree.map(jnp.asarray, checked_pytree("Smooth", "x", x))
+        x = map_parameters(jnp.asarray, checked_pytree("Smooth", "x", x))
         return jnp.asarray(self.fn(x, *self.args))
 
     def raveled(self, structure: Structure) -> Smooth:

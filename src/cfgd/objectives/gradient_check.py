@@ -196,9 +196,9 @@ def check_gradient(
     relative = relative_errors(g, d, errors)
     worst = int(np.argmax(np.where(np.isnan(d), -1, relative)))
     return GradientCheck(
-        gradient=structure.unravel(g),
-        differences=structure.unravel(d),
-        errors=structure.unravel(errors),
+        gradient=structure.unravel_parameters(g),
+        differences=structure.unravel_parameters(d),
+        errors=structure.unravel_parameters(errors),
         relative_error=float(relative[worst]),
         worst=_names(structure)[worst],
         ratio=None if relative[worst] <= tolerance else _ratio(g, d, errors, tolerance),
@@ -261,7 +261,7 @@ def _vector(tree: Any) -> np.ndarray:
 
 def _names(structure: Structure) -> list[str]:
     """Return the names of all coordinates: x[0], or x['a'][1] of a pytree."""
-    tree = structure.unravel(np.zeros(structure.size))
+    tree = structure.unravel_parameters(np.zeros(structure.size))
     return [
         f"x{jax.tree_util.keystr(path)}" + "".join(f"[{i}]" for i in index)
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)

@@ -28,6 +28,7 @@ from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
 from cfgd.objectives.network.model import ShallowNetwork
 from cfgd.objectives.rescaled import Rescaled
+from cfgd.objectives.residual_terms import ResidualTerms
 from cfgd.objectives.residuals import Residuals
 
 
@@ -268,6 +269,8 @@ class HostObjective(Objective):
 
     def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
         """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
+        if type(self.objective) is ResidualTerms:
+            return self.objective.residuals(self.evaluate(x).aux)
         if type(self.objective) is ShallowNetwork:
             return self.evaluate(x).aux.misfit
         return self.call(_residuals_at, evaluation, x)

@@ -57,7 +57,8 @@ class Local(Objective):
             checks.fail("Local", "key", wanted, f"{key} for {curvature}")
         self.objective, self.estimator = objective, curvature
         self.key = None if key is None else checks.key("Local", key)
-        if curvature == "gauss_newton" and objective.traits.diagonal != "Gauss-Newton":
+        known = objective.traits.curvature, objective.traits.diagonal
+        if curvature == "gauss_newton" and "Gauss-Newton" not in known:
             wanted = "be a sum of losses of a model for the curvature gauss_newton"
             checks.fail("Local", "objective", wanted, objective.traits.label)
 

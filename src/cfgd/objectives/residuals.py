@@ -16,7 +16,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import array_namespace
-from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree
+from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree, map_parameters
 from cfgd._core.types import Column, Data, Rows, UserInput, Vector
 from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
@@ -127,7 +127,6 @@ class Residuals(Objective):
             label_of(self),
             structure="residuals",
             curvature="Gauss-Newton",
-            diagonal="Gauss-Newton",
         )
 
     @property
@@ -177,7 +176,7 @@ class Residuals(Objective):
 
     @numpy_in_numpy_out
     def value(self, x: PyTree) -> Any:
-        tree = jax.tree.map(jnp.asarray, checked_pytree("Residuals", "x", x))
+        tree = map_parameters(jnp.asarray, checked_pytree("Residuals", "x", x))
         return self._value(self.vector(tree))
 
     def evaluate(self, x: Vector) -> Evaluation:

@@ -20,6 +20,7 @@ from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.named import NamedProblem
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
+from cfgd.solve.resample import Resample, check_resample
 from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
 
 AUTO = Auto()
@@ -42,6 +43,7 @@ def minimize(
     progress: bool = False,
     checkpoint: Any = None,
     checkpoint_every: float = 60.0,
+    resample: Resample | None = None,
     throw: bool = False,
 ) -> Solution:
     """Minimise an objective or a JAX function, starting from x0.
@@ -94,6 +96,8 @@ def minimize(
         previous file is kept as well, and is used if the last one is damaged.
     checkpoint_every : float
         Seconds between two checkpoints.
+    resample : Resample, optional
+        New samples every so many iterations, for `Auto`.
     throw : bool
         Whether to raise an error if the run does not converge.
 
@@ -135,6 +139,7 @@ def minimize(
         named = NamedProblem("minimize", as_objective("minimize", objective, args), x0)
         objective, x0, args, bounds = named.objective, named.start, (), named.bounds
         record, callback = named.of_all(record), named.with_all(callback)
+        resample = named.drawing(resample)
     solution = _solve(
         "minimize",
         objective,
@@ -152,6 +157,7 @@ def minimize(
         progress=progress,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
+        resample=resample,
     )
     solution = solution if named is None else named.completed(solution)
     if throw and not solution.success:
@@ -258,6 +264,8 @@ def _solve(
                 f = as_objective(owner, objective, args)
                 problem = prepare_problem(options, f, x0, methods, bounds, swept=owner == "sweep")
                 options = options.in_precision(problem.dtype)
+                if options.resample is not None:
+                    check_resample(problem, options.resample, record)
             if not group.is_single:
                 group.assert_replicated(owner, replicated_arguments(options, problem))
             if spread:

@@ -11,9 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.arrays import cast, in_precision, precision_of, standard_promotion, to_numpy
+from cfgd._core.arrays import (
+    cast,
+    in_precision,
+    is_array,
+    precision_of,
+    standard_promotion,
+    to_numpy,
+)
 from cfgd._core.box import Box
-from cfgd._core.pytrees import Structure, checked_pytree
+from cfgd._core.pytrees import Structure, checked_pytree, map_parameters
 from cfgd._core.types import Column, Count, DType, Scalar, Vector
 from cfgd.methods.compiled import levenberg_marquardt as lm
 from cfgd.objectives.base import Objective
@@ -262,7 +269,7 @@ def _problem(
         if objective.shape is not None and shape != objective.shape:
             checks.fail(OWNER, "x0", f"have shape {objective.shape}", shape)
         objective = objective.raveled(structure)
-    z = structure.ravel(jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), x))
+    z = structure.ravel(map_parameters(lambda leaf: jnp.asarray(leaf, dtype), x))
     objective, args = cast((objective, args), dtype)
     problem = Problem(objective, args, structure, has_aux)
     problem.check(z)
@@ -310,7 +317,7 @@ def _result(end: Argmin, gradient_norm: Scalar, has_aux: bool, full: bool) -> An
     factor = jnp.where(end.status == lm.CONVERGED, 1, jnp.nan)
 
     def known(leaf: Any) -> Any:
-        is_floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        is_floating = is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating)
         return leaf * factor.astype(leaf.dtype) if is_floating else leaf
 
     x, aux = jax.tree.map(known, (end.x, end.aux))

@@ -169,22 +169,21 @@ def _aligned(owner: str, field: str, bounds: Any, example: Any) -> dict[int, tup
     """Return for each leaf of the example its bounds, with the name of the field."""
     if isinstance(example, int):
         return {example: (field, bounds)}
+    if bounds is None:
+        return {leaf: (field, None) for leaf in jax.tree.leaves(example)}
     if isinstance(example, Mapping):
-        if bounds is not None and not isinstance(bounds, Mapping):
+        if not isinstance(bounds, Mapping):
             checks.fail(owner, field, FORMS, checks.describe(bounds))
-        unknown = sorted(set(bounds or {}) - set(example))
+        unknown = sorted(set(bounds) - set(example))
         if unknown:
             wanted = f"have keys among {', '.join(map(repr, example))}"
             checks.fail(owner, field, wanted, repr(unknown[0]))
-        parts = [(f"{field}[{k!r}]", (bounds or {}).get(k), example[k]) for k in example]
+        parts = [(f"{field}[{k!r}]", bounds.get(k), example[k]) for k in example]
     elif isinstance(example, list | tuple):
-        if bounds is not None and (
-            not isinstance(bounds, list | tuple) or len(bounds) != len(example)
-        ):
+        if not isinstance(bounds, list | tuple) or len(bounds) != len(example):
             wanted = f"have {len(example)} entries like x0"
             checks.fail(owner, field, wanted, checks.describe(bounds))
-        entries = bounds or [None] * len(example)
-        parts = [(f"{field}[{i}]", entries[i], one) for i, one in enumerate(example)]
+        parts = [(f"{field}[{i}]", bounds[i], one) for i, one in enumerate(example)]
     else:
         wanted = "be given for numbers, arrays, dicts, lists and tuples"
         checks.fail(owner, field, wanted, f"a {type(example).__name__} as x0")

@@ -172,7 +172,10 @@ def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
     addresses = re.compile(r" at 0x[0-9a-f]+")
     leaves, structure = jax.tree.flatten(to_host(problem.method))
     words = type(problem.method).__qualname__, addresses.sub("", str(structure))
-    goals = options.tolerance, options.gradient_tolerance, options.every, sorted(options.record)
+    goals: list[Any] = [options.tolerance, options.gradient_tolerance, options.every]
+    goals.append(sorted(options.record))
+    if options.resample is not None:
+        goals.append(f"new samples every {options.resample.every}")
     return {
         "version": __version__,
         "call": f"{options.owner} in {problem.how}",
@@ -182,7 +185,7 @@ def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
         "objective": digest(loop.value0, loop.gradient0, *values),
         "bounds": "none" if problem.box is None else digest(*problem.box),
         "method": digest(*leaves, words=str(words)),
-        "tolerances and records": str(goals),
+        "tolerances and records": str(tuple(goals)),
     }
 
 

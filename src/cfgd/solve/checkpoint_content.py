@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from cfgd._core.checks import MAX_INT32
+from cfgd.methods.auto.broyden_matrix import BroydenMatrix
 from cfgd.methods.auto.lbfgs_memory import Memory
 from cfgd.methods.auto.state import SolverState
 from cfgd.objectives.evaluation import Evaluation
@@ -77,6 +78,11 @@ def _check_host_runs(found: Any, start: list[dict[str, Any]]) -> None:
         for name in ("cost", "floor"):
             _want(_is_number(run[name]), f"{place}.{name}")
         _want(0 <= run["cost"] < np.inf, f"{place}.cost")
+        if "samples" in first:
+            for name in ("samples", "drawn_at"):
+                _compare(f"{place}.{name}", run[name], first[name])
+            for name in ("offset", "n_drawn"):
+                _want(_is_instance(run[name], int), f"{place}.{name}")
         _want(isinstance(run["state"], SolverState), place)
         _check_fields(place, run["state"])
         _compare(f"{place}.evaluation", run["state"].evaluation, state.evaluation, FREE)
@@ -97,6 +103,8 @@ def _check_sizes(place: str, state: SolverState) -> None:
         x = scaled if name == "scaling" else state.evaluation.x
         if isinstance(entry, np.ndarray) and entry.ndim:
             _want(entry.shape == x.shape, f"{place}.{name}")
+        if isinstance(entry, BroydenMatrix):
+            _want(entry.triangle.shape == (x.size, x.size), f"{place}.{name}")
     if reduced is not None:
         fits = (
             reduced.x.shape == reduced.gradient.shape and reduced.x.size <= state.evaluation.x.size

@@ -16,14 +16,11 @@ from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
 from cfgd.methods.auto.select import can_factor
-from cfgd.objectives.host import host_objective
-from cfgd.objectives.projected import Projected
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
 from cfgd.solve.bounds import details_in_box
 from cfgd.solve.checkpoint import Checkpoint
-from cfgd.solve.compiled_loop import CompiledLoop
 from cfgd.solve.compiling import seconds_compiling
 from cfgd.solve.covariance import Information, information
 from cfgd.solve.ending import (
@@ -34,14 +31,15 @@ from cfgd.solve.ending import (
     status_details,
 )
 from cfgd.solve.history import History, settle_values
-from cfgd.solve.host_loop import HostLoop
 from cfgd.solve.interrupt import Interrupt
 from cfgd.solve.loop import Loop
+from cfgd.solve.make_loop import make_loop
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem, check_start
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
 from cfgd.solve.solution import Solution, attach
+from cfgd.solve.terms import describe_terms, terms_at
 from cfgd.solve.wrong_gradient import diagnosed
 from cfgd.status import STATUSES, Status
 
@@ -171,20 +169,10 @@ class Run:
 
     def _begin_loop(self, tolerances: Tolerances) -> Rows:
         """Create the loop and evaluate the start."""
-        problem = self.problem
-        if self.traits.runs_on_host:
-            objective = host_objective(self.objective)
-            solver = problem.method.solver_for(objective)
-            run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
-            stop = (lambda: run._should_stop()) if self.group.is_single else None
-            self.loop = HostLoop(
-                problem.loop, objective, solver, stop, max(self.factor, 1.0), problem.box
-            )
-        else:
-            objective, box = self.objective, problem.box
-            objective = objective if box is None else Projected(objective, box)
-            self.loop = CompiledLoop(problem.loop, objective, problem.method)
-        row = self.loop.begin(problem.start, tolerances)
+        run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
+        stop = (lambda: run._should_stop()) if self.group.is_single else None
+        self.loop = make_loop(self.options, self.problem, self.factor, stop)
+        row = self.loop.begin(self.problem.start, tolerances)
         self.value0 = self.loop.value0
         self.norm0 = np.sqrt(self.loop.stats().norm2)
         return row
@@ -317,7 +305,9 @@ class Run:
         running = int(np.sum(np.ravel(stats.is_open)[:n]))
         note = "" if n is None else f"  {running} of {n} running"
         norm, value = (float(v) / self.factor for v in (np.sqrt(np.max(stats.norm2)), np.min(best)))
-        return int(np.max(stats.iterations)), f"value {value:.6g}  norm {norm:.3g}", note
+        numbers = f"value {value:.6g}  norm {norm:.3g}"
+        numbers += describe_terms(self.problem.objective, self.history)
+        return int(np.max(stats.iterations)), numbers, note
 
     def _interrupted(self, error: KeyboardInterrupt) -> Solution:
         """Return the best point after Ctrl-C; after a second one, raise the error with it."""
@@ -356,7 +346,7 @@ class Run:
         real, integer = (float, int) if one else (np.asarray, np.asarray)
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
-        note = describe_tolerance(self.options.tolerance, problem.dtype)
+        note = describe_tolerance(self.options.tolerance, problem.dtype) + self.loop.note()
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
             details = details_in_box(details, box, at.x, problem.structure, problem.was_moved)
@@ -384,7 +374,8 @@ class Run:
             how=how,
             rate=tuning.rate if tuning else None,
             tolerance=self.options.tolerance,
-            active_mask=None if box is None else problem.structure.unravel(box.mask(at.x)),
+            active_mask=box and problem.structure.unravel_parameters(box.mask(at.x)),
+            terms=terms_at(problem.objective, rows, at.x, self.traits.runs_on_host),
             information=None if only_known else self._information(status, at.x),
         )
         return found if one else found.of_first(problem.n_settings or 0)

@@ -145,6 +145,12 @@ class History:
         self.labels.append(labels)
         self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
 
+    def replace_last(self, row: dict[str, Any]) -> None:
+        """Replace the last row by another one of the same iteration."""
+        _, rows = self.concatenated()
+        for name, entry in row.items():
+            rows[name][-1] = entry
+
     def as_dict(self, batched: bool) -> dict[str, np.ndarray]:
         """Return the entries with iterations as first axis; in a sweep settings come before it."""
         labels, rows = self.concatenated()

@@ -25,6 +25,7 @@ from cfgd.solve.history import History
 from cfgd.solve.loop import Loop
 from cfgd.solve.recompute import evaluate_finite, value_is_as_good
 from cfgd.solve.run_stats import LoopSettings, Rows, RunStats, Tolerances
+from cfgd.solve.terms import TermRecorder
 from cfgd.status import Status
 
 
@@ -41,10 +42,15 @@ class HostRun:
     state: SolverState
     goal: Goal
     cost: float  # of the oracle where the state was reached
+    offset: int = 0  # iterations before the solver began
 
     @property
     def is_open(self) -> bool:
         return self.state.status is Status.running
+
+    @property
+    def iteration(self) -> int:
+        return self.offset + self.state.iteration
 
 
 class HostLoop(Loop):
@@ -79,7 +85,11 @@ class HostLoop(Loop):
         self.should_stop, self.resolution, self.box = should_stop, resolution, box
         self.runs: list[HostRun] = []
         self._stats: tuple[list[SolverState], RunStats] | None = None
-        self._record = bind(recorded, settings) if settings.records else None
+        terms = {name: of for name, of in settings.records.items() if isinstance(of, TermRecorder)}
+        others = {name: of for name, of in settings.records.items() if name not in terms}
+        self._terms = terms
+        rest = dataclasses.replace(settings, records=others)
+        self._record = bind(recorded, rest) if others else None
 
     # ------------------------------------------------------------------ iterations
 
@@ -139,7 +149,7 @@ class HostLoop(Loop):
         it is. A run may be ahead of others where a stop came between them.
         """
         for run in self.runs:
-            while run.is_open and run.state.iteration < iteration:
+            while run.is_open and run.iteration < iteration:
                 run.state = self.solver.step(run.oracle, run.state, run.goal)
                 run.cost = run.oracle.cost
                 self._test_absolute(run)
@@ -154,24 +164,25 @@ class HostLoop(Loop):
 
     def _iteration(self) -> int:
         """Return the iteration that all open runs have reached; the last one if none is open."""
-        reached = [run.state.iteration for run in self.runs if run.is_open]
-        return min(reached) if reached else max(run.state.iteration for run in self.runs)
+        reached = [run.iteration for run in self.runs if run.is_open]
+        return min(reached) if reached else max(run.iteration for run in self.runs)
 
     def _joined(self, entries: list[Any]) -> Any:
         return np.stack(entries) if self.settings.is_batched else np.asarray(entries[0])
 
     def _row(self) -> Rows:
-        rows = [self._row_of(run.state) for run in self.runs]
+        rows = [self._row_of(run.state, run.iteration) for run in self.runs]
         return {name: self._joined([row[name] for row in rows]) for name in rows[0]}
 
-    def _row_of(self, state: SolverState) -> Rows:
+    def _row_of(self, state: SolverState, iteration: int) -> Rows:
         at = state.evaluation
         row = {"value": at.value, "gradient_norm": np.sqrt(state.norm2)}
+        row |= {name: of.of(state) for name, of in self._terms.items()}
         if self._record is None:
             return row
         dtype = at.x.dtype.type
         view = State(
-            k=np.int32(state.iteration),
+            k=np.int32(iteration),
             evaluation=at._replace(aux=None),
             eta=dtype(state.eta),
             gamma=dtype(state.gamma),
@@ -192,7 +203,7 @@ class HostLoop(Loop):
         norm2 = self._joined([state.norm2 for state in states])
         zero = np.zeros(np.shape(norm2), np.int32)
         return RunStats(
-            iterations=self._joined([np.int32(state.iteration) for state in states]),
+            iterations=self._joined([np.int32(run.iteration) for run in self.runs]),
             evaluations=self._joined([norm2.dtype.type(run.cost) for run in self.runs]),
             resets=zero,
             norm2=norm2,

@@ -64,6 +64,10 @@ class Loop(abc.ABC):
     def curvature_at(self, x: np.ndarray) -> Curvature | None:
         """Return the curvature at x, or None where it would have to be compiled."""
 
+    def note(self) -> str:
+        """Return what a solution says of the run besides its numbers."""
+        return ""
+
     # ------------------------------------------------------------------ checkpoints
 
     @abc.abstractmethod

@@ -16,7 +16,9 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.function import Smooth
 from cfgd.objectives.parameter_layout import Layout, layout_of
 from cfgd.objectives.parameters import Expression, Parameters
+from cfgd.objectives.residual_terms import ResidualTerms
 from cfgd.objectives.residuals import Residuals
+from cfgd.solve.resample import Resample
 from cfgd.solve.solution import Solution
 
 
@@ -24,16 +26,17 @@ class OfFree(eqx.Module):
     """A function of all parameters as one of the free ones, which are a dict."""
 
     fn: Callable[..., Any]
+    fixed: dict[str, Any]  # arrays: another value compiles nothing
     layout: Layout = eqx.field(static=True)
     expressions: tuple[Expression, ...] = eqx.field(static=True)
 
-    def __call__(self, free: dict[str, Any], fixed: dict[str, Any], *args: Any) -> Any:
-        return self.fn(self.complete(free, fixed), *args)
+    def __call__(self, free: dict[str, Any], *args: Any) -> Any:
+        return self.fn(self.complete(free), *args)
 
-    def complete(self, free: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, free: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters by name."""
         ties = dict(zip(self.layout.ties, self.expressions, strict=True))
-        return self.layout.tie({**fixed, **free}, ties)
+        return self.layout.tie({**self.fixed, **free}, ties)
 
 
 class NamedProblem:
@@ -50,7 +53,7 @@ class NamedProblem:
     """
 
     def __init__(self, owner: str, objective: Any, parameters: Parameters) -> None:
-        if not isinstance(objective, Residuals | Smooth):
+        if not isinstance(objective, Residuals | ResidualTerms | Smooth):
             wanted = "be a start other than Parameters, which go with Residuals or a function"
             checks.fail(owner, "x0", wanted, f"Parameters for {objective.traits.label}")
         unknown = [name for name in parameters.free if parameters[name].value is None]
@@ -61,15 +64,24 @@ class NamedProblem:
             checks.fail(owner, "x0", "have a free parameter", "none")
         layout, _ = layout_of(owner, parameters)
         ties = tuple(parameters[name].expression for name in layout.ties)
-        self.of_free = OfFree(objective.fn, layout, ties)  # type: ignore[arg-type]
-        self.fixed = {
+        fixed = {
             name: np.asarray(each.value)
             for name, each in parameters.items()
             if each.kind == "fixed"
         }
-        self.objective: Objective = copy.copy(objective)
-        object.__setattr__(self.objective, "fn", self.of_free)
-        object.__setattr__(self.objective, "args", (self.fixed, *objective.args))
+
+        def of_free(objective: Any) -> Any:
+            self.of_free = OfFree(objective.fn, fixed, layout, ties)  # type: ignore[arg-type]
+            changed = copy.copy(objective)
+            object.__setattr__(changed, "fn", self.of_free)
+            return changed
+
+        self.objective: Objective
+        if isinstance(objective, ResidualTerms):
+            pairs = zip(objective.names, objective.terms, strict=True)
+            self.objective = objective.changed({name: of_free(term) for name, term in pairs})
+        else:
+            self.objective = of_free(objective)
         self.start = {name: np.asarray(parameters[name].value) for name in parameters.free}
         bounds = {name: parameters[name].bounds for name in parameters.free}
         is_bounded = any(np.isfinite(side).any() for pair in bounds.values() for side in pair)
@@ -77,7 +89,7 @@ class NamedProblem:
 
     def complete(self, free: Any) -> dict[str, Any]:
         """Return all parameters by name, from the free ones."""
-        return self.of_free.complete(free, self.fixed)
+        return self.of_free.complete(free)
 
     def completed(self, solution: Solution) -> Solution:
         """Return a solution whose x are all parameters."""
@@ -94,6 +106,13 @@ class NamedProblem:
             name: (lambda free, fn=fn: fn(self.complete(free))) if callable(fn) else fn
             for name, fn in record.items()
         }
+
+    def drawing(self, resample: Resample | None) -> Resample | None:
+        """Return the drawing of samples whose function gets all parameters."""
+        if not isinstance(resample, Resample):
+            return resample
+        draw = resample.draw
+        return Resample(lambda k, free: draw(k, self.complete(free)), resample.every)
 
     def with_all(self, callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
         """Return a callback that gets solutions with all parameters."""

@@ -47,6 +47,7 @@ class Options:
     checkpoint: Any = None
     checkpoint_every: Any = 60.0
     writes: bool = True  # whether this process writes the files
+    resample: Any = None  # checked with the problem
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)  # replaces a value by its checked form

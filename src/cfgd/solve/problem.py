@@ -27,6 +27,7 @@ from cfgd.solve.compiled_chunk import BLOCK
 from cfgd.solve.history import check_records, recorders
 from cfgd.solve.options import Options
 from cfgd.solve.run_stats import LoopSettings
+from cfgd.solve.terms import term_recorders
 
 # Rows of the history that a chunk may write, and the numbers in them (1 MiB of float64): a compiled
 # chunk allocates as many, whether it fills them or not.
@@ -262,10 +263,12 @@ def _loop_settings(
     x0: Any,
     n: int | None,
 ) -> LoopSettings:
-    records = recorders(options.record, structure)
+    records: dict[str, Any] = {**recorders(options.record, structure)}
     numbers = 1
     if records:
         numbers += check_records(options.owner, records, _example_state(objective, method, x0))
+    terms = term_recorders(options.owner, objective, records)
+    records, numbers = records | terms, numbers + len(terms)
     block = BLOCK if objective.traits.is_quadratic and not method.traits.runs_on_host else 1
     if options.every > 1 or options.callback is not None:
         block = math.gcd(block, options.every)

@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
-from cfgd._core.pytrees import checked_pytree
+from cfgd._core.pytrees import checked_pytree, map_parameters
 from cfgd.solve import plot, solution_json
 from cfgd.solve.covariance import UNKNOWN, Information
 from cfgd.status import Status
@@ -44,7 +44,8 @@ class Solution:
     status : Status
         Why the run ended.
     history : dict of str to array
-        `iteration`, `value`, `gradient_norm` and what `record` asked for.
+        `iteration`, `value`, `gradient_norm`, the terms of a `ResidualTerms`, and what `record`
+        asked for.
     resets : int
         How often an adaptive method set its terminal to x because its own step had no length.
     seconds, compile_seconds : float
@@ -60,6 +61,8 @@ class Solution:
         solution from a file that was written before this field existed.
     active_mask : array or pytree of int, or None
         With bounds, for each number in `x`: -1 at its lower bound, 1 at its upper one, 0 between.
+    terms : dict of str to float, or None
+        For `ResidualTerms` the value of each term at `x`, without its weight.
 
     Examples
     --------
@@ -86,13 +89,16 @@ class Solution:
     details: Any = ""
     tolerance: float | None = None
     active_mask: Any = None
+    terms: Mapping[str, Any] | None = None
     information: Information | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("x", "active_mask", *NUMBERS):
             object.__setattr__(self, name, _copied(getattr(self, name)))
-        history = {name: _copied(entry) for name, entry in self.history.items()}
-        object.__setattr__(self, "history", history)
+        for name in ("history", "terms"):
+            given = getattr(self, name)  # `jax.tree.map` would sort the names
+            copies = given and {key: _copied(entry) for key, entry in given.items()}
+            object.__setattr__(self, name, copies)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Solution):
@@ -215,8 +221,9 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            x=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.x),
+            x=map_parameters(lambda leaf: _as_array(leaf[i]), self.x),
             active_mask=jax.tree.map(lambda leaf: _as_array(leaf[i]), self.active_mask),
+            terms=self.terms and {name: float(each[i]) for name, each in self.terms.items()},
             **{name: _as_number(pick(getattr(self, name))) for name in NUMBERS},
             status=self.status[i],
             history={k: v if k == "iteration" else pick(v) for k, v in self.history.items()},
@@ -234,7 +241,9 @@ class Solution:
 
         return dataclasses.replace(
             self,
-            **{name: cut(getattr(self, name)) for name in ("x", "active_mask", *NUMBERS)},
+            x=map_parameters(lambda leaf: leaf[:count], self.x),
+            **{name: cut(getattr(self, name)) for name in ("active_mask", *NUMBERS)},
+            terms=self.terms and {name: cut(term) for name, term in self.terms.items()},
             status=self.status[:count],
             history={k: v if k == "iteration" else cut(v) for k, v in self.history.items()},
             details=self.details[:count],
@@ -324,7 +333,7 @@ def unevaluated(x0: Any, seconds: float) -> Solution:
     """Return the solution of a run that Ctrl-C ended in the first evaluation of its objective."""
     none = np.zeros(0)
     return Solution(
-        x=jax.tree.map(np.asarray, checked_pytree("minimize", "x0", x0)),
+        x=map_parameters(np.asarray, checked_pytree("minimize", "x0", x0)),
         value=np.nan,
         gradient_norm=np.nan,
         iterations=0,

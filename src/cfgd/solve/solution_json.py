@@ -40,7 +40,7 @@ DTYPES = (
 
 
 # fields that files of older versions do not have
-ADDED = ("tolerance", "active_mask")
+ADDED = ("tolerance", "active_mask", "terms")
 
 
 class FieldError(ValueError):
@@ -137,6 +137,9 @@ def _check_shapes(fields: Mapping[str, Any]) -> None:
             raise FieldError(name, f"have shape {lead}", np.shape(fields[name]))
     for path, leaf in jax.tree_util.tree_leaves_with_path(fields["x"]):
         _check_leading_axes("x" + jax.tree_util.keystr(path), leaf, lead)
+    for name, term in (fields["terms"] or {}).items():
+        if np.shape(term) != lead:
+            raise FieldError(f"terms[{name!r}]", f"have shape {lead}", np.shape(term))
     details = fields["details"]
     if isinstance(details, list) and (len(details),) != lead:
         wanted = f"be {lead[0]} strings, one for each setting" if lead else "be one string"
@@ -209,6 +212,14 @@ def _information(field: str, encoded: object) -> Information | None:
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
     return Information(matrix, root, _real(f"{field}['factor']", encoded["factor"]))
+
+
+def _terms(field: str, encoded: object) -> dict[str, Any]:
+    found = decode(field, encoded)
+    is_dict = isinstance(found, dict) and all(isinstance(name, str) for name in found)
+    if not is_dict or not all(isinstance(term, float | np.ndarray) for term in found.values()):
+        raise FieldError(field, "be a dict of names to numbers", _short(encoded))
+    return found
 
 
 def _history(field: str, encoded: object) -> dict[str, Any]:
@@ -382,6 +393,7 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "tolerance": lambda field, encoded: None if encoded is None else _real(field, encoded),
     "x": decode,
     "active_mask": lambda field, encoded: None if encoded is None else decode(field, encoded),
+    "terms": lambda field, encoded: None if encoded is None else _terms(field, encoded),
     "information": _information,
     "history": _history,
 }

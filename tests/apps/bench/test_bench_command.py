@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import itertools
 import json
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 from cfgd.apps.bench.field import cases, console, cutest, glm, runner, target
-from cfgd.apps.bench.field.instance import AUTO, Instance, SolverRun
+from cfgd.apps.bench.field.instance import AUTO, Instance, SolverRun, TracePoint
 from cfgd.apps.bench.field.solvers import solvers_for
 from cfgd.apps.cli import app
 from problems import few
@@ -66,11 +67,12 @@ def test_command_runs_solvers_and_writes_the_report(tmp_path, monkeypatch, left_
 
 @pytest.fixture
 def no_figure(monkeypatch):
-    """Skip the figure, which takes most of the time."""
+    """Skip the figures, which take most of the time."""
     monkeypatch.setattr(runner, "write_figure", lambda runs, out: None)
+    monkeypatch.setattr(runner, "write_error_figure", lambda runs, out: None)
 
 
-def stub(problem, calls, interrupt=False, data=None):
+def stub(problem, calls, interrupt=False, data=None, history=()):
     """Return an instance of one solver that appends its problem to `calls` when it is measured."""
 
     def measure(show_status):
@@ -78,7 +80,8 @@ def stub(problem, calls, interrupt=False, data=None):
         if interrupt:
             raise KeyboardInterrupt
         work = float("inf") if problem == "lost" else 3.0
-        return [SolverRun(problem, "smooth", "gradients", AUTO, 0, work, 1.0, 0.0, work == 3)]
+        run = SolverRun(problem, "smooth", "gradients", AUTO, 0, work, 1.0, 0.0, work == 3)
+        return [dataclasses.replace(run, history=history)]
 
     return Instance("smooth", problem, 0, measure, data)
 
@@ -86,8 +89,12 @@ def stub(problem, calls, interrupt=False, data=None):
 @pytest.mark.usefixtures("no_figure")
 def test_ctrl_c_saves_finished_instances_and_resume_skips_them(tmp_path, monkeypatch):
     calls = []
+    history = (TracePoint(1.0, float("inf"), 0.5),)
     use_instances(
-        monkeypatch, stub("lost", calls), stub("b", calls, interrupt=True), stub("c", calls)
+        monkeypatch,
+        stub("lost", calls, history=history),
+        stub("b", calls, interrupt=True),
+        stub("c", calls),
     )
     result = bench(out=tmp_path)
     assert result.exit_code == 130
@@ -166,7 +173,8 @@ def test_symlink_in_place_of_a_file_is_refused_before_the_run(tmp_path, monkeypa
     ("which", "file"), few(enumerate(["parts/smooth-a-0.json", *runner.FILES]), 2)
 )
 def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch, which, file):
-    use_instances(monkeypatch, stub("a", []))
+    history = (TracePoint(1.0, 3.0, 0.5), TracePoint(2.0, 1.0, 0.1))  # for the figure of errors
+    use_instances(monkeypatch, stub("a", [], history=history))
     replace, count = os.replace, itertools.count()
 
     def full(source, target):
@@ -195,7 +203,7 @@ def test_unknown_group_lists_the_known_groups(tmp_path):
     assert result.exit_code == 2
     assert "no group 'nits'" in result.output
     assert (
-        "nist, bounds, glm, estimators, networks, least-squares, smooth, cutest, "
+        "nist, fits, bounds, glm, estimators, networks, pinn, least-squares, smooth, cutest, "
         "cutest-bounds" in result.output.replace("\n", " ")
     )
     assert not (tmp_path / "bench").exists()

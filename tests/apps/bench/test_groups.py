@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cfgd.apps.bench.field import cutest
+from cfgd.apps.bench.field import cutest, fit_solvers
 from cfgd.apps.bench.field.groups import (
     CUTEST,
     GROUPS,
@@ -17,6 +17,7 @@ from cfgd.apps.bench.field.groups import (
     select_groups,
 )
 from cfgd.apps.data import gas
+from cfgd.apps.data.curves import CURVES
 
 WITHOUT_CUTEST = [name for name in GROUPS if name not in CUTEST]
 
@@ -24,6 +25,7 @@ WITHOUT_CUTEST = [name for name in GROUPS if name not in CUTEST]
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch):
     monkeypatch.setattr(cutest, "is_installed", lambda: True)
+    monkeypatch.setattr(fit_solvers, "missing_packages", lambda: [])
 
 
 def test_all_groups_or_the_named_ones_are_selected():
@@ -49,6 +51,10 @@ def test_quick_has_fewer_instances():
     count, few = Counter(one.group for one in full), Counter(one.group for one in quick)
     assert count["nist"] == 54
     assert few["nist"] == 18
+    # two given starts of NIST's, one of 22 + 14 standard problems and of the curves, 3 perturbed
+    assert count["fits"] == 27 * 5 + (22 + 14 + len(CURVES)) * 4
+    assert 10 <= few["fits"] <= 30
+    assert (count["pinn"], few["pinn"]) == (14, 2)
     assert count["bounds"] == 54
     assert few["bounds"] == 6
     assert (count["glm"], few["glm"]) == (8, 6)
@@ -60,6 +66,26 @@ def test_quick_has_fewer_instances():
     (digest,) = {one.data for one in full if one.problem == "gas"}
     assert digest == data.digest
     assert {one.data for one in full if one.problem != "gas"} == {None}
+
+
+def test_seconds_of_pinn_are_part_of_the_name():
+    """So that --resume does not reuse a run of another length."""
+    for quick, seconds, ending in (
+        (False, None, "30-s-0"),
+        (True, None, "2-s-0"),
+        (True, 4, "4-s-0"),
+    ):
+        one = make_instances(["pinn"], BenchOptions(quick, 1, seconds=seconds))[0]
+        assert one.name.endswith(ending)
+
+
+def test_solvers_that_are_not_installed_are_named(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(fit_solvers, "REQUIRED", {"lmfit": "no_such_package"})
+    assert "lmfit" not in fit_solvers.installed_solvers()
+    names, (notice,) = select_groups(["fits"], quick=False)
+    assert names == ["fits"]
+    assert notice == "fits leaves out what is not installed: no_such_package."
 
 
 def test_result_files_have_distinct_names():

@@ -12,7 +12,7 @@ from cfgd.apps.bench.field.claims import check_claims
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED, SolverRun
 from cfgd.apps.bench.field.profiles import profile
 from cfgd.apps.bench.field.summary import summarize
-from cfgd.apps.bench.field.tables import line_table
+from cfgd.apps.bench.field.tables import error_table, line_table
 
 
 def run_of(solver, seed, work, seconds=1.0, problem="p", value=0.0, group="smooth", **more):
@@ -63,6 +63,67 @@ def test_claims_about_networks_at_equal_time(ours, seconds, words):
     runs += [run_of("other", 0, 0.5, value=2.0, **common)]
     for sentence, wanted in zip(check_claims(runs), words, strict=True):
         assert wanted in sentence
+
+
+def fit_runs(**by_solver):
+    """Return runs of `fits` from (work, status) for Auto and works for the others."""
+    runs = []
+    for solver, ends in by_solver.items():
+        for i, end in enumerate(ends):
+            work, status = end if isinstance(end, tuple) else (end, "")
+            more = {"problem": f"P{i}", "group": "fits", "status": status}
+            runs.append(run_of(solver.replace("_", " "), 0, work, seconds=work / 10, **more))
+    return runs
+
+
+def test_claims_about_fits():
+    auto = [(10.0, "converged"), (12.0, "stalled"), (np.inf, "converged"), (30.0, "converged")]
+    runs = fit_runs(cfgd_Auto=auto, SciPy_lm=[10.0, 10.0, 10.0, np.inf], lmfit=[np.inf] * 4)
+    ours, lm, other, most, work, time, statuses = check_claims(runs)
+    assert "cfgd Auto finds the best known sum of squares in 3 of 4 runs (75.0 %" in ours
+    assert "SciPy lm finds the best known sum of squares in 3 of 4" in lm
+    assert "lmfit finds the best known sum of squares in 0 of 4" in other
+    assert most.endswith("1 (wanted at most 1): holds")
+    # of the two that both solve
+    assert "(of all together 1.1), median: 1.1 (wanted at most 1.15): holds" in work
+    assert "median: 1.1 (wanted at most 1): DOES NOT HOLD" in time
+    assert "converged 3 (2), stalled 1 (1)" in statuses
+    assert statuses.endswith("false `converged`: 0 (wanted 0): holds")
+    auto[0] = (10.0, "false converged")
+    *_, statuses = check_claims(fit_runs(cfgd_Auto=auto, SciPy_lm=[10.0, 10.0, 10.0, 9.0]))
+    assert statuses.endswith("false `converged`: 1 (wanted 0): DOES NOT HOLD")
+
+
+def pinn_runs(problem, **errors):
+    return [
+        run_of(
+            solver.replace("_", " "),
+            seed,
+            2.0,
+            value=error**2,
+            relative_error=error,
+            problem=problem,
+            group="pinn",
+            unit="seconds",
+        )
+        for solver, some in errors.items()
+        for seed, error in enumerate(some)
+    ]
+
+
+def test_claims_about_differential_equations_compare_median_errors():
+    runs = pinn_runs("A", cfgd_Auto=[1e-3, 2e-3, 9.0], other=[4e-3, 4e-3, 1e-9])
+    runs += pinn_runs("B", cfgd_Auto=[3e-3] * 3, other=[1e-3] * 3)
+    first, second, won, factor = check_claims(runs)
+    assert "A: least error 0.002 by cfgd Auto, least loss 4e-06 by cfgd Auto" in first
+    assert "B: least error 0.001 by other" in second
+    assert "Auto 0.003 and 9e-06" in second
+    assert won.endswith("in 1 of 2 equations (wanted 2): DOES NOT HOLD")
+    assert factor.endswith("3 (wanted at most 2): DOES NOT HOLD")
+    shown = Console(file=io.StringIO(), width=100)
+    shown.print(error_table(summarize(runs), 100))
+    (line,) = [text for text in shown.file.getvalue().splitlines() if "1.0e-03*" in text]
+    assert line.split() == ["other", "1.0e-03*", "1.0e-03", "to", "1.0e-03", "3", "✗", "1.0e-06"]
 
 
 @pytest.mark.parametrize(("products", "holds"), [(8000.0, ": holds"), (8002.0, "NOT HOLD")])

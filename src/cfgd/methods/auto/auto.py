@@ -13,7 +13,9 @@ from cfgd.methods.auto.cg_then_lm import CGThenLM
 from cfgd.methods.auto.conjugate_gradients import ConjugateGradients
 from cfgd.methods.auto.lbfgs import LBFGS
 from cfgd.methods.auto.lbfgs_then_lm import LBFGSThenLM
+from cfgd.methods.auto.lm_then_quasi_newton import LMThenQuasiNewton
 from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.quasi_newton import QuasiNewton
 from cfgd.methods.auto.select import Choice, choose
 from cfgd.methods.auto.state import Goal, Solver, SolverState
 from cfgd.methods.auto.trust_region import TrustRegion
@@ -28,10 +30,12 @@ SOLVERS: dict[str, Solver[Any]] = {
     "lbfgs": LBFGS(),
     "levenberg_marquardt": TrustRegion(),
     "lbfgs_then_lm": LBFGSThenLM(),
+    "lm_then_quasi_newton": LMThenQuasiNewton(),
+    "quasi_newton": QuasiNewton(),
     "variable_projection": VariableProjection(),
 }
 # Solvers that a user may ask for by name; the others are combinations of them.
-NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs")
+NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs", "quasi_newton")
 
 
 class Auto(Method):
@@ -47,7 +51,9 @@ class Auto(Method):
     - variable projection on networks: the output weights are kept at their own minimiser and steps
       are taken on the hidden ones;
     - L-BFGS with 16 pairs and a diagonal scaling on other objectives, and first on linear models
-      with more than 120 columns.
+      with more than 120 columns. Where a run is long, and up to 5,000 unknowns, a dense matrix of
+      the self-scaled Broyden family goes on with what the pairs have learnt; on `Residuals` of more
+      than 100 unknowns, too, where Levenberg-Marquardt makes slow progress.
 
     `Auto().explain(objective)` prints which one is taken and why; `methods/auto/select.py` has the
     table. All run in NumPy on the host; only the objective itself is compiled.
@@ -69,7 +75,8 @@ class Auto(Method):
     Parameters
     ----------
     solver
-        "conjugate_gradients", "levenberg_marquardt" or "lbfgs", where the choice is the user's.
+        "conjugate_gradients", "levenberg_marquardt", "lbfgs" or "quasi_newton", where the choice is
+        the user's.
 
     >>> import cfgd
     >>> f = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2

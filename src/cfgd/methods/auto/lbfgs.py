@@ -93,6 +93,7 @@ class LBFGSState(SolverState):
     least_norm2: Scalar
     decrease: Number = np.inf  # that the last check predicted
     looks: int = 0  # along flat directions that found a lower value
+    first_iteration: int = 0  # of L-BFGS, in a run that began with other steps
 
 
 class LBFGS(Solver[LBFGSState]):

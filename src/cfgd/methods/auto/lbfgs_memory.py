@@ -174,6 +174,27 @@ def direction(memory: Memory, g: Vector, P: Vector, last_step: Vector) -> Direct
     return Direction(g / P, inner(g, g / P), 1.0, 0.0)
 
 
+def inverse_matrix(memory: Memory, P: Vector) -> Matrix:
+    """Return the inverse L-BFGS matrix itself, which `direction` multiplies with g.
+
+    In the compact form it is E + S'R^-T (D + Y E Y') R^-1 S - S'R^-T Y E - E Y'R^-1 S, where
+    E = eta P^-1 (Byrd, Nocedal and Schnabel, equation 2.6).
+    """
+    order = _oldest_first(len(memory.steps))[memory.newest]
+    S, Y, R = memory.steps[order], memory.changes[order], memory.triangle
+    eta = 1.0
+    if memory.product > 0:
+        y = memory.changes[memory.last]
+        eta = memory.product / inner(y, y / P)
+    scaled = Y * (eta / P)
+    A = solve_upper(R, S)
+    left = (np.diag(R.diagonal()) + scaled @ Y.T) @ A - scaled
+    H = A.T @ left
+    H -= scaled.T @ A
+    H[np.diag_indices(P.size)] += eta / P
+    return H
+
+
 class CompactMatrix:
     """The L-BFGS matrix B itself, for steps under bounds.
 

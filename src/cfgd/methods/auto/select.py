@@ -8,8 +8,9 @@
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
 | `ShallowNetwork` with one of its own activations, without bounds | variable projection | the best output weights are a linear solve |
 | `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
+| the same with more than 100 unknowns | Levenberg-Marquardt, then L-BFGS and such a matrix as below where that is slow | a Jacobian costs many gradients |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
-| everything else | L-BFGS | gradients alone |
+| everything else | L-BFGS, then a dense matrix of the Broyden family where the run is long | gradients alone |
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     if traits.is_quadratic:
         return Choice("conjugate_gradients", "the objective is quadratic")
     if traits.curvature is None:
-        return Choice("lbfgs", "value and gradient are all that is known")
+        return Choice("quasi_newton", "value and gradient are all that is known")
     if traits.structure == "linear model":
         _, columns = traits.size or (0, 0)
         if traits.is_sparse:
@@ -62,13 +63,14 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     if is_network and network.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
     if traits.prefers_gradients:
-        return Choice("lbfgs", "the Hessian does not fit in memory")
+        return Choice("quasi_newton", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
     # rows beyond the columns, as those of `Blocks`, cost nothing here: H comes with the evaluation
     d = 0 if traits.size is None else min(traits.size)
     if is_general and not _is_affordable((d, d)):
-        return Choice("lbfgs", "the Hessian is too large to be factorised")
-    return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
+        return Choice("quasi_newton", "the Hessian is too large to be factorised")
+    solver = "lm_then_quasi_newton" if traits.structure == "residuals" else "levenberg_marquardt"
+    return Choice(solver, f"its {traits.curvature} matrix is known")
 
 
 def can_factor(curvature: Curvature) -> bool:

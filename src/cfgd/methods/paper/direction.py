@@ -173,4 +173,4 @@ def _on_trees(
     alpha, beta = jnp.asarray(alpha, vector.dtype), jnp.asarray(beta, vector.dtype)
     s = 1 if objective.traits.linear_slopes else nodes
     d = direction(objective, objective.evaluate(vector), c, memory_of(alpha, beta, s), reading)
-    return structure.unravel(d)
+    return structure.unravel_parameters(d)

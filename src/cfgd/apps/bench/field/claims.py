@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cfgd.apps.bench.field import fits
 from cfgd.apps.bench.field.estimators import COLUMNS, CORE, GROUP, ROWS
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED, SolverRun
 from cfgd.apps.bench.field.networks_timed import SECONDS
@@ -13,7 +15,9 @@ from cfgd.apps.bench.field.summary import SolverSummary, auto_loses, summarize
 
 # The bounds are goals of the project; docs/measured.md has the values that were measured.
 MAX_ESTIMATOR_OVERHEAD = 1.2  # seconds of an estimator over those of the core
+MAX_FIT_WORK, MAX_FIT_TIME = 1.15, 1.0  # gradients and seconds of a fit over those of SciPy's lm
 MANY_VARIABLES = 50  # CUTEst problems with fewer and with at least as many are checked separately
+MAX_ERROR_FACTOR = 2.0  # error of a physics-informed network over that of the best solver
 PAPER_LOSS_SECONDS = 0.2  # to the loss that the paper reaches on h1
 
 RunsByInstance = dict[tuple[str, int], SolverRun]
@@ -24,11 +28,13 @@ def check_claims(runs: list[SolverRun]) -> list[str]:
     summaries = summarize(runs)
     return [
         *_nist(runs),
+        *_fits(runs),
         *_bounds(runs),
         *_linear_models(summaries),
         *_estimators(summaries),
         *_networks_at_equal_time(summaries),
         *_networks_at_equal_work(summaries),
+        *_differential_equations(summaries),
         *_least_squares(summaries),
         *_smooth(summaries),
         *_cutest(runs, "cutest"),
@@ -81,6 +87,50 @@ def _nist(runs: list[SolverRun]) -> Iterator[str]:
         ratio = _median_work_ratio(auto, by_solver[solver])
         what = f"nist: Jacobians of Auto over those of {solver}, median"
         yield _at_most(what, ratio, 1.2) if solver == "SciPy lm" else f"{what}: {ratio:.4g}"
+
+
+def _fits(runs: list[SolverRun]) -> Iterator[str]:
+    by_solver = _by_solver(runs, fits.GROUP)
+    auto = by_solver.get(AUTO, {})
+    if not auto:
+        return
+    shares = {}
+    for solver, some in by_solver.items():
+        solved = sum(run.solved for run in some.values())
+        shares[solver] = solved / len(some)
+        raised = sum(bool(run.error) for run in some.values())
+        yield (
+            f"fits: {solver} finds the best known sum of squares in {solved} of {len(some)} runs"
+            f" ({100 * shares[solver]:.1f} %; exceptions: {raised})"
+        )
+    most = max(share for solver, share in shares.items() if solver != AUTO)
+    what = "fits: most runs of another solver over those of Auto"
+    yield _at_most(what, most / max(shares[AUTO], 1e-9), 1.0)
+    for solver in (name for name in by_solver if name != AUTO):
+        both = [key for key, run in by_solver[solver].items() if run.solved and auto[key].solved]
+        if not both:
+            continue
+        for words, field, bound in (
+            ("gradients", "work", MAX_FIT_WORK),
+            ("time", "seconds", MAX_FIT_TIME),
+        ):
+            ours, theirs = (
+                np.array([getattr(some[key], field) for key in both])
+                for some in (auto, by_solver[solver])
+            )
+            what = (
+                f"fits: {words} of Auto over that of {solver} where both succeed (of all together"
+                f" {ours.sum() / theirs.sum():.3g}), median"
+            )
+            ratio = float(np.median(ours / theirs))
+            yield _at_most(what, ratio, bound) if solver == "SciPy lm" else (f"{what}: {ratio:.4g}")
+    status = Counter(run.status for run in auto.values())
+    at_best = Counter(run.status for run in auto.values() if run.solved)
+    ends = ", ".join(f"{name} {count} ({at_best[name]})" for name, count in status.items())
+    yield (
+        f"fits: Auto ends with {ends}, at the best point in brackets; false `converged`:"
+        f" {status[fits.FALSE]} (wanted 0): {_holds(not status[fits.FALSE])}"
+    )
 
 
 def _bounds(runs: list[SolverRun]) -> Iterator[str]:
@@ -211,6 +261,30 @@ def _networks_at_equal_work(summaries: list[SolverSummary]) -> Iterator[str]:
         f" ({np.min(shares):.2g} to {np.max(shares):.2g})"
     )
     yield _in_cases(what, sum(share <= 0.2 for share in shares), len(pairs), wanted)
+
+
+def _differential_equations(summaries: list[SolverSummary]) -> Iterator[str]:
+    by_problem: dict[str, dict[str, SolverSummary]] = {}
+    for one in summaries:
+        if one.group == "pinn":
+            by_problem.setdefault(one.problem, {})[one.solver] = one
+    if not by_problem:
+        return
+    factors = {}
+    for problem, by_solver in by_problem.items():
+        best = min(by_solver.values(), key=lambda one: one.score[0])
+        low = min(by_solver.values(), key=lambda one: one.value)
+        auto = by_solver[AUTO]
+        factors[problem] = auto.score[0] / best.score[0]
+        yield (
+            f"pinn: {problem}: least error {best.score[0]:.2g} by {best.solver}, least loss"
+            f" {low.value:.2g} by {low.solver}; Auto {auto.score[0]:.2g} and {auto.value:.2g}"
+        )
+    won = sum(factor == 1 for factor in factors.values())
+    what = "pinn: the median error of Auto is the least"
+    yield _in_cases(what, won, len(factors), _share(len(factors), 5, 7), "equations")
+    what = "pinn: median error of Auto over the least, the largest"
+    yield _at_most(what, max(factors.values()), MAX_ERROR_FACTOR)
 
 
 def _least_squares(summaries: list[SolverSummary]) -> Iterator[str]:

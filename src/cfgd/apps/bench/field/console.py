@@ -6,12 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cfgd.apps.bench.field import cutest
+from cfgd.apps.bench.field import cutest, pinn
 from cfgd.apps.bench.field.claims import check_claims
 from cfgd.apps.bench.field.groups import BenchOptions, make_instances, select_groups
 from cfgd.apps.bench.field.runner import BenchReport, check_files, run_instances
 from cfgd.apps.bench.field.summary import summarize
-from cfgd.apps.bench.field.tables import LINE_GROUPS, line_table, section_table
+from cfgd.apps.bench.field.tables import LINE_GROUPS, error_table, line_table, section_table
 from cfgd.apps.bench.progress import progress_bar
 from cfgd.apps.data import gas
 
@@ -27,6 +27,7 @@ def show(
     quick: bool,
     data: Path | None,
     resume: bool,
+    seconds: float | None = None,
 ) -> int:
     """Run the benchmark, print its tables and return the exit code."""
     from threadpoolctl import threadpool_limits
@@ -40,7 +41,7 @@ def show(
     check_files(out, [])  # before the imports, which take up to a minute
     if set(cutest.KINDS) & set(names):
         console.print("Reading the problems of CUTEst, which takes a minute.", highlight=False)
-    options = BenchOptions(quick, seeds or DEFAULT_SEEDS[quick], gas_data)
+    options = BenchOptions(quick, seeds or DEFAULT_SEEDS[quick], gas_data, seconds)
     instances = make_instances(names, options)
     check_files(out, instances)
     # All solvers get one thread of BLAS and OpenMP: on a machine in use, two threads that wait for
@@ -57,11 +58,15 @@ def show_report(console: Console, out: Path, report: BenchReport) -> None:
         if any(run.group == group for run in report.runs):
             console.print(line_table(report.runs, group))
     summaries = [one for one in summarize(report.runs) if one.group not in LINE_GROUPS]
-    if summaries:
-        console.print(section_table(summaries, console.width))
+    errors = [one for one in summaries if one.group == pinn.GROUP]
+    others = [one for one in summaries if one.group != pinn.GROUP]
+    if others:
+        console.print(section_table(others, console.width))
+    if errors:
+        console.print(error_table(errors, console.width))
     for sentence in check_claims(report.runs):
         console.print(sentence, highlight=False)
     if report.end.write_error is None:
-        paths = [str(out.resolve() / name) for name in ("bench.json", "bench.png")]
-        console.print(" and ".join(paths), soft_wrap=True)
+        paths = [out.resolve() / name for name in ("bench.json", "bench.png", "pinn.png")]
+        console.print(" and ".join(str(path) for path in paths if path.exists()), soft_wrap=True)
     report.end.show(console)

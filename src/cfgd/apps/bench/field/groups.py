@@ -6,7 +6,18 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cfgd.apps.bench.field import bounded, cutest, estimators, glm, networks_timed, nist, target
+from cfgd.apps.bench.field import (
+    bounded,
+    cutest,
+    estimators,
+    fit_solvers,
+    fits,
+    glm,
+    networks_timed,
+    nist,
+    pinn,
+    target,
+)
 from cfgd.apps.bench.field.cases import least_squares_makers, network_makers, smooth_makers
 from cfgd.apps.bench.field.instance import Instance
 from cfgd.apps.data import gas
@@ -16,6 +27,7 @@ class BenchOptions(NamedTuple):
     quick: bool
     seeds: int
     data: gas.Gas | None = None
+    seconds: float | None = None  # of each run of pinn
 
 
 def _least_squares(options: BenchOptions) -> Iterator[Instance]:
@@ -41,10 +53,12 @@ def _networks(options: BenchOptions) -> Iterator[Instance]:
 
 GROUPS: dict[str, Callable[[BenchOptions], Iterator[Instance]]] = {
     "nist": lambda options: nist.instances(options.quick),
+    "fits": lambda options: fits.instances(options.quick),
     "bounds": lambda options: bounded.instances(options.quick),
     "glm": lambda options: glm.instances(options.quick),
     "estimators": lambda options: estimators.instances(options.quick),
     "networks": _networks,
+    "pinn": lambda options: pinn.instances(options.quick, options.seeds, options.seconds),
     "least-squares": _least_squares,
     "smooth": _smooth,
     "cutest": lambda options: cutest.instances(options.quick),
@@ -59,10 +73,12 @@ REQUIRED_PACKAGES = {
 }
 LEFT_OUT_BY_QUICK = {
     "nist": "two of three regressions of nist",
+    "fits": "eleven of twelve fits of fits, and two of three perturbed starts",
     "bounds": "eight of nine regressions of bounds",
     "glm": "the digits of glm",
     "estimators": "the digits and the million rows of estimators",
     "networks": "h2, h3 and equal work of networks",
+    "pinn": "six of seven equations of pinn",
     "least-squares": "the large problems of least-squares",
     "smooth": "most problems of smooth",
     "cutest": "seven of eight problems of cutest",
@@ -96,6 +112,8 @@ def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
         for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
                 raise ValueError(f"The other solvers need {package}: pip install 'cfgd[bench]'.")
+    if "fits" in names and (missing_solvers := fit_solvers.missing_packages()):
+        notices.append(f"fits leaves out what is not installed: {', '.join(missing_solvers)}.")
     if set(CUTEST) & set(names) and not cutest.is_installed():
         missing = "cutest needs sif2jax: pip install sif2jax."
         names = [name for name in names if name not in CUTEST]

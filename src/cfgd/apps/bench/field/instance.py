@@ -13,6 +13,15 @@ ShowStatus = Callable[[str], None]  # shows which solver is running
 
 
 @dataclasses.dataclass(frozen=True)
+class TracePoint:
+    """Loss and relative error of the best point after some seconds."""
+
+    seconds: float
+    value: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
 class SolverRun:
     """One solver on one instance; work and seconds are infinite where the target was not met."""
 
@@ -30,10 +39,16 @@ class SolverRun:
     error: str = ""
     digits: float = float("nan")  # correct digits of the parameters, where these are certified
     dimension: int = 0  # set in the groups whose tables show it
+    status: str = ""  # of cfgd, where it is judged
+    # against a reference solution, on differential equations, and its history
+    relative_error: float = float("nan")
+    history: tuple[TracePoint, ...] = ()
 
     @property
     def measure(self) -> str:
-        """Return what is compared: work, or on networks the loss at equal work or equal time."""
+        """Return what is compared: work, or on networks loss or error at equal work or time."""
+        if self.group == "pinn":
+            return "relative error"
         if self.group != "networks":
             return self.unit
         return "timed loss" if self.unit == "seconds" else "loss"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ PROFILED_GROUPS = (
     "least-squares",
     "smooth",
     "nist",
+    "fits",
     "bounds",
     *cutest.KINDS,
 )  # those that count work
@@ -46,10 +48,15 @@ def write_figure(runs: list[SolverRun], out: Path) -> None:
             ax.set(xscale="log", xlim=(1, 1e3), ylim=(0, 1.02))
             ax.set(title=f"{group}: {measure}", xlabel="times the best", ylabel="share solved")
         axes[0][column].legend(fontsize="small")
+    save_figure(canvas, out, "bench")
+
+
+def save_figure(canvas: Any, out: Path, name: str) -> None:
+    """Write a figure of matplotlib as PNG and SVG."""
     for ending in ("png", "svg"):
         buffer = io.BytesIO()
         canvas.savefig(buffer, format=ending, dpi=150)
-        write(out / f"bench.{ending}", buffer.getvalue())
+        write(out / f"{name}.{ending}", buffer.getvalue())
 
 
 def profile(runs: list[SolverRun], group: str, measure: str) -> dict[str, list[float]]:

@@ -16,13 +16,14 @@ from cfgd._core.files import check_writable, json_safe, write
 from cfgd.apps.bench.field.cases import TARGET
 from cfgd.apps.bench.field.claims import check_claims
 from cfgd.apps.bench.field.instance import Instance, SolverRun
+from cfgd.apps.bench.field.pinn_figure import write_error_figure
 from cfgd.apps.bench.field.profiles import write_figure
 from cfgd.apps.bench.field.saved import InstanceResult, instance_key, load_results
 from cfgd.apps.bench.field.summary import summarize
 from cfgd.apps.bench.progress import NoProgress, ProgressDisplay
 from cfgd.apps.resumable import RunEnd, machine, result_file, reuse_or_compute
 
-FILES = ("bench.json", "bench.png", "bench.svg")
+FILES = ("bench.json", "bench.png", "bench.svg", "pinn.png", "pinn.svg")
 
 
 class BenchReport(NamedTuple):
@@ -64,6 +65,7 @@ def run_instances(
                 progress.finish(instance.title, reused)
         _write_json(out / "bench.json", runs, quick)
         write_figure(runs, out)
+        write_error_figure(runs, out)
     return BenchReport(runs, end)
 
 

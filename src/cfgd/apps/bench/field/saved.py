@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cfgd import __version__
-from cfgd.apps.bench.field.instance import Instance, SolverRun
+from cfgd.apps.bench.field.instance import Instance, SolverRun, TracePoint
 from cfgd.apps.json_schema import (
     between,
     listing,
@@ -53,6 +53,7 @@ def load_results(folder: Path, warn: Callable[[str], None]) -> dict[str, Instanc
     return stored(folder, RESULT, warn)
 
 
+TRACE_POINT = record({"seconds": number, "value": number, "error": number}, TracePoint)
 RUN = record(
     {
         "problem": text,
@@ -68,6 +69,9 @@ RUN = record(
         "error": text,
         "digits": number,
         "dimension": whole,
+        "status": text,
+        "relative_error": number,
+        "history": listing(TRACE_POINT),
     },
     SolverRun,
 )

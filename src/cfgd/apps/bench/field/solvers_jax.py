@@ -95,7 +95,12 @@ def optimistix_lm(case: Case, tolerance: float) -> SolverResult:
 
 def optimistix_lm_steps(residuals: Any, x0: Any, steps: int) -> Any:
     """Return the point after so many steps, whatever the residuals are."""
-    return _optimistix("lm")(residuals, x0, jnp.zeros(()), steps)[0]
+    return optimistix_lm_with_steps(residuals, x0, jnp.zeros(()), steps)[0]
+
+
+def optimistix_lm_with_steps(residuals: Any, x0: Any, tolerance: Any, steps: int) -> Any:
+    """Return the point and the number of steps, of which there are at most `steps`."""
+    return _optimistix("lm")(residuals, x0, tolerance, steps)
 
 
 def _tolerance(case: Case, tolerance: float) -> Any:

@@ -17,7 +17,7 @@ class SolverSummary:
     group: str
     measure: str
     solver: str
-    score: tuple[float, float, float]  # work, on networks the loss
+    score: tuple[float, float, float]  # work, on networks loss or relative error
     seconds: tuple[float, float, float]
     solved: int
     seeds: int
@@ -25,6 +25,7 @@ class SolverSummary:
     ratio: float  # score of Auto over that of the solver: above one, Auto loses
     seconds_ratio: float
     to_reference: float  # median seconds to the reference loss, on networks
+    value: float  # median loss
 
 
 def summarize(runs: list[SolverRun]) -> list[SolverSummary]:
@@ -61,6 +62,7 @@ def summarize(runs: list[SolverRun]) -> list[SolverSummary]:
                     ratio=_ratio(scores[AUTO][0], scores[solver][0]),
                     seconds_ratio=_ratio(seconds[AUTO][0], seconds[solver][0]),
                     to_reference=float(np.median(references)),
+                    value=float(np.median([run.value for run in some])),
                 )
             )
     return summaries
@@ -77,6 +79,8 @@ def auto_loses(auto: SolverRun, other: SolverRun, converged: SolverRun | None = 
 
 
 def _score(run: SolverRun) -> float:
+    if run.group == "pinn":
+        return run.relative_error
     return run.value if run.group == "networks" else run.work
 
 

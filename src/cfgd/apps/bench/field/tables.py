@@ -13,6 +13,7 @@ WIDE = 100  # characters of a console that has room for the range over seeds
 # groups with many problems and few solvers, and the titles of their tables
 LINE_GROUPS = {
     "nist": "NIST: Jacobians, and digits of the parameters, for six digits or more",
+    "fits": "Fits: gradients to the best known sum of squares",
     "bounds": "NIST with an active bound: Jacobians to the least sum of squares, eight digits",
     "cutest": "CUTEst: gradients to 1e-8 of that at the start",
     "cutest-bounds": "CUTEst with bounds: gradients to 1e-8 of that at the start, projected",
@@ -75,6 +76,35 @@ def line_table(runs: list[SolverRun], group: str) -> Table:
             str(auto.dimension),
             *(_work_and_digits(by_solver[solver]) for solver in solvers),
             "[red]lost ✗[/]" if lost else _factor(ratio),
+        )
+    return table
+
+
+def error_table(summaries: list[SolverSummary], width: int) -> Table:
+    """Return a table of relative errors and losses after equal time, medians over seeds."""
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        title="\nPhysics-informed networks: relative error after equal time, medians over seeds",
+        caption=f"x is {AUTO} over the solver; ✗ where cfgd loses; * the least of an equation",
+    )
+    table.add_column("solver", no_wrap=True)
+    wide = width >= WIDE
+    for name in ("error", *(["least to most"] if wide else []), "x", "loss"):
+        table.add_column(name, justify="right", no_wrap=True)
+    last = ""
+    for one in summaries:
+        if one.problem != last:
+            table.add_section()
+            table.add_row(f"[bold]{one.problem}[/]")
+        last = one.problem
+        table.add_row(
+            f"  {one.solver}",
+            f"{one.score[0]:.1e}" + ("*" if one.winner else " "),
+            *([f"{one.score[1]:.1e} to {one.score[2]:.1e}"] if wide else []),
+            _factor(one.ratio),
+            f"{one.value:.1e}",
+            style="bold" if one.solver == AUTO else None,
         )
     return table
 

@@ -22,10 +22,13 @@ def show_training(
     quick: bool,
     data: Path | None,
     resume: bool,
+    seconds: float | None = None,
 ) -> int:
     """Train all, print the tables and where they were written, and return the exit code."""
     if data is not None:
         raise ValueError("--data is the gas data of `cfgd bench`: --training has no use for it.")
+    if seconds is not None:
+        raise ValueError("--seconds is the time of pinn: --training has no use for it.")
     for module in ("optax", "sklearn"):
         import_extra(module, COMMAND, "bench")
     # these need optax

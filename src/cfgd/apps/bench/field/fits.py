@@ -1,0 +1,94 @@
+"""Fits from given and perturbed starts: how many reach the best known sum of squares, and the cost.
+
+All solvers have their default tolerances. Time is that of the shortest of some calls, taken in
+turns, with functions that are compiled. `converged` of cfgd is false if a descent with tight
+tolerances finds less from there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+import cfgd
+from cfgd.apps.bench.field.fit_problems import (
+    PERTURBED,
+    SAME_SUM,
+    FitProblem,
+    fit_names,
+    fit_problem,
+    half_sum,
+    tight_descent,
+)
+from cfgd.apps.bench.field.fit_solvers import FitEnd, auto, end_of, installed_solvers
+from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
+from cfgd.apps.bench.field.timing import time_shortest_interleaved
+
+GROUP = "fits"
+QUICK_EVERY = 12  # fits of which `quick` takes one
+FALSE = "false converged"
+# Share of x by which the descent that judges `converged` may change it: farther away there may be
+# another minimum, which a long step would find.
+NEAR = 0.1
+
+
+def instances(quick: bool) -> Iterator[Instance]:
+    """Yield the fits; seeds are the given starts and then the perturbed ones, `quick` has one."""
+    for name, given in list(fit_names().items())[:: QUICK_EVERY if quick else 1]:
+        for seed in range(given + (1 if quick else PERTURBED)):
+            yield Instance(GROUP, name, seed, partial(run_solvers, name, seed))
+
+
+@functools.lru_cache(maxsize=1)
+def _objective(problem: FitProblem) -> cfgd.Residuals:
+    return cfgd.Residuals(problem.residuals)
+
+
+def run_solvers(name: str, seed: int, show_status: ShowStatus) -> list[SolverRun]:
+    problem = fit_problem(name)
+    x0 = problem.start(seed)
+    calls: dict[str, Callable[[], FitEnd]] = {AUTO: partial(auto, _objective(problem), x0)}
+    for solver, solve in installed_solvers().items():
+        calls[solver] = partial(solve, problem.residuals, x0)
+    show_status(", ".join(calls))
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        timed = time_shortest_interleaved(*(partial(end_of, call) for call in calls.values()))
+    return [
+        _run(problem, seed, solver, end, seconds)
+        for solver, (end, seconds) in zip(calls, timed, strict=True)
+    ]
+
+
+def _run(problem: FitProblem, seed: int, solver: str, end: FitEnd, seconds: float) -> SolverRun:
+    value = half_sum(problem.residuals, end.x) if end.x is not None else float("inf")
+    solved = problem.has_best(value)
+    status = end.status
+    if status == "converged" and _can_fall(problem, end.x, value):
+        status = FALSE
+    return SolverRun(
+        problem=problem.name,
+        group=GROUP,
+        unit="gradients",
+        solver=solver,
+        seed=seed,
+        work=end.work if solved else float("inf"),
+        seconds=seconds if solved else float("inf"),
+        value=value,
+        solved=solved,
+        error=end.error,
+        dimension=problem.given[0].size,
+        status=status,
+    )
+
+
+def _can_fall(problem: FitProblem, x: Any, value: float) -> bool:
+    """Return whether a tight descent from x finds a smaller sum of squares near x."""
+    if problem.has_best(value):
+        return False
+    least = tight_descent(problem.residuals, x, NEAR)
+    return least < value * (1 - SAME_SUM) - problem.negligible

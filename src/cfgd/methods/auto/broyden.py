@@ -1,0 +1,109 @@
+"""Quasi-Newton steps with a dense matrix of the self-scaled Broyden family.
+
+A step is x - t Hg with the inverse matrix H of `broyden_matrix` and t from a search for the strong
+conditions of Wolfe, so that f falls in every iteration. Reference: Nocedal and Wright, section 6.3.
+In the paper's words the terminals are all points of the run, and nothing is forgotten.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
+from cfgd._core.types import Number, Scalar, Vector
+from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
+from cfgd.methods.auto.curvature_check import longest_fraction
+from cfgd.methods.auto.lbfgs import IDLE, LEAST_CURVATURE
+from cfgd.methods.auto.lbfgs_memory import Pair
+from cfgd.methods.auto.line_search import Search
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.state import Goal, SolverState, change_is_negligible, judge_fall
+from cfgd.methods.auto.wolfe_search import wolfe_search
+from cfgd.status import Status
+
+# By how much the fall of an iteration is expected to exceed the last one, so that steps of length
+# one are tried where a run converges superlinearly (Nocedal and Wright, section 3.5).
+MORE_THAN_LAST = 1.01
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BroydenState(SolverState):
+    """State between two iterations; `matrix` is updated in place."""
+
+    matrix: BroydenMatrix
+    fall: Scalar  # of f in the last iteration
+    looks: int = 0  # along flat directions that found a lower value
+    idle: int = 0  # iterations without progress
+    least_norm2: Scalar
+    checked_norm2: Number = np.inf  # |g|^2 where a check showed that f can be lowered further
+    needs_check: bool = False  # of the curvature, before the next step
+    is_stuck: bool = False  # no step lowers f
+
+
+def broyden_step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
+    """Make one iteration, or ask for a check of the curvature where none is found."""
+    old, H = state.evaluation, state.matrix
+    p = H.times(old.gradient)
+    slope = inner(old.gradient, p)
+    if not 0 < slope < np.inf:  # rounding has spoilt the matrix
+        return dataclasses.replace(state, needs_check=True, is_stuck=True)
+    t = min(longest_fraction(old.x, state.start.x, p), first_trial(state.fall, slope))
+    search = Search(p, slope, t)
+    found = wolfe_search(oracle, old, search, state.start)
+    if isinstance(found, Status):
+        if found is Status.unbounded:
+            return dataclasses.replace(state, status=found)
+        return dataclasses.replace(state, needs_check=True, is_stuck=True)
+    at, point = found.evaluation, found.evaluation._replace(value=found.value)
+    pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
+    if pair.is_positive:
+        is_sum = oracle.traits.structure == "residuals"
+        H.update(pair, found.t**2 * slope, al_baali if is_sum else self_scaled_bfgs)
+    norm2 = oracle.norm2(at)
+    start, is_unbounded = judge_fall(oracle, state.start, point)
+    # progress is a decrease beyond the few rounding units of a sum, or half the least |g|^2
+    rounding = 4 * eps_of(at.x) * abs(old.value)
+    progress = found.value < old.value - rounding or norm2 < state.least_norm2 / 2
+    idle = 0 if progress else state.idle + 1
+    reached = dataclasses.replace(
+        state,
+        evaluation=point,
+        computed_value=at.value,
+        norm2=norm2,
+        start=start,
+        iteration=state.iteration + 1,
+        eta=found.t,
+        gamma=0.0,
+        fall=old.value - found.value,
+        status=Status.unbounded if is_unbounded else Status.running,
+        idle=idle,
+        least_norm2=min(norm2, state.least_norm2),
+    )
+    is_due = norm2 <= min(goal.floor, state.checked_norm2 / 100)
+    needs_check = idle >= IDLE or (is_due and _predicts_nothing(reached, goal))
+    return dataclasses.replace(reached, needs_check=bool(needs_check))
+
+
+def first_trial(fall: Scalar, slope: Scalar) -> Number:
+    """Return the first step that is tried, at most one (Nocedal and Wright, equation 3.60).
+
+    A self-scaled matrix is often too large. On a parabola with this slope and the fall of the last
+    iteration, the minimum is here.
+    """
+    return min(1.0, MORE_THAN_LAST * 2 * fall / slope) if fall > 0 else 1.0
+
+
+def curvatures(matrix: BroydenMatrix) -> Vector:
+    """Return a diagonal that scales coordinates: the inverse of that of H."""
+    return clip_positive(1 / matrix.diagonal(), LEAST_CURVATURE)
+
+
+def _predicts_nothing(state: BroydenState, goal: Goal) -> bool:
+    """Return whether the next step changes nothing beyond the tolerance."""
+    at, P = state.evaluation, curvatures(state.matrix)
+    p = state.matrix.times(at.gradient)
+    decrease = inner(at.gradient, p) / 2
+    length = weighted_norm(p, P)
+    return change_is_negligible(at, state.start, P, p, decrease, length, goal.tolerance)

@@ -1,0 +1,103 @@
+"""Levenberg-Marquardt, then quasi-Newton steps: for residuals of many unknowns, as of networks.
+
+An iteration of Levenberg-Marquardt costs a Jacobian and a factorisation, a dozen gradients and
+more. That pays where the residuals are nearly linear, as in most fits: f or its gradient then falls
+by orders of magnitude in a few iterations. Physics-informed networks are another matter: there
+gradients alone, with a dense matrix that remembers all of them, go further in the same time. Which
+kind a problem is shows after a few iterations. Where a factorisation is not affordable, and a dense
+matrix is, quasi-Newton steps go first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from cfgd._core.types import Scalar, Vector
+from cfgd.methods.auto.lbfgs import LBFGSState
+from cfgd.methods.auto.levenberg_marquardt import LMState
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.quasi_newton import MOST_DENSE, QuasiNewton
+from cfgd.methods.auto.select import can_factor
+from cfgd.methods.auto.state import Goal, Solver, SolverState
+from cfgd.methods.auto.trust_region import TrustRegion
+from cfgd.objectives.base import Objective
+from cfgd.status import Status
+
+# Unknowns up to which Levenberg-Marquardt goes alone: its matrices then cost about a gradient.
+FEW_UNKNOWNS = 100
+# Iterations of Levenberg-Marquardt between two tests of its progress: the first ones are spent on
+# finding the damping.
+TRIAL = 8
+# Factor by which f, or the squared gradient, must fall in that time: a half an iteration. At the
+# rate of quasi-Newton steps on networks, about 0.995 a gradient, a dozen gradients have 0.94.
+WORTHWHILE = 2.0**-TRIAL
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrialState(LMState):
+    """State of Levenberg-Marquardt, with f and |g|^2 where its progress was tested last."""
+
+    tested_value: Scalar
+    tested_norm2: Scalar
+
+
+class LMThenQuasiNewton(Solver[SolverState]):
+    """Levenberg-Marquardt while it makes fast progress, then L-BFGS and a dense matrix."""
+
+    lm, quasi_newton = TrustRegion(), QuasiNewton()
+
+    def describe(self, objective: Objective) -> str:
+        more = f"beyond {FEW_UNKNOWNS} unknowns quasi-Newton steps where it is slow"
+        return f"{self.lm.describe(objective)}, {more}"
+
+    def init(self, oracle: Oracle, x0: Vector) -> SolverState:
+        first = self.lm.init(oracle, x0)
+        if x0.size <= FEW_UNKNOWNS:
+            return first
+        curvature = oracle.curvature(first.evaluation)
+        assert curvature is not None
+        if oracle.box is None and x0.size <= MOST_DENSE and not can_factor(curvature):
+            return self.quasi_newton.init(oracle, x0)
+        fields = {field.name: getattr(first, field.name) for field in dataclasses.fields(LMState)}
+        return TrialState(**fields, tested_value=first.evaluation.value, tested_norm2=first.norm2)
+
+    def step(self, oracle: Oracle, state: SolverState, goal: Goal) -> SolverState:
+        if not isinstance(state, LMState):
+            return self.quasi_newton.step(oracle, state, goal)
+        after = self.lm.step(oracle, state, goal)
+        if not isinstance(after, TrialState):
+            return after
+        moved = after.iteration > state.iteration and after.status is Status.running
+        if not moved or after.iteration % TRIAL or oracle.box is not None:
+            return after
+        if is_worthwhile(after):
+            value, norm2 = after.evaluation.value, after.norm2
+            return dataclasses.replace(after, tested_value=value, tested_norm2=norm2)
+        return self._without_jacobians(oracle, after)
+
+    def _without_jacobians(self, oracle: Oracle, state: TrialState) -> LBFGSState:
+        """Return the state with which quasi-Newton steps go on from x."""
+        first = self.quasi_newton.init(oracle, state.evaluation.x)
+        return dataclasses.replace(
+            first,
+            evaluation=first.evaluation._replace(value=state.evaluation.value),
+            start=state.start,
+            forgot_start=state.forgot_start,
+            iteration=state.iteration,
+            first_iteration=state.iteration,
+            eta=state.eta,
+            gamma=state.gamma,
+            looks=state.looks,
+        )
+
+
+def is_worthwhile(state: TrialState) -> bool:
+    """Return whether f or its gradient fell fast since the last test."""
+    f = state.evaluation.value
+    return bool(
+        f <= WORTHWHILE * state.tested_value
+        or state.norm2 <= WORTHWHILE**2 * state.tested_norm2
+        or not np.isfinite(state.tested_norm2)
+    )

@@ -1,0 +1,104 @@
+"""The line search of the dense quasi-Newton method, for the strong conditions of Wolfe.
+
+A matrix that keeps every pair needs pairs that mean something: where a step ends on a slope as
+steep as it began with, the pair says little about the curvature. Reference: Nocedal and Wright,
+algorithms 3.5 and 3.6.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cfgd._core.linalg import inner
+from cfgd._core.types import Number, Scalar
+from cfgd.methods.auto.line_search import Accepted, Search, decreases
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.state import Start, judge_fall
+from cfgd.objectives.evaluation import Evaluation
+from cfgd.status import Status
+
+# Share of the first slope that may be left at the end of a step: the usual one for quasi-Newton
+# methods (Nocedal and Wright, section 3.1).
+CURVATURE_CONDITION = 0.9
+# How many times as long as the last trial the next one is at least and at most, where f still falls
+# as steeply as at the start.
+SHORTEST_EXTENSION, LONGEST_EXTENSION = 2.0, 10.0
+# Share of an interval that a trial keeps from its ends, so that the interval shrinks.
+MARGIN = 0.1
+# Trials after which the lowest point that decreases f enough is taken as it is, and trials after
+# which the search has failed: an interval has then shrunk by more than the rounding of t.
+MOST_TRIALS, ALL_TRIALS = 10, 40
+
+
+class Trial(NamedTuple):
+    """A trial at x - t p."""
+
+    t: Number
+    value: Scalar
+    slope: Scalar  # the derivative in t
+
+
+def wolfe_search(
+    oracle: Oracle, origin: Evaluation, search: Search, start: Start
+) -> Accepted | Status:
+    """Find a step that decreases f enough and leaves little of the slope."""
+    x, first = origin.x, search.slope
+    low, high = Trial(0.0, origin.value, -first), None
+    best: Accepted | None = None
+    t = search.t
+    for n in range(1, ALL_TRIALS + 1):
+        at = oracle.evaluate(x - t * search.p)
+        enough, value = decreases(search, t, origin, at, oracle.resolution)
+        trial = Trial(t, at.value, -inner(at.gradient, search.p))
+        is_finite = abs(at.value) < np.inf and bool(np.isfinite(at.gradient).all())
+        if not (enough and is_finite):
+            if judge_fall(oracle, start, at)[1]:
+                return Status.unbounded
+            high = trial
+        else:
+            accepted = Accepted(at, value, t)
+            # a value that counts as the old one, by rounding, has no curvature to show either
+            if abs(trial.slope) <= CURVATURE_CONDITION * first or not at.value < origin.value:
+                return accepted
+            is_higher = low.t > 0 and trial.value >= low.value
+            best = best if is_higher and best is not None else accepted
+            if is_higher or trial.slope > 0:
+                high = trial
+            else:
+                low = trial
+        if n >= MOST_TRIALS and best is not None:
+            break
+        t = _extended(low, first) if high is None else _between(low, high)
+    return Status.stalled if best is None else best
+
+
+def _extended(low: Trial, first: Scalar) -> Number:
+    """Return a longer step: to where the slope, continued as a straight line, is zero."""
+    change = low.slope + first  # of the slope since the start of the line
+    longer = first / change if change > 0 else np.inf
+    return low.t * min(max(longer, SHORTEST_EXTENSION), LONGEST_EXTENSION)
+
+
+def _between(low: Trial, high: Trial) -> Number:
+    """Return the minimum of the cubic through values and slopes of both ends, inside of them."""
+    width = high.t - low.t
+    t = _cubic_minimum(low, high)
+    if not np.isfinite(t):
+        t = low.t + MARGIN * width  # f is not finite at the far end
+    ends = low.t + MARGIN * width, high.t - MARGIN * width
+    return min(max(t, min(ends)), max(ends))
+
+
+def _cubic_minimum(low: Trial, high: Trial) -> Number:
+    """Return the minimum of the cubic (Nocedal and Wright, equation 3.59); NaN if it has none."""
+    if not (abs(high.value) < np.inf and abs(high.slope) < np.inf):
+        return np.nan
+    d1 = low.slope + high.slope - 3 * (low.value - high.value) / (low.t - high.t)
+    under_root = d1 * d1 - low.slope * high.slope
+    if not under_root >= 0:
+        return (low.t + high.t) / 2
+    d2 = np.copysign(np.sqrt(under_root), high.t - low.t)
+    bottom = high.slope - low.slope + 2 * d2
+    return high.t - (high.t - low.t) * (high.slope + d2 - d1) / bottom if bottom else np.nan
