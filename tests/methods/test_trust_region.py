@@ -1,14 +1,23 @@
 """Levenberg-Marquardt in a trust region: its models, its steps, and what they cost."""
 
+import dataclasses
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
 import cfgd
+from cfgd._core.records import changed
 from cfgd.methods.auto import convergence_proof
+from cfgd.methods.auto.levenberg_marquardt import LMState
 from cfgd.methods.auto.quadratic_model import Secant, augmented_model, gauss_newton_model
+from cfgd.methods.auto.state import Start
+from cfgd.objectives import host
+from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external_residuals import ExternalResiduals
+from cfgd.objectives.host import outline_of
 from nist import NIST, residuals
 from problems import few, identity
 
@@ -216,3 +225,41 @@ def test_bounds_that_are_not_met_change_nothing():
     wide = cfgd.minimize(cfgd.Residuals(misfit), X0, bounds=([-50.0] * 3, [50.0] * 3))
     np.testing.assert_array_equal(free.x, wide.x)
     assert free.iterations == wide.iterations
+
+
+def test_a_changed_record_is_a_copy():
+    at = Evaluation(X0, np.float64(1), X0)
+    state = LMState(
+        evaluation=at, computed_value=at.value, norm2=np.float64(4), start=Start.of(at), scaling=X0
+    )
+    other = changed(state, norm2=np.float64(5), iteration=3)
+    assert (state.norm2, state.iteration) == (4.0, 0)
+    expected = dataclasses.replace(state, norm2=np.float64(5), iteration=3)
+    assert repr(other) == repr(expected)
+    assert vars(other).keys() == vars(expected).keys()
+
+
+def test_a_new_function_compiles_one_program(caplog):
+    with jax.log_compiles():
+        end = cfgd.minimize(cfgd.Residuals(lambda p: misfit(p) * 1.0), X0)
+    assert end.success
+    compiled = [line for line in caplog.messages if line.startswith("Compiling")]
+    assert len(compiled) == 1
+
+
+def test_residuals_with_loops_are_compiled_with_all_optimisations():
+    def by_scan(p):
+        return jax.lax.scan(lambda c, t: (c, misfit(p)[0] + t), 0.0, jnp.zeros(4))[1]
+
+    with jax.enable_x64(True):
+        assert outline_of(cfgd.Residuals(by_scan), X0) == (4, True)
+        assert outline_of(cfgd.Residuals(misfit), X0) == (12, False)
+
+
+def test_a_large_jacobian_is_not_computed_at_every_trial(monkeypatch):
+    """The steps are the same, with residuals and Jacobian by programs of their own."""
+    expected = cfgd.minimize(cfgd.Residuals(misfit), X0)
+    monkeypatch.setattr(host, "MOST_ENTRIES", 0)
+    found = cfgd.minimize(cfgd.Residuals(misfit), X0)
+    assert found.iterations == expected.iterations
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-12)

@@ -17,6 +17,7 @@ from cfgd._core.compiled import bind
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
+from cfgd._core.records import changed
 from cfgd._core.sharding import any_sharded, to_host
 from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
@@ -373,7 +374,7 @@ class HostResiduals(HostObjective):
         if not f.is_squared:
             root, r = f._row_scale(evaluation.aux)
             J = root[:, None] * J
-        return dataclasses.replace(
+        return changed(
             outline,
             rows=lambda: JacobianRows(J, r),
             times=lambda v: (J @ v) @ J,

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
+from cfgd._core.records import changed
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.bounded_system import system_at
 from cfgd.methods.auto.curvature_check import assess, probe_hessian
@@ -360,7 +361,7 @@ def arrive(
     # a value that is larger by rounding counts as the last one
     is_lower = at.value <= state.evaluation.value
     point = at if is_lower else at._replace(value=state.evaluation.value)
-    return dataclasses.replace(
+    return changed(
         state,
         evaluation=point,
         computed_value=at.value,

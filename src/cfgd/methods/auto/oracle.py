@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from cfgd._core.box import Box
 from cfgd._core.linalg import inner
+from cfgd._core.records import changed
 from cfgd._core.types import Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -123,7 +123,7 @@ class Oracle:
             if found is not None:
                 rows = None if found.rows is None else functools.cache(found.rows)
                 matrix = None if found.matrix is None else functools.cache(found.matrix)
-                found = dataclasses.replace(found, rows=rows, matrix=matrix)
+                found = changed(found, rows=rows, matrix=matrix)
             self._curvature = evaluation, found
         return self._curvature[1]
 

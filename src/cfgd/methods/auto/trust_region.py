@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
+from cfgd._core.records import changed
 from cfgd._core.types import Matrix, Number, Scalar, Vector
 from cfgd.methods.auto.convergence_proof import proves_minimum
 from cfgd.methods.auto.damped_system import DampedStep, DampedSystem, keep_from_shrinking
@@ -156,7 +157,7 @@ class TrustRegion(LevenbergMarquardt):
         assert curvature is not None
         if curvature.residuals_at is not None and curvature.rows is not None:
             secant = secant.updated(rows, curvature.rows(), s, D)
-        return dataclasses.replace(
+        return changed(
             new,
             radius=trial.radius,
             second_order=secant.matrix,
@@ -189,10 +190,10 @@ class TrustRegion(LevenbergMarquardt):
             state.rate,
         ):
             end = self._end(oracle, state, curvature, system, newton, True, goal)
-            return dataclasses.replace(end, rate=np.inf, uses_second_order=False)
+            return changed(end, rate=np.inf, uses_second_order=False)
         if _last_step_improves(oracle, state, newton):
             return arrive(oracle, state, newton, 0.0, state.damping, Status.converged)
-        return dataclasses.replace(state, status=Status.converged)
+        return changed(state, status=Status.converged)
 
 
 def trial_step(
@@ -308,9 +309,9 @@ def _with_rate(state: TrustRegionState, D: Vector, model: QuadraticModel) -> Tru
     hidden = HIDDEN_UNITS * eps_of(f) * abs(f)
     if 0 < decrease <= hidden:  # it has shrunk by that much, or more
         rate = min(state.rate, np.sqrt(hidden) / last) if last > 0 else state.rate
-        return dataclasses.replace(state, scaling=D, rate=rate)
+        return changed(state, scaling=D, rate=rate)
     rate = length / last if last > 0 else np.inf
-    return dataclasses.replace(state, scaling=D, newton_length=length, rate=rate)
+    return changed(state, scaling=D, newton_length=length, rate=rate)
 
 
 def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSystem:
