@@ -197,6 +197,8 @@ class HostObjective(Objective):
     objective: Objective
     programs: Programs
 
+    __getattribute__ = object.__getattribute__  # it is called in every iteration, and never traced
+
     def __init__(self, objective: Objective) -> None:
         self.objective, self.programs = objective, Programs()
 
@@ -328,10 +330,14 @@ class HostResiduals(HostObjective):
     """
 
     recent: list[Linearisation]
+    is_squared: bool
+    is_weighted: bool
 
     def __init__(self, objective: Residuals) -> None:
         super().__init__(objective)
-        self.recent = []
+        self.recent, self.is_squared = [], objective.is_squared
+        weights = jax.tree.leaves(objective.weights)
+        self.is_weighted = self.is_squared and any(np.ndim(w) > 0 or w != 1 for w in weights)
 
     def evaluate(self, x: Vector) -> Evaluation:
         f: Any = self.objective
@@ -346,16 +352,15 @@ class HostResiduals(HostObjective):
             found = self._weighted(Linearisation(x.copy(), *map(np.asarray, program(x))))
             self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
         r, J = found.residuals, found.jacobian
-        if f.is_squared:
+        if self.is_squared:
             return Evaluation(x, inner(r, r) / 2, r @ J, r)
         return Evaluation(x, f._value(r), f._cotangent(r) @ J, r)
 
     def _weighted(self, found: Linearisation) -> Linearisation:
-        f: Any = self.objective
-        weight = f.weight(found.residuals.size) if f.is_squared else np.ones(())
-        if weight.ndim == 0 and weight == 1:
+        if not self.is_weighted:
             return found
-        root = np.sqrt(np.asarray(weight))
+        f: Any = self.objective
+        root = np.sqrt(np.asarray(f.weight(found.residuals.size)))
         J = root[..., None] * found.jacobian
         return Linearisation(found.x, root * found.residuals, J)
 
@@ -371,7 +376,7 @@ class HostResiduals(HostObjective):
             return super().curvature(evaluation)
         f: Any = self.objective
         outline, J, r = f.curvature(evaluation), found.jacobian, found.residuals
-        if not f.is_squared:
+        if not self.is_squared:
             root, r = f._row_scale(evaluation.aux)
             J = root[:, None] * J
         return changed(
