@@ -263,3 +263,26 @@ def test_a_large_jacobian_is_not_computed_at_every_trial(monkeypatch):
     found = cfgd.minimize(cfgd.Residuals(misfit), X0)
     assert found.iterations == expected.iterations
     np.testing.assert_allclose(found.x, expected.x, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_sum_of_many_peaks_is_fitted_as_well_as_by_scipy():
+    """22 peaks of three parameters each, which overlap."""
+    random = np.random.default_rng(3)
+    x = np.linspace(0, 100, 1000)
+    sizes, widths = random.uniform(1, 10, 22), random.uniform(0.8, 2, 22)
+    centres = np.linspace(3, 97, 22) + random.normal(0, 0.8, 22)
+    true = np.stack([sizes, centres, widths], 1)
+    offsets = random.normal(size=true.shape) * [1.0, 0.6, 0.2]
+
+    def peaks(b, xp):
+        b = b.reshape(22, 3, 1)
+        return (b[:, 0] * xp.exp(-0.5 * ((x - b[:, 1]) / b[:, 2]) ** 2)).sum(0)
+
+    y = peaks(true, np) + 0.3 * random.normal(size=1000)
+    start = np.abs(true + offsets).ravel()
+    end = cfgd.minimize(cfgd.Residuals(lambda b: peaks(b, jnp) - y), start)
+    other = least_squares(lambda b: peaks(b, np) - y, start, x_scale="jac", max_nfev=300)
+    assert end.success
+    assert end.value <= (1 + 1e-6) * other.cost
+    assert end.iterations <= 100
