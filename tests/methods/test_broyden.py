@@ -9,13 +9,15 @@ import pytest
 from oracles import inverse_bfgs, random_spd
 
 import cfgd
+from cfgd.methods.auto.broyden import BroydenState
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
+from cfgd.methods.auto.lbfgs import LBFGSState
 from cfgd.methods.auto.lbfgs_memory import PAIRS, Memory, Pair, direction
 from cfgd.methods.auto.line_search import Accepted, Search
 from cfgd.methods.auto.lm_then_quasi_newton import TRIAL, LMThenQuasiNewton, is_worthwhile
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.quasi_newton import LONG_RUN
-from cfgd.methods.auto.state import Start
+from cfgd.methods.auto.quasi_newton import LONG_RUN, QuasiNewton
+from cfgd.methods.auto.state import Goal, Start
 from cfgd.methods.auto.wolfe_search import CURVATURE_CONDITION, wolfe_search
 from cfgd.objectives.host import host_objective
 from cfgd.status import Status
@@ -291,3 +293,24 @@ def test_progress_of_levenberg_marquardt_is_judged_by_f_or_its_gradient():
     assert is_worthwhile(dataclasses.replace(first, tested_value=2.1**TRIAL * value))
     assert is_worthwhile(dataclasses.replace(first, tested_norm2=4.1**TRIAL * norm2))
     assert not is_worthwhile(dataclasses.replace(first, tested_value=1.9**TRIAL * value))
+
+
+def test_new_samples_keep_the_matrix():
+    """With other samples of the same kind f is curved much the same; x and counts begin anew."""
+    f, x0 = oscillator(40)
+    other = cfgd.Residuals(f.fn, samples=(np.linspace(0.05, 5.9, 60),))
+    solver, goal = QuasiNewton(), Goal(1e-8)
+    oracle, changed = (Oracle(host_objective(objective), x0) for objective in (f, other))
+    with jax.enable_x64(True):
+        state = solver.init(oracle, x0)
+        early = solver.restart(changed, state)
+        while not isinstance(state, BroydenState):
+            state = solver.step(oracle, state, goal)
+        state = solver.step(oracle, state, goal)
+        later = solver.restart(changed, state)
+        after = solver.step(changed, later, goal)
+    assert isinstance(early, LBFGSState)
+    assert later.matrix is state.matrix
+    assert later.iteration == 0
+    assert later.evaluation.value == pytest.approx(other.value(state.evaluation.x), rel=1e-12)
+    assert after.evaluation.value < later.evaluation.value

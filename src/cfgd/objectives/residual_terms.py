@@ -126,7 +126,6 @@ class ResidualTerms(Objective):
             label_of(self),
             structure="residuals",
             curvature="Gauss-Newton",
-            diagonal="Gauss-Newton",
         )
 
     def raveled(self, structure: Structure) -> ResidualTerms:

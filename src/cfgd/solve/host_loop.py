@@ -104,9 +104,13 @@ class HostLoop(Loop):
         self.gradient0 = self._joined([at.gradient for at in evaluations])
         return self._row()
 
-    def _begin(self, x0: np.ndarray, tolerances: Tolerances) -> HostRun:
+    def _begin(
+        self, x0: np.ndarray, tolerances: Tolerances, before: SolverState | None = None
+    ) -> HostRun:
+        """Begin a run at x0, where `before` is the state at the same x of another f."""
         oracle = Oracle(self.objective, x0, None, self.resolution, self.box)
-        state = self.solver.init(oracle, x0)
+        is_first = before is None
+        state = self.solver.init(oracle, x0) if is_first else self.solver.restart(oracle, before)
         oracle.should_stop = self.should_stop
         floor, absolute = tolerances.floor(state.norm2), tolerances.absolute
         absolute2 = absolute**2 if absolute > 0 else -1.0

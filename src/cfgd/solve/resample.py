@@ -36,10 +36,10 @@ class Resample:
     """New samples every so many iterations, for `minimize(resample=...)`.
 
     Afterwards f is another function: the run goes on from the same x with a solver that begins
-    anew, and the value may rise. The entry `drawn` of the history is the iteration at which the
-    samples of each row were drawn, 0 for the first ones. Where the run converges before the next
-    drawing, samples are drawn at once; it has converged when x meets the tolerance at samples that
-    were drawn there. Nothing is compiled again.
+    anew, but for a dense quasi-Newton matrix, which stays; the value may rise. The entry `drawn` of
+    the history is the iteration at which the samples of each row were drawn, 0 for the first ones.
+    Where the run converges before the next drawing, samples are drawn at once; it has converged
+    when x meets the tolerance at samples that were drawn there. Nothing is compiled again.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class ResampledLoop(HostLoop):
         point = match_array_type(self.problem.structure.unravel(x), self.problem.x0)
         drawn = interruptible(self.resample.draw, k, point)
         self._use(with_samples(self.sampled, drawn))
-        new = self._begin(np.array(x), self.tolerances)
+        new = self._begin(np.array(x), self.tolerances, old.state)
         new.oracle.cost += old.cost
         new.cost, new.goal, new.offset = new.oracle.cost, old.goal, k
         if old.state.status is Status.converged and new.state.norm2 <= new.goal.floor:

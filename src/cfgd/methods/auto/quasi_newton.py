@@ -24,7 +24,7 @@ from cfgd.methods.auto.lbfgs import LBFGS, LBFGSState, check_curvature
 from cfgd.methods.auto.lbfgs_memory import Memory
 from cfgd.methods.auto.line_search import Search
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Goal, Solver, SolverState
+from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
 from cfgd.objectives.base import Objective
 from cfgd.status import Status
 
@@ -61,6 +61,22 @@ class QuasiNewton(Solver[SolverState]):
         if not is_long(oracle, after):
             return after
         return with_dense_matrix(after, state.evaluation.value - after.evaluation.value)
+
+    def restart(self, oracle: Oracle, state: SolverState) -> SolverState:
+        """Keep a dense matrix: with other samples of the same kind f is curved much the same."""
+        if not isinstance(state, BroydenState):
+            return self.init(oracle, state.evaluation.x.copy())
+        at = oracle.evaluate(state.evaluation.x.copy())
+        norm2 = oracle.norm2(at)
+        return BroydenState(
+            evaluation=at,
+            computed_value=at.value,
+            norm2=norm2,
+            start=Start.of(at),
+            matrix=state.matrix,
+            fall=state.fall,
+            least_norm2=norm2,
+        )
 
 
 def is_long(oracle: Oracle, state: LBFGSState) -> bool:

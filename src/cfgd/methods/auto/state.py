@@ -120,6 +120,10 @@ class Solver(abc.ABC, Generic[State]):
     def step(self, oracle: Oracle, state: State, goal: Goal) -> State:
         """Make one iteration, or end the run."""
 
+    def restart(self, oracle: Oracle, state: State) -> State:
+        """Return the state at the same x where f has become another function, with new samples."""
+        return self.init(oracle, state.evaluation.x.copy())
+
 
 def size_of_x(x: Vector, start: Start, scaling: Vector) -> Scalar:
     """Return |x| plus a share of |x - x0|, in the norm with weights `scaling`."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 import scipy.optimize
@@ -59,28 +58,11 @@ def _recorded(problem: PinnProblem, trace: Trace) -> ssbroyden.ValueAndGradient:
 
 
 @functools.lru_cache(maxsize=1)
-def residuals_objective(problem: PinnProblem) -> cfgd.Residuals:
-    """Return the problem as `cfgd.Residuals` of samples, which know their term by its number."""
-    width = max(len(term.samples) for term in problem.terms)
-    counts = [len(term.samples[0]) for term in problem.terms]
-    columns = [
-        np.concatenate(
-            [
-                term.samples[j] if j < len(term.samples) else np.zeros(count)
-                for term, count in zip(problem.terms, counts, strict=True)
-            ]
-        )
-        for j in range(width)
-    ]
-
-    def residual(p: Any, term: Any, *sample: Any) -> Any:
-        found = jnp.zeros(())
-        for k, one in enumerate(problem.terms):
-            found = jnp.where(term == k, one.fn(p, *sample[: len(one.samples)]), found)
-        return found
-
-    numbers = np.repeat(np.arange(len(counts)), counts).astype(float)
-    return cfgd.Residuals(residual, samples=(numbers, *columns), weights=problem.residual_weights)
+def residuals_objective(problem: PinnProblem) -> cfgd.ResidualTerms:
+    """Return the problem as named residual terms; a mean of n squares has the weight 1/n."""
+    terms = {term.name: cfgd.Residuals(term.fn, samples=term.samples) for term in problem.terms}
+    weights = {term.name: term.weight / len(term.samples[0]) for term in problem.terms}
+    return cfgd.ResidualTerms(weights=weights, **terms)
 
 
 def _cfgd(
