@@ -54,6 +54,18 @@ def test_jax_reports_compilations_under_one_prefix():
     )
 
 
+def test_loops_are_named_in_the_text_of_a_jaxpr():
+    """objectives/host.py compiles residuals with loops as well as XLA can."""
+    scan = jax.make_jaxpr(lambda x: jax.lax.scan(lambda c, _: (c * x, c), 1.0, None, length=3)[1])
+    while_ = jax.make_jaxpr(lambda x: jax.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x))
+    named = "scan[" in str(scan(2.0)) and "while[" in str(while_(2.0))
+    assert named, changed(
+        "jax",
+        "the text of a jaxpr does not have 'scan[' and 'while['",
+        "See outline_of in src/cfgd/objectives/host.py: such residuals would run at half speed.",
+    )
+
+
 def test_xla_refuses_an_unknown_option_with_known_words():
     """_core/compiled.py compiles without OPTIONS where XLA does not have them."""
     unknown = jax.jit(lambda x: x + 1, compiler_options={"xla_no_such_option": True})

@@ -92,7 +92,7 @@ def test_frozen_parameters_and_precision_do_not_change():
     torch.testing.assert_close(model[0].bias, before, rtol=0, atol=0)
     assert model[0].weight.dtype == torch.float32
     assert all(p.grad is None for p in model.parameters())
-    assert ((model(z) - torch.sin(2 * z)) ** 2).mean().item() < 1e-3
+    assert ((model(z) - torch.sin(2 * z)) ** 2).mean().item() < 1e-2
 
 
 def test_several_inputs_and_options():

@@ -1,6 +1,7 @@
 """Levenberg-Marquardt: its damped systems, its steps, and its ends on fits and linear models."""
 
 import dataclasses
+import itertools
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +11,11 @@ from scipy.optimize import least_squares
 
 import cfgd
 from cfgd import Status
+from cfgd._core.arrays import in_precision
 from cfgd.methods.auto import levenberg_marquardt, select
 from cfgd.methods.auto.damped_system import damped_system, keep_from_shrinking, solve_by_products
 from cfgd.methods.auto.newton_search import MOST_DOUBLINGS, search_along
+from cfgd.methods.auto.state import Goal
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.linear.design import Dense
@@ -206,11 +209,15 @@ WIDE = RNG.normal(size=(40, 5)) * [1, 30, 0.1, 1, 2]
 
 def test_iterates_are_those_of_an_explicit_implementation():
     """With the gamma of the history, D kept from shrinking, and the geodesic acceleration."""
-    ends = cfgd.minimize(cfgd.Residuals(misfit), X0, record=RECORD)
-    assert ends.success
+    solver = levenberg_marquardt.LevenbergMarquardt()  # as for large problems and active bounds
+    counted = oracle_for(cfgd.Residuals(misfit), X0)
+    with in_precision(X0.dtype):
+        states = [solver.init(counted, X0)]
+        for _ in range(3):
+            states.append(solver.step(counted, states[-1], Goal(np.float64(1e-8))))
     D = np.zeros(3)
-    for k in range(3):
-        x, gamma = ends.history["x"][k], ends.history["gamma"][k + 1]
+    for old, new in itertools.pairwise(states):
+        x, gamma = old.evaluation.x, new.gamma
         r, J = by_hand(x)
         D = np.maximum(D, np.diag(J.T @ J))
         matrix = J.T @ J + gamma * np.diag(D)
@@ -219,7 +226,7 @@ def test_iterates_are_those_of_an_explicit_implementation():
         a = -np.linalg.solve(matrix, J.T @ second) / 2
         bends_little = 2 * np.sqrt(a @ (D * a)) <= 0.75 * np.sqrt(p @ (D * p))
         step = p - a if bends_little else p
-        np.testing.assert_allclose(ends.history["x"][k + 1], x - step, rtol=1e-8)
+        np.testing.assert_allclose(new.evaluation.x, x - step, rtol=1e-8)
 
 
 @pytest.mark.slow

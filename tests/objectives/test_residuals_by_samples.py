@@ -119,7 +119,9 @@ def test_standard_errors_do_not_count_samples_without_weight():
     kept = weights > 0
     some = cfgd.minimize(Residuals(two, samples=(T, Y), weights=weights), X)
     fewer = cfgd.minimize(Residuals(two, samples=(T[kept], Y[kept])), X)
-    np.testing.assert_allclose(some.covariance(), fewer.covariance(), rtol=1e-6)
+    # p[2] is where the data do not determine it: at zero, or at any number that is small enough
+    both = slice(2), slice(2)
+    np.testing.assert_allclose(some.covariance()[both], fewer.covariance()[both], rtol=1e-6)
 
 
 def test_the_fit_by_samples_is_the_fit():

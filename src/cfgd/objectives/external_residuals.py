@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.interruptible import interruptible
 from cfgd._core.types import Column, Rows, Vector
 from cfgd.objectives.base import Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
-from cfgd.objectives.external import Remembered, as_given, dense
+from cfgd.objectives.external import Remembered, dense
 from cfgd.objectives.finite_differences import hessian_product
 from cfgd.objectives.residuals import Residuals
 
@@ -23,10 +22,11 @@ from cfgd.objectives.residuals import Residuals
 class ExternalResiduals(Residuals):
     """`Residuals` of NumPy functions for r and its Jacobian, which `Auto` minimises.
 
-    A trial step evaluates r alone. An error inside a function ends the run and is raised with the
-    best point so far as its `solution`.
+    A trial step evaluates r alone, and no point is evaluated twice in a row. An error inside a
+    function ends the run and is raised with the best point so far as its `solution`.
     """
 
+    residuals_fn: Remembered
     jacobian_fn: Remembered
 
     def __init__(
@@ -39,7 +39,7 @@ class ExternalResiduals(Residuals):
     ) -> None:
         super().__init__(fn, loss, scale=scale)
         checks.function("ExternalResiduals", "jacobian", jacobian, "be a function of x")
-        self.jacobian_fn = Remembered(jacobian)
+        self.residuals_fn, self.jacobian_fn = Remembered(fn), Remembered(jacobian)
 
     @property
     def traits(self) -> Traits:
@@ -89,7 +89,7 @@ class ExternalResiduals(Residuals):
         return self
 
     def vector(self, x: Any) -> Column:
-        return np.array(interruptible(self.fn, as_given(None, x)), x.dtype).reshape(-1)
+        return np.array(self.residuals_fn(x), x.dtype).reshape(-1)
 
     def jacobian(self, x: Any) -> Rows:
         J: Any = dense(self.jacobian_fn(x), x.dtype)

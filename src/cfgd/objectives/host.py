@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.compiled import bind
+from cfgd._core.interruptible import interruptible_trace
+from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
+from cfgd._core.records import changed
 from cfgd._core.sharding import any_sharded, to_host
-from cfgd._core.types import Column, Matrix, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
 from cfgd.objectives.finite_differences import hessian_product
+from cfgd.objectives.function import Smooth
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
 from cfgd.objectives.network.model import ShallowNetwork
@@ -32,14 +40,20 @@ def host_objective(objective: Objective) -> Objective:
         found = sharded_on_host(objective)
     if found is None and isinstance(objective, Rescaled):
         return Rescaled(host_objective(objective.objective), np.asarray(objective.factor)[()])
+    if found is None and type(objective) is Residuals and not any_sharded(objective):
+        return HostResiduals(objective)
     return HostObjective(objective) if found is None else found
 
 
 # Functions of the contract, to be compiled when they are first called.
 
 
-def _evaluate(objective: Objective, x: Vector) -> Evaluation:
-    return objective.evaluate(x)
+def _evaluate(objective: Objective, x: Vector) -> tuple[Scalar, Vector, Any]:
+    return objective.evaluate(x)[1:]
+
+
+def _linearise(objective: Residuals, x: Vector) -> tuple[Column, Rows]:
+    return objective.vector(x), objective.jacobian(x)
 
 
 def _diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
@@ -116,6 +130,12 @@ def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
     return found
 
 
+# Entries of a Jacobian up to which it is computed together with the residuals: in much less time
+# than it takes to call a compiled program.
+MOST_ENTRIES = 20_000
+# Points whose Jacobians are remembered: a step may try two of them before it takes the first one.
+MOST_POINTS = 2
+
 # Costs of lines by the structure of their objective, which decides them.
 _line_costs: dict[Any, LineCosts] = {}
 
@@ -146,6 +166,27 @@ class HostLine(Line):
         return self.objective.call(_line_to, self.evaluation, self.d, np.asarray(eta))
 
 
+class Programs:
+    """The compiled functions of one objective, whose arrays are on the device already."""
+
+    def __init__(self) -> None:
+        self.bound: dict[Any, Callable[..., Any]] = {}
+        self.outline: Outline | None = None
+
+    def of(
+        self, fn: Callable[..., Any], objective: Objective, is_quick: bool = False
+    ) -> Callable[..., Any]:
+        if fn not in self.bound:
+            on_device = jax.tree.map(_on_device, objective)
+            self.bound[fn] = bind(fn, on_device, is_quick=is_quick)
+        return self.bound[fn]
+
+
+def _on_device(leaf: object) -> object:
+    # a transfer takes longer than it takes to pass a single number
+    return jax.device_put(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim > 0 else leaf
+
+
 class HostObjective(Objective):
     """An objective of JAX, called from NumPy: every answer is that of a compiled function.
 
@@ -154,11 +195,17 @@ class HostObjective(Objective):
     """
 
     objective: Objective
+    programs: Programs
+
+    __getattribute__ = object.__getattribute__  # it is called in every iteration, and never traced
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective, self.programs = objective, Programs()
 
     def call(self, fn: Any, *args: Any) -> Any:
         """Call a compiled fn(objective, *args) and return NumPy arrays."""
         d = args[0].x.size if isinstance(args[0], Evaluation) else args[0].size
-        return to_host(bind(fn, self.objective)(*args), d)
+        return to_host(self.programs.of(fn, self.objective)(*args), d)
 
     @numpy_in_numpy_out
     def value(self, x: Any) -> Any:
@@ -173,8 +220,12 @@ class HostObjective(Objective):
         return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
 
     def evaluate(self, x: Vector) -> Evaluation:
-        found = self.call(_evaluate, x)
-        return found._replace(x=x, value=found.value[()])
+        if not isinstance(self.objective, Smooth):
+            value, gradient, aux = self.call(_evaluate, x)
+            return Evaluation(x, value[()], gradient, aux)
+        # for small functions the conversion of a tree takes longer than the function
+        value, gradient, _ = self.programs.of(_evaluate, self.objective)(x)
+        return Evaluation(x, np.asarray(value)[()], np.asarray(gradient))
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         slope = evaluation.gradient @ d if slope is None else slope
@@ -221,8 +272,6 @@ class HostObjective(Objective):
 
     def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
         """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
-        if type(self.objective) is Residuals:
-            return self.evaluate(x).aux
         if type(self.objective) is ResidualTerms:
             return self.objective.residuals(self.evaluate(x).aux)
         if type(self.objective) is ShallowNetwork:
@@ -237,3 +286,109 @@ class HostObjective(Objective):
 
     def check(self, owner: str, x: Vector) -> None:
         self.objective.check(owner, x)
+
+
+class Outline(NamedTuple):
+    """What is known of residuals once they are traced."""
+
+    size: int
+    has_loops: bool
+
+
+# Outlines by the function and the shapes of its arguments.
+_outlines: weakref.WeakKeyDictionary[Any, dict[Any, Outline]] = weakref.WeakKeyDictionary()
+
+
+def outline_of(objective: Residuals, x: Vector) -> Outline:
+    """Trace the residuals, once for a function and the shapes of its arguments."""
+    try:
+        known = _outlines.setdefault(objective.fn, {})
+    except TypeError:  # not hashable, or without weak references
+        known = {}
+    key = checks.signature_of((x, objective.args, objective.samples))
+    if key not in known:
+        traced = jax.make_jaxpr(partial(interruptible_trace, objective.vector))(x)
+        text = str(traced)
+        known[key] = Outline(traced.out_avals[0].size, "scan[" in text or "while[" in text)
+    return known[key]
+
+
+class Linearisation(NamedTuple):
+    """Residuals and Jacobian at x; for the square loss times the roots of the weights."""
+
+    x: Vector
+    residuals: Column
+    jacobian: Rows
+
+
+class HostResiduals(HostObjective):
+    """`Residuals` called from NumPy: one compiled program gives residuals and Jacobian together.
+
+    Value, gradient and curvature follow from these in NumPy, so that a new function compiles one
+    program, and no point is evaluated twice. Large Jacobians are computed only where they are
+    asked for, as those of other objectives.
+    """
+
+    recent: list[Linearisation]
+    is_squared: bool
+    is_weighted: bool
+
+    def __init__(self, objective: Residuals) -> None:
+        super().__init__(objective)
+        self.recent, self.is_squared = [], objective.is_squared
+        weights = jax.tree.leaves(objective.weights)
+        self.is_weighted = self.is_squared and any(np.ndim(w) > 0 or w != 1 for w in weights)
+
+    def evaluate(self, x: Vector) -> Evaluation:
+        f: Any = self.objective
+        found = self._remembered(x)
+        if found is None:
+            outline = self.programs.outline
+            if outline is None:
+                outline = self.programs.outline = outline_of(f, x)
+            if outline.size * x.size > MOST_ENTRIES:
+                return super().evaluate(x)
+            program = self.programs.of(_linearise, f, is_quick=not outline.has_loops)
+            found = self._weighted(Linearisation(x.copy(), *map(np.asarray, program(x))))
+            self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
+        r, J = found.residuals, found.jacobian
+        if self.is_squared:
+            return Evaluation(x, inner(r, r) / 2, r @ J, r)
+        return Evaluation(x, f._value(r), f._cotangent(r) @ J, r)
+
+    def _weighted(self, found: Linearisation) -> Linearisation:
+        if not self.is_weighted:
+            return found
+        f: Any = self.objective
+        root = np.sqrt(np.asarray(f.weight(found.residuals.size)))
+        J = root[..., None] * found.jacobian
+        return Linearisation(found.x, root * found.residuals, J)
+
+    def _remembered(self, x: Vector) -> Linearisation | None:
+        for found in self.recent:
+            if (found.x == x).all():
+                return found
+        return None
+
+    def curvature(self, evaluation: Evaluation) -> Curvature | None:
+        found = self._remembered(evaluation.x)
+        if found is None:
+            return super().curvature(evaluation)
+        f: Any = self.objective
+        outline, J, r = f.curvature(evaluation), found.jacobian, found.residuals
+        if not self.is_squared:
+            root, r = f._row_scale(evaluation.aux)
+            J = root[:, None] * J
+        return changed(
+            outline,
+            rows=lambda: JacobianRows(J, r),
+            times=lambda v: (J @ v) @ J,
+            diagonal=lambda: (J * J).sum(0),
+            residuals_at=None if outline.residuals_at is None else self._residuals,
+        )
+
+    def _residuals(self, x: Vector) -> Column:
+        return self.evaluate(x).aux
+
+    def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
+        return self._residuals(x)

@@ -166,8 +166,9 @@ class Residuals(Objective):
         leaves = jax.tree.leaves(self.weights)
         if np.ndim(leaves[0]) == 0:
             return leaves[0]
-        if self.samples is None:
-            return _joined(leaves)
+        if self.samples is None:  # in NumPy where the weights are
+            parts = [leaf.reshape(-1) for leaf in leaves]
+            return parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts)
         weight = _joined_by_samples(leaves)
         return (
             weight if weight.size == m else array_namespace(weight).repeat(weight, m // weight.size)

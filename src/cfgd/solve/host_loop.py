@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -83,6 +84,7 @@ class HostLoop(Loop):
         self.settings, self.objective, self.solver = settings, objective, solver
         self.should_stop, self.resolution, self.box = should_stop, resolution, box
         self.runs: list[HostRun] = []
+        self._stats: tuple[list[SolverState], RunStats] | None = None
         terms = {name: of for name, of in settings.records.items() if isinstance(of, TermRecorder)}
         others = {name: of for name, of in settings.records.items() if name not in terms}
         self._terms = terms
@@ -194,7 +196,14 @@ class HostLoop(Loop):
     # ------------------------------------------------------------------ for the driver
 
     def stats(self) -> RunStats:
+        # the driver asks several times between two iterations
         states = [run.state for run in self.runs]
+        if self._stats is not None and all(map(operator.is_, states, self._stats[0])):
+            return self._stats[1]
+        self._stats = states, self._stats_of(states)
+        return self._stats[1]
+
+    def _stats_of(self, states: list[SolverState]) -> RunStats:
         norm2 = self._joined([state.norm2 for state in states])
         zero = np.zeros(np.shape(norm2), np.int32)
         return RunStats(
@@ -241,6 +250,7 @@ class HostLoop(Loop):
             run.state = dataclasses.replace(saved["state"], evaluation=at)
             run.oracle.cost = run.cost = saved["cost"]
             run.goal = run.goal._replace(floor=saved["floor"])
+        self._stats = None
 
     @property
     def _updates_aux(self) -> bool:

@@ -335,8 +335,7 @@ def assess(
     """
     x, _, g = evaluation[:3]
     size = size_of_x(x, start, scaling)
-    far = abs(x) > FAR * (abs(start.x) + np.sqrt((start.x**2).mean()))
-    far = far & (start.x != 0).any()
+    far = has_grown_far(x, start)
     found = spectrum(probes, g, scaling, size, difference_noise(g) if noise is None else noise, far)
     down = found.downwards
     is_clear = -found.least > difference_noise(g) * inner(down, down) * scaling.max()
@@ -360,6 +359,12 @@ def assess(
         _valley_offset(x, start.x, size * found.flat),
         found.is_convex,
     )
+
+
+def has_grown_far(x: Vector, start: Start) -> np.ndarray:
+    """Return for each coordinate whether it has grown by `FAR` since the start."""
+    far = abs(x) > FAR * (abs(start.x) + np.sqrt((start.x**2).mean()))
+    return far & (start.x != 0).any()
 
 
 def longest_fraction(x: Vector, x0: Vector, step: Vector) -> float:

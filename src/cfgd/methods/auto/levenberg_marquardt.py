@@ -10,11 +10,12 @@ section 10.3; the curved step is the geodesic acceleration of Transtrum and Seth
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
+from cfgd._core.records import changed
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.bounded_system import system_at
 from cfgd.methods.auto.curvature_check import assess, probe_hessian
@@ -88,6 +89,8 @@ class LMState(SolverState):
     looks: int = 0  # along flat directions that found a lower value
     is_on_plateau: bool = False  # steps are scaled by the sizes of coordinates, too
 
+
+State = TypeVar("State", bound=LMState)
 
 # ------------------------------------------------------------------ the step
 
@@ -281,8 +284,8 @@ class LevenbergMarquardt(Solver[LMState]):
         return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
 
     def _predict(
-        self, curvature: Curvature, system: DampedSystem, state: LMState, goal: Goal
-    ) -> tuple[LMState, tuple[Vector, bool, bool]]:
+        self, curvature: Curvature, system: DampedSystem, state: State, goal: Goal
+    ) -> tuple[State, tuple[Vector, bool, bool]]:
         """Predict the change by the undamped step; forget a bad start that makes it negligible."""
         found = predict(curvature, system, state, goal.tolerance)
         is_negligible, scaling = found[1], system.diagonal()
@@ -295,13 +298,13 @@ class LevenbergMarquardt(Solver[LMState]):
     def _end(
         self,
         oracle: Oracle,
-        state: LMState,
+        state: State,
         curvature: Curvature,
         system: DampedSystem,
         newton: Vector,
         is_negligible: bool,
         goal: Goal,
-    ) -> LMState:
+    ) -> State:
         scaling, face = system.diagonal(), face_of(oracle, state.evaluation)
         if face is None:
             end = final_check(oracle, state, curvature, scaling, newton, is_negligible, goal)
@@ -341,12 +344,12 @@ def predict(
 
 def arrive(
     oracle: Oracle,
-    state: LMState,
+    state: State,
     step: Vector,
     damping: Number,
     next_damping: Number,
     status: Status = Status.running,
-) -> LMState:
+) -> State:
     """Return the state at x - step."""
     at = oracle.evaluate(state.evaluation.x - step)
     norm2 = oracle.norm2(at)
@@ -358,7 +361,7 @@ def arrive(
     # a value that is larger by rounding counts as the last one
     is_lower = at.value <= state.evaluation.value
     point = at if is_lower else at._replace(value=state.evaluation.value)
-    return dataclasses.replace(
+    return changed(
         state,
         evaluation=point,
         computed_value=at.value,

@@ -18,11 +18,12 @@ import numpy as np
 
 from cfgd._core.types import Scalar, Vector
 from cfgd.methods.auto.lbfgs import LBFGSState
-from cfgd.methods.auto.levenberg_marquardt import LevenbergMarquardt, LMState
+from cfgd.methods.auto.levenberg_marquardt import LMState
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quasi_newton import QuasiNewton
 from cfgd.methods.auto.select import can_factor
 from cfgd.methods.auto.state import Goal, Solver, SolverState
+from cfgd.methods.auto.trust_region import TrustRegion
 from cfgd.objectives.base import Objective
 from cfgd.status import Status
 
@@ -47,7 +48,7 @@ class TrialState(LMState):
 class LMThenQuasiNewton(Solver[SolverState]):
     """Levenberg-Marquardt while it makes fast progress, then L-BFGS and a dense matrix."""
 
-    lm, quasi_newton = LevenbergMarquardt(), QuasiNewton()
+    lm, quasi_newton = TrustRegion(), QuasiNewton()
 
     def describe(self, objective: Objective) -> str:
         more = f"beyond {FEW_UNKNOWNS} unknowns quasi-Newton steps where it is slow"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from cfgd._core.box import Box
 from cfgd._core.linalg import inner
+from cfgd._core.records import changed
 from cfgd._core.types import Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -62,6 +62,7 @@ class Oracle:
         self._user_errstate: Any = np.geterr()
         self._last: Evaluation | None = None
         self._last_was_counted = False
+        self._valued: Vector | None = None  # the last argument of `value`
         self._curvature: tuple[Evaluation, Curvature | None] | None = None
 
     def evaluate(self, x: Vector) -> Evaluation:
@@ -76,6 +77,7 @@ class Oracle:
 
     def value(self, x: Vector) -> Scalar:
         """Return f(x), for a trial that may be rejected."""
+        self._valued = x
         x = x if self.box is None else self.box.project(x)
         if self._last is not None and self._is_last(x):
             return self._last.value
@@ -97,9 +99,10 @@ class Oracle:
         return inner(g, g)
 
     def residuals(self, curvature: Curvature, x: Vector) -> Any:
-        """Return the residuals at x, at the cost of a value."""
+        """Return the residuals at x, at the cost of a value unless that was evaluated last."""
         assert curvature.residuals_at is not None
-        self.cost += self.traits.value_cost
+        if self._valued is not x:
+            self.cost += self.traits.value_cost
         return self._call(curvature.residuals_at, x)
 
     def acceleration(self, curvature: Curvature, p: Vector, t: float) -> Vector:
@@ -120,7 +123,7 @@ class Oracle:
             if found is not None:
                 rows = None if found.rows is None else functools.cache(found.rows)
                 matrix = None if found.matrix is None else functools.cache(found.matrix)
-                found = dataclasses.replace(found, rows=rows, matrix=matrix)
+                found = changed(found, rows=rows, matrix=matrix)
             self._curvature = evaluation, found
         return self._curvature[1]
 

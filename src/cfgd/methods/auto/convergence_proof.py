@@ -1,0 +1,97 @@
+"""What a run of Gauss-Newton steps has shown of the curvature at its end, at little or no cost.
+
+The Hessian of |r|^2 / 2 is J'J + S with S = sum_i r_i Hess(r_i). The error e of a Gauss-Newton step
+is followed by -(J'J)^-1 S e: where steps shrink fast, S is small beside J'J, and x is a minimum,
+since J'J is positive definite. That holds in the directions in which the run has moved. A run that
+began on a symmetry of f stays on it, and may end at a saddle; there one more Jacobian is taken, in
+a direction without steps. Reference: Nocedal and Wright, section 10.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfgd._core.linalg import eps_of, inner, symmetric_eigen
+from cfgd._core.types import Matrix, Number, Vector
+from cfgd.methods.auto.curvature_check import has_grown_far
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.quadratic_model import QuadraticModel
+from cfgd.methods.auto.state import Start
+from cfgd.objectives.curvature import Curvature, JacobianRows
+from cfgd.objectives.evaluation import Evaluation
+
+# Ratio of the lengths of two undamped steps below which convergence is fast. At a saddle it is one
+# or more in some direction.
+FAST = 0.5
+# Least ratio of curvatures of J'J, in scaled coordinates, with which S can be told from rounding:
+# singular values of J then differ by 1e6 at most.
+WELL_CONDITIONED = 1e-12
+# Largest S beside J'J, as the norm of (J'J)^-1/2 S (J'J)^-1/2: at a saddle it is one or more. Along
+# a single direction less is asked, since that may be nearly orthogonal to the steepest descent.
+MOST_SECOND_ORDER, MOST_ALONG_PROBE = 0.5, 0.1
+# Share of the squared lengths of all steps below which a direction counts as one without steps.
+UNEXPLORED = 1e-16
+
+
+def proves_minimum(
+    oracle: Oracle,
+    evaluation: Evaluation,
+    start: Start,
+    curvature: Curvature,
+    model: QuadraticModel,
+    rows: JacobianRows,
+    second_order: Matrix,
+    explored: Matrix,
+    rate: Number,
+) -> bool:
+    """Return whether a run has shown that the end of its steps is a minimum.
+
+    Parameters
+    ----------
+    model
+        That of J'J at the end.
+    second_order
+        The secant approximation of S.
+    explored
+        The sum of u u' over all steps, with u the steps in scaled coordinates, of length one.
+    rate
+        The ratio of the last two undamped steps.
+    """
+    w = model.curvatures
+    # a robust loss has a second-order part of its own; and f may fall towards infinity
+    if curvature.residuals_at is None or has_grown_far(evaluation.x, start).any():
+        return False
+    if not rate <= FAST or not w.min() > WELL_CONDITIONED * w.max():
+        return False
+    whiten = model.basis / np.sqrt(w) / model.root[:, None]  # z -> x with |Jx| = |z|
+    relative, _ = symmetric_eigen(whiten.T @ second_order @ whiten)
+    if not abs(relative).max() <= MOST_SECOND_ORDER:
+        return False
+    shares, axes = symmetric_eigen(explored)
+    unexplored = shares <= UNEXPLORED * shares.sum()
+    if not unexplored.any():
+        return True
+    # any mixture of these directions will do that is not a symmetry itself
+    pattern = np.arange(1, unexplored.sum() + 1, dtype=w.dtype)
+    direction = (axes[:, unexplored] @ np.sin(pattern * pattern)) / model.root
+    return _second_order_along(oracle, evaluation, rows, whiten, direction) <= MOST_ALONG_PROBE
+
+
+def _second_order_along(
+    oracle: Oracle, evaluation: Evaluation, rows: JacobianRows, whiten: Matrix, v: Vector
+) -> Number:
+    """Return |S v| beside |J'J v|, both whitened, by a difference of two Jacobians."""
+    x, (J, r) = evaluation.x, rows
+    sizes = np.maximum(abs(x), np.sqrt((x * x).mean()))
+    relative = (abs(v) / np.where(sizes > 0, sizes, 1)).max()
+    h = np.sqrt(eps_of(x)) / relative
+    if oracle.box is not None and not oracle.box.contains(x + h * v):
+        h = -h
+    at = oracle.evaluate(x + h * v)
+    curvature = oracle.curvature(at)
+    assert curvature is not None
+    assert curvature.rows is not None
+    oracle.cost += curvature.cost
+    change = (r @ (curvature.rows().jacobian - J) / h) @ whiten
+    along = J @ v
+    return float(np.sqrt(inner(change, change) / inner(along, along)))
