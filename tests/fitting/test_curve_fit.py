@@ -1,5 +1,6 @@
 """`curve_fit` against the one of SciPy on asymmetric data, and the table that it prints."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -139,3 +140,15 @@ BAD = {
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_new_model_compiles_one_program(caplog):
+    """Its standard errors come from the program of the solver."""
+    x = np.linspace(0, 3, 14)
+    y = 2 * np.exp(-x) + x / 50
+    with jax.log_compiles():
+        fit = cfgd.curve_fit(lambda x, a, b: a * jnp.exp(-b * x), x, y, [1.0, 1.0])
+    assert np.isfinite(fit.standard_errors).all()
+    programs = [line.split()[1] for line in caplog.messages if line.startswith("Compiling")]
+    ours = [name for name in programs if name.startswith("jit(_")]  # not conversions of numbers
+    assert ours == ["jit(_linearise)"]

@@ -9,7 +9,7 @@ from scipy import special
 
 from cfgd._core.arrays import cast_on_host, in_precision, precision_of, to_numpy
 from cfgd._core.compiled import bind
-from cfgd.objectives.host import HostObjective
+from cfgd.objectives.host import host_objective, outline_of
 from cfgd.objectives.residuals import Residuals
 
 # A direction counts as part of an undetermined one if its share of it exceeds this: singular
@@ -44,9 +44,10 @@ def linearise(objective: Residuals, z: Any) -> Linearisation:
         # `minimize` checks a copy of the objective by tracing it unless an equal one that still
         # exists has passed: this one exists as long as the fit, and profiles need no more traces
         objective.check("linearise", np.asarray(z, dtype))
+        outline_of(objective, np.asarray(z, dtype))
         objective, z = cast_on_host((objective, np.asarray(z)), dtype)
         if objective.is_squared:
-            host = HostObjective(objective)
+            host = host_objective(objective)
             curvature = host.curvature(host.evaluate(z))
             assert curvature is not None
             assert curvature.rows is not None
@@ -68,7 +69,7 @@ def value_at(objective: Residuals, z: np.ndarray) -> float:
     dtype = precision_of(objective, z)
     with in_precision(dtype):
         objective, z = cast_on_host((objective, z), dtype)
-        return float(HostObjective(objective).evaluate(z).value)
+        return float(host_objective(objective).evaluate(z).value)
 
 
 def _residuals_and_jacobian(objective: Residuals, z: Any) -> tuple[Any, Any, Any]:

@@ -21,6 +21,7 @@ from cfgd._core.linalg import eps_of, inner, weighted_norm
 from cfgd._core.records import changed
 from cfgd._core.types import Matrix, Number, Scalar, Vector
 from cfgd.methods.auto.convergence_proof import proves_minimum
+from cfgd.methods.auto.curvature_check import longest_fraction
 from cfgd.methods.auto.damped_system import DampedStep, DampedSystem, keep_from_shrinking
 from cfgd.methods.auto.levenberg_marquardt import (
     ACCEPT,
@@ -125,7 +126,8 @@ class TrustRegion(LevenbergMarquardt):
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
             if is_final:
                 return self._finish(oracle, state, plain, rows, system, newton, goal)
-        trial = trial_step(oracle, evaluation, curvature, rows, model, self._radius(state))
+        radius = self._radius(state)
+        trial = trial_step(oracle, evaluation, curvature, rows, model, radius, state.start.x)
         if trial is not None:
             return self._accept(oracle, state, rows, trial)
         if state.norm2 <= goal.floor:
@@ -203,16 +205,22 @@ def trial_step(
     rows: JacobianRows,
     model: QuadraticModel,
     radius: Scalar,
+    x0: Vector,
 ) -> Trial | None:
     """Shrink the radius until a step achieves a share of the predicted decrease.
 
-    Return None where no step does, or where one leaves the box.
+    Return None where no step does, or where one leaves the box. No coordinate moves by more than
+    ten times its size, or its distance from `x0`.
     """
     x, f, g = evaluation[:3]
     for _ in range(MOST_TRIES):
         gamma = model.damping_for(radius)
         z = model.damped(gamma)
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
+        fraction = longest_fraction(x, x0, p)
+        if fraction < 1:  # it leads far away from where the model has been seen
+            radius = fraction * length
+            continue
         at = x - p
         is_outside = oracle.box is not None and not oracle.box.contains(at)
         if is_outside or not 0 < predicted < np.inf:
