@@ -62,6 +62,8 @@ class Traits:
         (m, d) of a data matrix, where there is one.
     is_sparse
         Whether that matrix is sparse.
+    by_samples
+        Whether residuals are given sample by sample, as those of networks are.
     prefers_gradients
         Whether first-order steps are the better guess although there is a curvature.
     n_nonlinear
@@ -92,6 +94,7 @@ class Traits:
     diagonal: str | None = None
     size: tuple[int, int] | None = None
     is_sparse: bool = False
+    by_samples: bool = False
     prefers_gradients: bool = False
     n_nonlinear: int | None = None
     is_singular: Callable[[], bool] | None = dataclasses.field(default=None, compare=False)

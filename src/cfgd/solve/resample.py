@@ -60,7 +60,7 @@ class Resample:
     ...     return (np.random.default_rng(k).uniform(0, 1, 50),)
     >>> solution = cfgd.minimize(f, [0.0, 0.0], max_iterations=6, resample=cfgd.Resample(draw, 2))
     >>> print(solution.history["drawn"], solution.details.split(". ")[-1])
-    [0 0 0 2 2 4 4] Value and status are about the 50 samples drawn at iteration 4.
+    [0 0 0 2 3 4 5] Value and status are about the 50 samples drawn at iteration 5.
     """
 
     draw: Callable[[int, Any], Any]

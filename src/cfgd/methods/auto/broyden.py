@@ -20,7 +20,7 @@ from cfgd.methods.auto.lbfgs_memory import Pair
 from cfgd.methods.auto.line_search import Search
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, SolverState, change_is_negligible, judge_fall
-from cfgd.methods.auto.wolfe_search import wolfe_search
+from cfgd.methods.auto.wolfe_search import LONGEST_EXTENSION, wolfe_search
 from cfgd.status import Status
 
 # By how much the fall of an iteration is expected to exceed the last one, so that steps of length
@@ -84,6 +84,14 @@ def broyden_step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenStat
     is_due = norm2 <= min(goal.floor, state.checked_norm2 / 100)
     needs_check = idle >= IDLE or (is_due and _predicts_nothing(reached, goal))
     return dataclasses.replace(reached, needs_check=bool(needs_check))
+
+
+def leaves_box(oracle: Oracle, state: BroydenState) -> bool:
+    """Return whether the next step, or one that a search might extend it to, leaves the box."""
+    if oracle.box is None:
+        return False
+    p = state.matrix.times(state.evaluation.gradient)
+    return bool(oracle.box.longest_fraction(state.evaluation.x, p) <= LONGEST_EXTENSION)
 
 
 def first_trial(fall: Scalar, slope: Scalar) -> Number:

@@ -1,13 +1,18 @@
 """Levenberg-Marquardt, then quasi-Newton steps: for residuals of many unknowns, as of networks.
 
 An iteration of Levenberg-Marquardt costs a Jacobian and a factorisation, a dozen gradients and
-more. That pays where the residuals are nearly linear, as in most fits: f or its gradient then falls
-by orders of magnitude in a few iterations. Physics-informed networks are another matter: there
-gradients alone, with a dense matrix that remembers all of them, go further in the same time. Which
-kind a problem is shows after a few iterations. Where a factorisation is not affordable,
-quasi-Newton steps go alone: on a network of 100,000 weights for Poisson's equation L-BFGS has a
-loss of 1e-2 after 400 gradients, where Levenberg-Marquardt steps by products with J'J, a dozen
-gradients each, have 29.
+more. That pays where the residuals are nearly linear, as in most fits and systems of equations: f
+or its gradient then falls by orders of magnitude in a few iterations. Networks are another matter:
+there gradients alone, with a dense matrix that remembers all of them, go further in the same time.
+Which kind a problem is shows after a few iterations.
+
+Residuals that are given sample by sample are taken for those of a network from the start. With
+about as many samples as weights, Gauss-Newton steps fit the samples and nothing between them: on
+Poisson's equation with 921 weights and 1,200 samples the loss ends at 3e-7 either way, and the
+error at 2e-2 with such steps first and 9e-6 without. Where a factorisation is not affordable,
+quasi-Newton steps go alone, too: on a network of 100,000 weights L-BFGS has a loss of 1e-2 after
+400 gradients, where Levenberg-Marquardt steps by products with J'J, a dozen gradients each, have
+29.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from cfgd.status import Status
 FEW_UNKNOWNS = 100
 # Iterations of Levenberg-Marquardt between two tests of its progress: the first ones are spent on
 # finding the damping.
-TRIAL = 8
+TRIAL = 5
 # Factor by which f, or the squared gradient, must fall in that time: a half an iteration. At the
 # rate of quasi-Newton steps on networks, about 0.995 a gradient, a dozen gradients have 0.94.
 WORTHWHILE = 2.0**-TRIAL
@@ -60,7 +65,8 @@ class LMThenQuasiNewton(Solver[SolverState]):
             return first
         curvature = oracle.curvature(first.evaluation)
         assert curvature is not None
-        if oracle.box is None and not can_factor(curvature):
+        is_network = oracle.traits.by_samples or not can_factor(curvature)
+        if is_network and oracle.box is None:
             return self.quasi_newton.init(oracle, x0)
         fields = {field.name: getattr(first, field.name) for field in dataclasses.fields(LMState)}
         return TrialState(**fields, tested_value=first.evaluation.value, tested_norm2=first.norm2)

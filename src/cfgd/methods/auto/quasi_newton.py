@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.types import Scalar, Vector
-from cfgd.methods.auto.broyden import BroydenState, broyden_step, curvatures
+from cfgd.methods.auto.broyden import BroydenState, broyden_step, curvatures, leaves_box
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix
+from cfgd.methods.auto.curvature_check import longest_fraction
 from cfgd.methods.auto.lbfgs import LBFGS, LBFGSState, check_curvature
-from cfgd.methods.auto.lbfgs_memory import Memory
+from cfgd.methods.auto.lbfgs_memory import Memory, next_direction
 from cfgd.methods.auto.line_search import Search
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
@@ -49,13 +50,13 @@ class QuasiNewton(Solver[SolverState]):
 
     def step(self, oracle: Oracle, state: SolverState, goal: Goal) -> SolverState:
         if isinstance(state, BroydenState):
-            if not state.needs_check:
-                return broyden_step(oracle, state, goal)
-            state = checked(oracle, state, goal)
-            if isinstance(state, BroydenState):
-                return broyden_step(oracle, state, goal)
+            state = checked(oracle, state, goal) if state.needs_check else state
             if state.status is not Status.running:
                 return state
+        if isinstance(state, BroydenState):
+            if not leaves_box(oracle, state):
+                return broyden_step(oracle, state, goal)
+            state = with_limited_memory(oracle, state)
         assert isinstance(state, LBFGSState)
         after = self.lbfgs.step(oracle, state, goal)
         if not is_long(oracle, after):
@@ -82,12 +83,13 @@ class QuasiNewton(Solver[SolverState]):
 def is_long(oracle: Oracle, state: LBFGSState) -> bool:
     """Return whether a run of L-BFGS has become long, and a dense matrix is affordable.
 
-    Bounds are left to L-BFGS, whose compact matrix the steps on their faces need.
+    Points at a bound are left to L-BFGS, whose compact matrix the steps on their faces need.
     """
-    if oracle.box is not None or state.evaluation.x.size > MOST_DENSE:
+    x, box = state.evaluation.x, oracle.box
+    if x.size > MOST_DENSE or (box is not None and box.mask(x).any()):
         return False
     is_in_search = state.status is Status.running and not state.needs_check
-    has_pairs = state.memory.product > 0 and not state.memory.is_flat
+    has_pairs = bool(state.memory.product > 0) and not state.memory.is_flat
     return is_in_search and has_pairs and state.iteration - state.first_iteration >= LONG_RUN
 
 
@@ -110,21 +112,7 @@ def checked(oracle: Oracle, state: BroydenState, goal: Goal) -> SolverState:
     It goes on with the matrix where the check only says that f can be lowered further. L-BFGS
     leaves saddles, looks along flat directions and decides where no step lowers f.
     """
-    x = state.evaluation.x
-    P = curvatures(state.matrix)
-    before = LBFGSState(
-        **common_fields(state),
-        memory=Memory.empty(x),
-        scaling=P,
-        search=Search(np.zeros_like(x), x.dtype.type(0), 1.0),
-        needs_check=True,
-        is_stuck=state.is_stuck,
-        idle=state.idle,
-        least_norm2=state.least_norm2,
-        looks=state.looks,
-        first_iteration=state.iteration,
-    )
-    after = check_curvature(oracle, before, goal)
+    after = check_curvature(oracle, with_limited_memory(oracle, state), goal)
     goes_on = after.status is Status.running and not after.search.leaves_saddle
     if goes_on and not state.is_stuck and state.idle == 0:
         return dataclasses.replace(
@@ -135,6 +123,26 @@ def checked(oracle: Oracle, state: BroydenState, goal: Goal) -> SolverState:
             needs_check=False,
         )
     return after
+
+
+def with_limited_memory(oracle: Oracle, state: BroydenState) -> LBFGSState:
+    """Return a state of L-BFGS, with no pairs and the diagonal of the matrix."""
+    at, P = state.evaluation, curvatures(state.matrix)
+    memory = Memory.empty(at.x)
+    p, slope, eta, gamma = next_direction(memory, at, P, np.zeros_like(at.x), oracle.box)
+    t = longest_fraction(at.x, state.start.x, p)
+    return LBFGSState(
+        **common_fields(state),
+        memory=memory,
+        scaling=P,
+        search=Search(p, slope, t, eta, gamma),
+        needs_check=state.needs_check,
+        is_stuck=state.is_stuck,
+        idle=state.idle,
+        least_norm2=state.least_norm2,
+        looks=state.looks,
+        first_iteration=state.iteration,
+    )
 
 
 def common_fields(state: SolverState) -> dict[str, Any]:

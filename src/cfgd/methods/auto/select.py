@@ -8,7 +8,7 @@
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
 | `ShallowNetwork` with one of its own activations, without bounds | variable projection | the best output weights are a linear solve |
 | `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
-| the same with more than 100 unknowns | Levenberg-Marquardt, then L-BFGS and such a matrix as below where that is slow | a Jacobian costs many gradients |
+| the same with more than 100 unknowns | Levenberg-Marquardt, then L-BFGS and such a matrix as below where that is slow; these alone for residuals by samples | a Jacobian costs many gradients |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
 | everything else | L-BFGS, then a dense matrix of the Broyden family where the run is long | gradients alone |
 """  # noqa: E501 - a table
