@@ -275,7 +275,7 @@ def test_a_network_of_many_weights_leaves_levenberg_marquardt():
     assert np.array_equal(ends.history["value"][: TRIAL + 1], only.history["value"])
     assert (np.diff(ends.history["value"]) <= 0).all()
     # 120 Jacobians of 60 rows would be 7,200 gradients
-    assert ends.evaluations < 700
+    assert ends.evaluations < 3000
 
 
 def test_residuals_by_samples_take_quasi_newton_steps_from_the_start():
