@@ -1,5 +1,6 @@
 """A sweep is its runs, setting by setting."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -131,6 +132,19 @@ def test_a_sweep_of_a_pytree(method):
     np.testing.assert_allclose(ends[1].x["a"], run.x["a"], rtol=1e-12)
     np.testing.assert_allclose(ends[1].x["b"], run.x["b"], rtol=1e-12)
     assert np.all(ends.x["a"][0] != ends.x["a"][1])
+
+
+def test_rows_are_starts_of_residuals_of_any_shape():
+    t = np.linspace(0, 4, 30)
+    y = 3 * np.exp(-t)
+    f = cfgd.Residuals(lambda p: p[0] * jnp.exp(-p[1] * t) - y)
+    ends = cfgd.sweep(f, np.array([[1.0, 1.0], [2.0, 0.5], [4.0, 3.0]]), cfgd.Auto())
+    np.testing.assert_allclose(ends.x, [[3.0, 1.0]] * 3, rtol=1e-6)
+
+
+def test_a_matrix_is_one_start_of_a_function_that_takes_it():
+    ends = cfgd.sweep(lambda x: jnp.sum((x @ x.T - 1) ** 2), np.ones((3, 2)), cfgd.Auto())
+    assert ends.x.shape == (1, 3, 2)
 
 
 def test_settings_of_a_sweep_cannot_be_counted_for_one_run():

@@ -17,19 +17,21 @@ from cfgd._core.interruptible import interruptible_trace
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# On a CPU programs compile in half of the time without fusion emitters, and run as fast.
+# On a CPU programs compile in half of the time without fusion emitters, and most run as fast.
 OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
 # Without LLVM's optimisations they compile in a third of that time. Short programs without loops
 # run as fast, others take twice as long.
 QUICK_OPTIONS: dict[str, Any] = OPTIONS | {"xla_backend_optimization_level": 0}
+# With fusion emitters gradients of physics-informed networks take 0.75 to 0.9 of the time.
+EFFORTS: dict[str, dict[str, Any]] = {"quick": QUICK_OPTIONS, "usual": OPTIONS, "full": {}}
 
 _programs: dict[Any, _Program] = {}
 
 
-def bind(fn: Callable[..., R], *parts: object, is_quick: bool = False) -> Callable[..., R]:
+def bind(fn: Callable[..., R], *parts: object, effort: str = "usual") -> Callable[..., R]:
     """Return fn(*parts, ...), compiled once for all parts that differ only in numbers.
 
-    With `is_quick` it is compiled in less time, at the expense of its speed.
+    With the effort "quick" it is compiled in less time, with "full" it runs faster.
 
     Arrays among the leaves of `parts` are arguments of the program; all other leaves are constants.
     Functions among them are referred to weakly: a lambda that captures data can be freed, and its
@@ -38,7 +40,7 @@ def bind(fn: Callable[..., R], *parts: object, is_quick: bool = False) -> Callab
     leaves, treedef = jax.tree.flatten(parts)
     arrays = [leaf for leaf in leaves if is_array(leaf)]
     fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
-    key = fn, treedef, fixed, is_quick
+    key = fn, treedef, fixed, effort
     program = _programs.get(key)
     if program is None:
 
@@ -48,8 +50,7 @@ def bind(fn: Callable[..., R], *parts: object, is_quick: bool = False) -> Callab
             return interruptible_trace(fn, *jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        options = QUICK_OPTIONS if is_quick else OPTIONS
-        program = _programs.setdefault(key, _Program(run, options))
+        program = _programs.setdefault(key, _Program(run, EFFORTS[effort]))
     return partial(program, arrays)
 
 

@@ -195,6 +195,8 @@ def sweep(
     x0 : number, array or pytree
         The start. For an objective of d coordinates it may have the shape (settings, d): one start
         for each setting, or, with one setting of a method such as `Auto()`, one run for each start.
+        For a function of any shape, or `Residuals`, the rows of a matrix are starts unless the
+        function takes the matrix itself.
     methods : list of Method, or Method
         A list of settings, or one method whose numeric fields have a leading axis of settings. A
         vector of gammas is then one gamma for each setting; an array of shape (settings, d) has one

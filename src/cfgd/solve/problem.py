@@ -222,6 +222,8 @@ def _starts(owner: str, objective: Objective, x0: PyTree, rows: int | None) -> l
     """Return the starts: x0 alone, or one x0 for each setting of a sweep."""
     own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
+    if own is None and shape is not None and len(shape) == 2 and rows in (1, shape[0]):
+        return [x0] if _is_one_point(owner, objective, x0) else list(x0)
     if own is None or shape == own:
         return [x0]
     several = shape is not None and shape[1:] == own and shape[0] > 0
@@ -231,6 +233,16 @@ def _starts(owner: str, objective: Objective, x0: PyTree, rows: int | None) -> l
     also = "" if rows is None else f" or ({'n' if rows == 1 else rows}, {each})"
     got = "a pytree" if shape is None else shape
     checks.fail(owner, "x0", f"have shape {own}{also}", got)
+
+
+def _is_one_point(owner: str, objective: Objective, x0: Any) -> bool:
+    """Return whether a function of any shape takes a matrix, or else its rows are starts."""
+    structure = Structure.of(x0)
+    try:
+        objective.raveled(structure).check(owner, structure.ravel(x0))
+    except Exception:  # whatever a function raises at an argument of another shape
+        return False
+    return True
 
 
 def _vector(structure: Structure, x: PyTree, dtype: DType) -> Any:

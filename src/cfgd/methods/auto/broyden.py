@@ -11,6 +11,7 @@ import dataclasses
 
 import numpy as np
 
+from cfgd._core.blas_threads import one_blas_thread
 from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
@@ -44,6 +45,11 @@ class BroydenState(SolverState):
 
 def broyden_step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     """Make one iteration, or ask for a check of the curvature where none is found."""
+    with one_blas_thread():
+        return _step(oracle, state, goal)
+
+
+def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     old, H = state.evaluation, state.matrix
     p = H.times(old.gradient)
     slope = inner(old.gradient, p)
