@@ -62,10 +62,9 @@ class Traits:
         (m, d) of a data matrix, where there is one.
     is_sparse
         Whether that matrix is sparse.
-    by_samples
-        Whether residuals are given sample by sample, as those of networks are.
     prefers_gradients
-        Whether first-order steps are the better guess although there is a curvature.
+        Whether first-order steps are the better guess although there is a curvature; of residuals
+        that are given sample by sample, as those of networks are, where the unknowns are many.
     n_nonlinear
         How many coordinates stand before a last layer in which f is quadratic, or None.
     is_singular
@@ -94,7 +93,6 @@ class Traits:
     diagonal: str | None = None
     size: tuple[int, int] | None = None
     is_sparse: bool = False
-    by_samples: bool = False
     prefers_gradients: bool = False
     n_nonlinear: int | None = None
     is_singular: Callable[[], bool] | None = dataclasses.field(default=None, compare=False)

@@ -178,7 +178,7 @@ class Programs:
     ) -> Callable[..., Any]:
         if fn not in self.bound:
             on_device = jax.tree.map(_on_device, objective)
-            usual = "full" if objective.traits.by_samples else "usual"
+            usual = "full" if objective.traits.prefers_gradients else "usual"
             self.bound[fn] = bind(fn, on_device, effort="quick" if is_quick else usual)
         return self.bound[fn]
 

@@ -133,7 +133,7 @@ class ResidualTerms(Objective):
             label_of(self),
             structure="residuals",
             curvature="Gauss-Newton",
-            by_samples=any(term.samples is not None for term in self.terms),
+            prefers_gradients=any(term.samples is not None for term in self.terms),
         )
 
     def raveled(self, structure: Structure) -> ResidualTerms:

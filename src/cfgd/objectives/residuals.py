@@ -127,7 +127,7 @@ class Residuals(Objective):
             label_of(self),
             structure="residuals",
             curvature="Gauss-Newton",
-            by_samples=self.samples is not None,
+            prefers_gradients=self.samples is not None,
         )
 
     @property

@@ -378,7 +378,7 @@ def longest_fraction(x: Vector, x0: Vector, step: Vector) -> float:
     moves = abs(step)
     moves /= sizes
     most = moves.max()
-    return LONGEST_STEP / most if most > LONGEST_STEP else 1.0
+    return float(LONGEST_STEP / most) if most > LONGEST_STEP else 1.0
 
 
 def _valley_offset(x: Vector, x0: Vector, flat: Vector) -> Vector:

@@ -65,7 +65,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
             return first
         curvature = oracle.curvature(first.evaluation)
         assert curvature is not None
-        is_network = oracle.traits.by_samples or not can_factor(curvature)
+        is_network = oracle.traits.prefers_gradients or not can_factor(curvature)
         if is_network and oracle.box is None:
             return self.quasi_newton.init(oracle, x0)
         fields = {field.name: getattr(first, field.name) for field in dataclasses.fields(LMState)}

@@ -62,6 +62,8 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     is_network = isinstance(network, ShallowNetwork) and not is_bounded
     if is_network and network.on_host() is not None:
         return Choice("variable_projection", "the output weights enter linearly")
+    if traits.structure == "residuals":  # which prefer gradients where the unknowns are many
+        return Choice("lm_then_quasi_newton", f"its {traits.curvature} matrix is known")
     if traits.prefers_gradients:
         return Choice("quasi_newton", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
@@ -69,8 +71,7 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     d = 0 if traits.size is None else min(traits.size)
     if is_general and not _is_affordable((d, d)):
         return Choice("quasi_newton", "the Hessian is too large to be factorised")
-    solver = "lm_then_quasi_newton" if traits.structure == "residuals" else "levenberg_marquardt"
-    return Choice(solver, f"its {traits.curvature} matrix is known")
+    return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
 
 
 def can_factor(curvature: Curvature) -> bool:
