@@ -1,9 +1,4 @@
-"""`curve_fit_many` against SciPy and `curve_fit`, fit by fit.
-
-Most tests use one model, one shape of data and so one compiled program.
-"""
-
-import signal
+"""`curve_fit_many` against SciPy and `curve_fit`, fit by fit."""
 
 import dask.array as da
 import jax
@@ -12,40 +7,14 @@ import numpy as np
 import pytest
 import xarray as xr
 from curves import decay, decay_in_numpy, least_squares
+from many_decays import EMPTY, HOLEY, INFINITE, P0, SHAPE, SHORT, TRUTH, Stored, T, Y, fit, same
 
 import cfgd
-from cfgd.fitting.many import inputs, run
-from cfgd.fitting.many.regions import regions
-
-SHAPE = (7, 11)
-T = np.array([0.0, 0.2, 0.5, 0.6, 1.1, 1.5, 2.2, 2.9, 3.1, 4.3])
-P0 = [1.0, 1.0, 0.0]
-EMPTY, INFINITE, HOLEY, SHORT = (1, 2), (2, 2), (3, 4), (6, 10)
-
-
-def cube():
-    random = np.random.default_rng(3)
-    parameters = [random.uniform(*ends, SHAPE) for ends in ((1, 5), (0.4, 2), (-0.5, 0.5))]
-    curves = decay_in_numpy(T, *(each[..., None] for each in parameters))
-    Y = curves + 0.02 * random.normal(size=curves.shape)
-    Y[EMPTY], Y[INFINITE][3], Y[HOLEY][[0, 4]], Y[SHORT][2:] = np.nan, np.inf, np.nan, np.nan
-    return Y, np.stack(parameters, -1)
-
-
-Y, TRUTH = cube()
-
-
-def fit(data=Y, p0=P0, **options):
-    return cfgd.curve_fit_many(decay, T, data, p0, **options)
 
 
 @pytest.fixture(scope="module")
 def fits():
     return fit()
-
-
-def same(one, other):
-    np.testing.assert_array_equal(np.asarray(one.table), np.asarray(other.table))
 
 
 def expected_of(y):
@@ -144,19 +113,6 @@ def test_new_numbers_do_not_compile_again(fits, caplog):
     with jax.log_compiles():
         fit(Y[::-1] + 0.1, [2.0, 1.5, 0.3], tolerance=1e-9, max_iterations=77)
     assert not [message for message in caplog.messages if message.startswith("Compiling")]
-
-
-class Stored:
-    """An array on a disk: it has a shape and slices, and counts what was read."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.read = array, array.shape, array.dtype, 0
-        self.ndim = array.ndim
-
-    def __getitem__(self, index):
-        part = self.array[index]
-        self.read += part.size
-        return part
 
 
 def test_arrays_that_are_read_by_slices(fits, tmp_path):
@@ -329,126 +285,3 @@ def test_dask_arrays(fits):
         fit(data.rechunk((1, 7, 11, 5)))
     with pytest.raises(ValueError, match=r"progress=\.\.\.\)` must be left out for a Dask array"):
         fit(data, progress=True)
-
-
-# ---------------------------------------------------------------------- runs in several blocks
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of 32 fits, of which 16 take steps at a time: the cube has three of them."""
-    monkeypatch.setattr(inputs, "MOST_SLOTS", 16)
-    monkeypatch.setattr(run, "PER_SLOT", 2)
-
-
-@pytest.mark.usefixtures("small_blocks")
-class TestBlocks:
-    def test_blocks_and_threads_change_nothing(self, fits):
-        one, two = fit(threads=1), fit(threads=2)
-        same(one, two)
-        for name in fits.names:
-            np.testing.assert_allclose(one.values[name], fits.values[name], rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(one.status, fits.status)
-
-    def test_progress(self, capsys):
-        fit(progress=True)
-        lines = capsys.readouterr().err.split("\r")
-        assert "77/77  2 failed" in lines[-1]
-        assert "fits/s" in lines[-1]
-
-    @pytest.fixture(autouse=True)
-    def usual_handler(self):
-        """Ctrl-C may be ignored, where a shell has started the tests in the background."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-        signal.signal(signal.SIGINT, before)
-
-    def interrupted(self, **options):
-        class Interrupting(Stored):
-            def __getitem__(self, index):
-                if self.read > 2 * T.size:  # what a checkpoint compares
-                    signal.raise_signal(signal.SIGINT)
-                return super().__getitem__(index)
-
-        return fit(Interrupting(Y), threads=1, **options)
-
-    def test_ctrl_c_returns_what_is_done(self, fits):
-        found = self.interrupted()
-        stopped = found.status == "interrupted"
-        assert 0 < stopped.sum() < 77
-        assert np.isnan(found.parameters[stopped]).all()
-        np.testing.assert_allclose(
-            found.parameters[~stopped], fits.parameters[~stopped], rtol=1e-8, atol=1e-9
-        )
-        assert found.failed["interrupted"] == stopped.sum()
-
-    def test_a_checkpoint_goes_on(self, tmp_path):
-        path = tmp_path / "fits.npz"
-        self.interrupted(checkpoint=path)
-        stored = Stored(Y)
-        found = fit(stored, checkpoint=path)
-        same(found, fit())
-        assert stored.read < Y.size  # the first block is in the file
-        again = Stored(Y)
-        same(fit(again, checkpoint=path), found)
-        assert again.read == 2 * T.size  # the first and the last fit, which are compared
-
-    def test_the_checkpoint_of_other_fits_is_refused(self, tmp_path):
-        path = tmp_path / "fits.npz"
-        fit(checkpoint=path)
-        for other in ({"p0": [1.0, 2.0, 0.0]}, {"data": 2 * Y}, {"max_iterations": 7}):
-            with pytest.raises(ValueError, match=r"checkpoint=.* of another one"):
-                fit(checkpoint=path, **other)
-        path.write_bytes(path.read_bytes()[:-50])
-        with pytest.raises(ValueError, match=r"The checkpoint .* is damaged"):
-            fit(checkpoint=path)
-
-
-@pytest.mark.parametrize(
-    ("shape", "largest"), [((10,), 4), ((3, 5), 4), ((3, 5), 7), ((2, 3, 4), 12), ((2, 3), 100)]
-)
-def test_regions_cover_all_fits_in_order(shape, largest):
-    numbers = np.arange(np.prod(shape))
-    array = numbers.reshape(*shape, 1) * np.ones(2)
-    parts = list(regions(shape, largest))
-    assert max(region.size for region in parts) <= largest
-    np.testing.assert_array_equal(np.concatenate([p.read(array)[:, 1] for p in parts]), numbers)
-    assert [p.start for p in parts[1:]] == [p.stop for p in parts[:-1]]
-
-
-# ---------------------------------------------------------------------- wrong arguments
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"Y": Y[0, 0]}, r"Y=.*one row of points for each fit \(`curve_fit` fits a single one\)"),
-        ({"Y": Y[:0]}, r"Y=.*at least one fit and one point, got shape \(0, 11, 10\)"),
-        ({"Y": Y + 1j}, r"Y=.*must be real: fit real and imaginary parts"),
-        ({"Y": [["a", "b"]]}, r"Y=.*must be an array of numbers"),
-        ({"x": T[:4]}, r"model=.*one number for each of the 10 points.*got shape \(4,\)"),
-        ({"x": "time"}, r"x=.*must be numbers where Y is not a DataArray, got 'time'"),
-        ({"p0": np.ones((4, 3))}, r"p0=.*the leading shape \(7, 11\) of Y, got shape \(4, 3\)"),
-        ({"p0": "guess"}, r"p0=.*must be numbers, a dict, Parameters or a function, got 'guess'"),
-        ({"p0": [1.0, 1.0]}, r"p0=.*a number for each of size, rate, rest, got 2 numbers"),
-        ({"p0": lambda t, y: float(y[0])}, r"p0=.*must be written in JAX"),
-        ({"p0": {"size": [1.0, 2.0], "rate": 1.0, "rest": 0.0}}, r"one number for 'size'"),
-        ({"sigma": np.ones(4)}, r"sigma=.*\(7, 11, 10\) or \(7, 11, 1\), got shape \(4,\)"),
-        ({"sigma": -1.0}, r"sigma=.*must be positive"),
-        ({"mask": np.ones(4, bool)}, r"mask=.*got shape \(4,\)"),
-        ({"mask": Y}, r"mask=.*must be True for points to leave out, got dtype float64"),
-        ({"bounds": {"a": (0, 1)}}, r"bounds=.*one of the parameters size, rate, rest, got 'a'"),
-        ({"threads": 0}, r"threads=.*at least 1, got 0"),
-        ({"tolerance": -1}, r"tolerance=.*must be positive"),
-    ],
-)
-def test_wrong_arguments(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        cfgd.curve_fit_many(**{"model": decay, "x": T, "Y": Y, "p0": P0} | arguments)
-
-
-def test_arguments_of_other_functions():
-    with pytest.raises(TypeError, match=r"no argument `maxfev`: `max_iterations=` limits"):
-        fit(maxfev=100)
-    with pytest.raises(TypeError, match=r"has no argument 'loss'"):
-        fit(loss="huber")

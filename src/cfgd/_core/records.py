@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,3 +18,8 @@ def changed(record: T, **changes: Any) -> T:
     copied.__dict__.update(record.__dict__)
     copied.__dict__.update(changes)
     return copied
+
+
+def fields_of(record: Any, kind: type) -> dict[str, Any]:
+    """Return those fields of a dataclass that `kind`, one of its base classes, has, too."""
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(kind)}

@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from cfgd._core.blas_threads import one_blas_thread
-from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
+from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
 from cfgd.methods.auto.curvature_check import longest_fraction
@@ -20,7 +20,13 @@ from cfgd.methods.auto.lbfgs import IDLE, LEAST_CURVATURE
 from cfgd.methods.auto.lbfgs_memory import Pair
 from cfgd.methods.auto.line_search import Search
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Goal, SolverState, change_is_negligible, judge_fall
+from cfgd.methods.auto.state import (
+    Goal,
+    SolverState,
+    change_is_negligible,
+    judge_fall,
+    makes_progress,
+)
 from cfgd.methods.auto.wolfe_search import LONGEST_EXTENSION, wolfe_search
 from cfgd.status import Status
 
@@ -69,10 +75,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
         H.update(pair, found.t**2 * slope, al_baali if is_sum else self_scaled_bfgs)
     norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, point)
-    # progress is a decrease beyond the few rounding units of a sum, or half the least |g|^2
-    rounding = 4 * eps_of(at.x) * abs(old.value)
-    progress = found.value < old.value - rounding or norm2 < state.least_norm2 / 2
-    idle = 0 if progress else state.idle + 1
+    idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     reached = dataclasses.replace(
         state,
         evaluation=point,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
+from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
     LONG,
@@ -54,6 +54,7 @@ from cfgd.methods.auto.state import (
     change_is_negligible,
     decrease_is_hidden,
     judge_fall,
+    makes_progress,
 )
 from cfgd.objectives.base import Objective
 from cfgd.status import Status
@@ -202,10 +203,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     else:
         P = first_diagonal(pair) if state.iteration == 0 else state.scaling
         P = secant_diagonal(P, pair)
-    # progress is a decrease beyond the few rounding units of a sum, or half the least |g|^2
-    rounding = 4 * eps_of(at.x) * abs(old.value)
-    progress = found.value < old.value - rounding or norm2 < state.least_norm2 / 2
-    idle = 0 if progress else state.idle + 1
+    idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     p, slope, eta, gamma = next_direction(memory, at, P, pair.step, oracle.box)
     # where a step was shortened, the next one starts shorter, too
     t = min(longest_fraction(at.x, start.x, p), LONGER * found.t, 1.0)

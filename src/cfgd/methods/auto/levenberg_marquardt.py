@@ -138,7 +138,7 @@ def accepted_step(
             is_lower = value < f and value <= f - ACCEPT * min(fraction, 1.0) * predicted
             # the gradient is needed at the next point in any case
             is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
-            if is_lower or (is_hidden and _gradient_falls(oracle, evaluation, D, step, value)):
+            if is_lower or (is_hidden and gradient_falls(oracle, evaluation, D, step, value)):
                 if not damping < 1 / LEAST_DAMPING:
                     return None
                 return Trial(step, damping, _next_damping(damping, (f - value) / predicted))
@@ -157,7 +157,7 @@ def _next_damping(damping: Number, ratio: Scalar) -> Number:
     return max(2 * damping if ratio < BAD_MODEL else damping, LEAST_DAMPING)
 
 
-def _gradient_falls(
+def gradient_falls(
     oracle: Oracle, evaluation: Evaluation, D: Vector, step: Vector, value: Scalar
 ) -> bool:
     """Return whether a step halves the gradient while rounding hides its decrease of f."""

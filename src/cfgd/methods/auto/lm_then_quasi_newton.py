@@ -21,6 +21,7 @@ import dataclasses
 
 import numpy as np
 
+from cfgd._core.records import fields_of
 from cfgd._core.types import Scalar, Vector
 from cfgd.methods.auto.lbfgs import LBFGSState
 from cfgd.methods.auto.levenberg_marquardt import LMState
@@ -68,8 +69,11 @@ class LMThenQuasiNewton(Solver[SolverState]):
         is_network = oracle.traits.prefers_gradients or not can_factor(curvature)
         if is_network and oracle.box is None:
             return self.quasi_newton.init(oracle, x0)
-        fields = {field.name: getattr(first, field.name) for field in dataclasses.fields(LMState)}
-        return TrialState(**fields, tested_value=first.evaluation.value, tested_norm2=first.norm2)
+        return TrialState(
+            **fields_of(first, LMState),
+            tested_value=first.evaluation.value,
+            tested_norm2=first.norm2,
+        )
 
     def step(self, oracle: Oracle, state: SolverState, goal: Goal) -> SolverState:
         if not isinstance(state, LMState):

@@ -5,18 +5,17 @@ Limited memory is right for short runs: a dense matrix would have to learn first
 again. How long a run will be is not known beforehand. So L-BFGS goes first, and the dense matrix
 begins with what its memory knows.
 
-The cost of a dense iteration is a gradient and about 2 d^2 multiplications: d^2 numbers must fit in
-memory, and one iteration must not take longer than a step of L-BFGS on a function of that size
-typically does.
+The cost of a dense iteration is a gradient and about 2 d^2 multiplications, where L-BFGS has 64 d.
+Gradients are what is saved; on functions of microseconds the multiplications may cost more.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from cfgd._core.records import fields_of
 from cfgd._core.types import Scalar, Vector
 from cfgd.methods.auto.broyden import BroydenState, broyden_step, curvatures, leaves_box
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix
@@ -97,7 +96,7 @@ def with_dense_matrix(state: LBFGSState, fall: Scalar) -> BroydenState:
     """Return the state with the matrix of L-BFGS as a dense one, after f has fallen by `fall`."""
     return BroydenState(
         fall=fall,
-        **common_fields(state),
+        **fields_of(state, SolverState),
         matrix=BroydenMatrix.of_memory(state.memory, state.scaling),
         looks=state.looks,
         idle=state.idle,
@@ -132,7 +131,7 @@ def with_limited_memory(oracle: Oracle, state: BroydenState) -> LBFGSState:
     p, slope, eta, gamma = next_direction(memory, at, P, np.zeros_like(at.x), oracle.box)
     t = longest_fraction(at.x, state.start.x, p)
     return LBFGSState(
-        **common_fields(state),
+        **fields_of(state, SolverState),
         memory=memory,
         scaling=P,
         search=Search(p, slope, t, eta, gamma),
@@ -143,8 +142,3 @@ def with_limited_memory(oracle: Oracle, state: BroydenState) -> LBFGSState:
         looks=state.looks,
         first_iteration=state.iteration,
     )
-
-
-def common_fields(state: SolverState) -> dict[str, Any]:
-    """Return what all states have."""
-    return {field.name: getattr(state, field.name) for field in dataclasses.fields(SolverState)}

@@ -199,3 +199,9 @@ def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[St
             return start._replace(scale=NEXT_FALL * eps_of(start.x) ** 2 * fall0), False
         fall = further
     return start, True
+
+
+def makes_progress(old: Evaluation, value: Scalar, norm2: Scalar, least_norm2: Scalar) -> bool:
+    """Return whether f fell beyond the few rounding units of a sum, or |g|^2 to half its least."""
+    rounding = 4 * eps_of(old.x) * abs(old.value)
+    return bool(value < old.value - rounding or norm2 < least_norm2 / 2)

@@ -13,12 +13,12 @@ correction.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, weighted_norm
-from cfgd._core.records import changed
+from cfgd._core.records import changed, fields_of
 from cfgd._core.types import Matrix, Number, Scalar, Vector
 from cfgd.methods.auto.convergence_proof import proves_minimum
 from cfgd.methods.auto.curvature_check import longest_fraction
@@ -31,6 +31,7 @@ from cfgd.methods.auto.levenberg_marquardt import (
     LevenbergMarquardt,
     LMState,
     arrive,
+    gradient_falls,
 )
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quadratic_model import (
@@ -99,7 +100,7 @@ class TrustRegion(LevenbergMarquardt):
         if curvature is None or not is_small(curvature) or not is_inside:
             return state
         zeros = np.zeros((x0.size, x0.size), x0.dtype)
-        return TrustRegionState(**_fields(state), second_order=zeros, explored=zeros)
+        return TrustRegionState(**fields_of(state, LMState), second_order=zeros, explored=zeros)
 
     def step(self, oracle: Oracle, state: LMState, goal: Goal) -> LMState:
         if isinstance(state, TrustRegionState):
@@ -238,7 +239,9 @@ def trial_step(
         is_lower = value < f and value <= f - ACCEPT * predicted
         # the gradient is needed at the next point in any case
         is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
-        if is_lower or (is_hidden and _gradient_falls(oracle, evaluation, model, step, value)):
+        if is_lower or (
+            is_hidden and gradient_falls(oracle, evaluation, model.root**2, step, value)
+        ):
             ratio = (f - value) / predicted
             if ratio > GOOD_MODEL:
                 radius = WIDEN * length
@@ -284,17 +287,6 @@ def _corrected(
     return None if is_outside else step
 
 
-def _gradient_falls(
-    oracle: Oracle, evaluation: Evaluation, model: QuadraticModel, step: Vector, value: Scalar
-) -> bool:
-    """Return whether a step halves the gradient while rounding hides its decrease of f."""
-    f, g = evaluation.value, evaluation.gradient / model.root
-    if not value <= f + eps_of(f) ** HIDDEN_CHANGE * abs(f):
-        return False
-    new = oracle.evaluate(evaluation.x - step).gradient / model.root
-    return bool(inner(new, new) <= inner(g, g) / 4)
-
-
 def _last_step_improves(oracle: Oracle, state: LMState, newton: Vector) -> bool:
     """Return whether the last step changes x beyond rounding and reduces the gradient."""
     x, f, g = state.evaluation[:3]
@@ -332,10 +324,6 @@ def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSyst
     return DampedSystem(D, lambda: diagonal, solve, lambda: model.step(model.undamped), None)
 
 
-def _fields(state: LMState) -> dict[str, Any]:
-    return {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
-
-
 def _as_lm_state(state: LMState) -> LMState:
     """Return the state from which the solver without a trust region goes on."""
-    return LMState(**_fields(state))
+    return LMState(**fields_of(state, LMState))

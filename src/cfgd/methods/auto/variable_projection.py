@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, qr_basis, qr_reflections, solve_upper
+from cfgd._core.records import fields_of
 from cfgd._core.types import Column, Number, Rows, Scalar, Vector
 from cfgd.methods.auto.damped_system import damped_system
 from cfgd.methods.auto.levenberg_marquardt import (
@@ -232,14 +233,14 @@ def reduce(oracle: Oracle, state: LMState) -> LMState:
     penalty = min(FIRST_PENALTY * typical, penalty_of_share(value, x[n:]))
     penalty = max(least, penalty)
     reduced = ReducedOracle(network, penalty, np.inf, x[:n]).evaluate_from(x[:n], features)
-    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
+    fields = fields_of(state, LMState)
     fields["scaling"] = state.scaling[:n]
     return ReducedState(**fields, reduced=reduced, penalty=penalty, least_penalty=least)
 
 
 def all_weights(state: ReducedState) -> LMState:
     """Return the state from which steps on all weights go on."""
-    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(LMState)}
+    fields = fields_of(state, LMState)
     return LMState(
         **fields | {"damping": FIRST_DAMPING, "scaling": np.zeros_like(state.evaluation.x)}
     )
