@@ -124,6 +124,31 @@ def test_a_pole_is_not_jumped():
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ["Jennrich and Sampson", "Meyer"])
+def test_a_flat_coordinate_does_not_run_away(name):
+    """The first steps would move one coordinate to where the model no longer depends on it."""
+    i = np.arange(1, 11)
+    t = 50 + 5.0 * np.arange(16)
+    y = np.array([34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744])
+    y = np.concatenate([y, [8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872]])
+    fn, x0, best = {
+        "Jennrich and Sampson": (
+            lambda p: 2 + 2 * i - jnp.exp(i * p[0]) - jnp.exp(i * p[1]),
+            [0.28, 1.03],
+            124.362182,
+        ),
+        "Meyer": (
+            lambda b: b[0] * jnp.exp(b[1] / (t + b[2])) - y,
+            [4.7193388140308, 475795.6889176654, 13625.518898724395],
+            87.9458552,
+        ),
+    }[name]
+    solution = cfgd.minimize(cfgd.Residuals(fn), np.array(x0))
+    assert solution.success
+    np.testing.assert_allclose(2 * solution.value, best, rtol=1e-8)
+
+
 def test_exponentials_do_not_merge():
     f = cfgd.Residuals(residuals("Lanczos2"))
     for seed in range(5):

@@ -321,7 +321,7 @@ def checked_signatures(fn: object) -> set[Any]:
 def signature_of(args: object) -> Any:
     """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's float dtype."""
     leaves, treedef = jax.tree.flatten(args)
-    each = tuple((np.shape(leaf), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
+    each = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
     return treedef, each, jnp.result_type(float)
 
 

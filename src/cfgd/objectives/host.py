@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
@@ -19,7 +20,7 @@ from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
 from cfgd._core.records import changed
 from cfgd._core.sharding import any_sharded, to_host
-from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector, Vectors
+from cfgd._core.types import Column, Data, Matrix, Rows, Scalar, Vector, Vectors
 from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows, second_difference
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts
@@ -52,8 +53,9 @@ def _evaluate(objective: Objective, x: Vector) -> tuple[Scalar, Vector, Any]:
     return objective.evaluate(x)[1:]
 
 
-def _linearise(objective: Residuals, x: Vector) -> tuple[Column, Rows]:
-    return objective.vector(x), objective.jacobian(x)
+def _linearise(objective: Residuals, x: Vector) -> Data:
+    """Return the matrix [J r]: one array is fetched from the device in half the time of two."""
+    return jnp.concatenate([objective.jacobian(x), objective.vector(x)[:, None]], 1)
 
 
 def _diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
@@ -350,7 +352,8 @@ class HostResiduals(HostObjective):
             if outline.size * x.size > MOST_ENTRIES:
                 return super().evaluate(x)
             program = self.programs.of(_linearise, f, is_quick=not outline.has_loops)
-            found = self._weighted(Linearisation(x.copy(), *map(np.asarray, program(x))))
+            both = np.asarray(program(x))
+            found = self._weighted(Linearisation(x.copy(), both[:, -1], both[:, :-1]))
             self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
         r, J = found.residuals, found.jacobian
         if self.is_squared:

@@ -131,7 +131,7 @@ def recheck_final(
         state = dataclasses.replace(carry.state, evaluation=at)
         met = carry.stats.is_open & (method.measure(objective, state) <= carry.stats.floor)
         code = jnp.where(met, CONVERGED, carry.stats.code).astype(jnp.int32)
-        return dataclasses.replace(carry, stats=dataclasses.replace(carry.stats, code=code))
+        return dataclasses.replace(carry, stats=carry.stats._replace(code=code))
 
     return over_runs(settings, one)(method, carry)
 

@@ -88,8 +88,7 @@ class HostLoop(Loop):
         terms = {name: of for name, of in settings.records.items() if isinstance(of, TermRecorder)}
         others = {name: of for name, of in settings.records.items() if name not in terms}
         self._terms = terms
-        rest = dataclasses.replace(settings, records=others)
-        self._record = bind(recorded, rest) if others else None
+        self._record = bind(recorded, settings._replace(records=others)) if others else None
 
     # ------------------------------------------------------------------ iterations
 

@@ -219,7 +219,7 @@ class ResampledLoop(HostLoop):
     def stats(self) -> RunStats:
         stats = super().stats()
         if self._wants_samples():
-            return dataclasses.replace(stats, code=np.asarray(RUNNING, stats.code.dtype))
+            return stats._replace(code=np.asarray(RUNNING, stats.code.dtype))
         return stats
 
     def note(self) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from cfgd._core.linalg import array_namespace
-from cfgd._core.modules import FastModule
 from cfgd._core.types import Counts, Data, Flags, Reals
 from cfgd.status import Status
 
@@ -29,7 +28,7 @@ class Tolerances(NamedTuple):
         return xp.maximum(self.relative**2 * norm2, self.absolute**2)
 
 
-class RunStats(FastModule):
+class RunStats(NamedTuple):
     """Numbers of a run so far, or of each run of a sweep."""
 
     iterations: Counts
@@ -48,7 +47,7 @@ class RunStats(FastModule):
         return self.code == RUNNING
 
 
-class LoopSettings(FastModule):
+class LoopSettings(NamedTuple):
     """What is fixed for a run.
 
     `every` is the number of iterations between two rows of the history, `capacity` how many rows a

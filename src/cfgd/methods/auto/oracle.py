@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,20 @@ from cfgd.objectives.finite_differences import hessian_product
 
 class StopRunError(Exception):
     """Raised by an oracle inside a step when the run must end; the state before it stays valid."""
+
+
+class Once:
+    """A function without arguments that is called once; `functools.cache` takes longer to make."""
+
+    __slots__ = "fn", "found"
+
+    def __init__(self, fn: Callable[[], Any]) -> None:
+        self.fn: Callable[[], Any] | None = fn
+
+    def __call__(self) -> Any:
+        if self.fn is not None:
+            self.found, self.fn = self.fn(), None
+        return self.found
 
 
 class Oracle:
@@ -121,8 +134,8 @@ class Oracle:
         if self._curvature is None or self._curvature[0] is not evaluation:
             found = self.objective.curvature(evaluation)
             if found is not None:
-                rows = None if found.rows is None else functools.cache(found.rows)
-                matrix = None if found.matrix is None else functools.cache(found.matrix)
+                rows = None if found.rows is None else Once(found.rows)
+                matrix = None if found.matrix is None else Once(found.matrix)
                 found = changed(found, rows=rows, matrix=matrix)
             self._curvature = evaluation, found
         return self._curvature[1]

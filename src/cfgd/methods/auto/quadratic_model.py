@@ -86,9 +86,17 @@ class QuadraticModel(NamedTuple):
 
 
 def gauss_newton_model(J: Rows, r: Column, root: Vector) -> QuadraticModel:
-    """Return the model with the matrix J'J and the gradient J'r."""
-    U, s, Vt = np.linalg.svd(J / root, full_matrices=False)
-    c = r @ U
+    """Return the model with the matrix J'J and the gradient J'r.
+
+    The triangular factor of [J r] has the singular values of J, and a row for each unknown.
+    """
+    d = root.size
+    both = np.empty((r.size, d + 1), J.dtype)
+    np.divide(J, root, out=both[:, :d])
+    both[:, d] = r
+    R = np.linalg.qr(both, mode="r")
+    U, s, Vt = np.linalg.svd(R[:d, :d])
+    c = R[:d, d] @ U
     known = s > SINGULAR_UNITS * eps_of(s) * s[0]
     return QuadraticModel(root, Vt.T, s * s, s * c, np.where(known, c / np.where(known, s, 1), 0))
 

@@ -220,7 +220,7 @@ def trial_step(
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
         fraction = longest_fraction(x, x0, p)
         if fraction < 1:  # it leads far away from where the model has been seen
-            radius = fraction * length
+            radius = min(fraction, NARROW) * length  # the damping is not exact to the last per cent
             continue
         at = x - p
         is_outside = oracle.box is not None and not oracle.box.contains(at)
