@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from cfgd._core.files import printable
+from cfgd.apps.fit.effects import effect_of
 from cfgd.apps.fit.figures import figures_of
+from cfgd.apps.fit.report_overview import describe_model, overview
 from cfgd.apps.fit.report_text import (
     CoefficientRow,
     coefficient_tables,
     format_number,
     outcome,
+    positive_label,
     quality_rows,
     remarks,
     summary,
@@ -16,7 +19,7 @@ from cfgd.apps.fit.report_text import (
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 
-MAX_ROWS = 1000  # of coefficients; model.json has all of them
+MAX_ROWS = 1000  # of coefficients; coefficients.csv has all of them
 
 
 def report_page(result: FitResult) -> str:
@@ -33,18 +36,19 @@ def report_page(result: FitResult) -> str:
     body = f"""<header>
 <small>cfgd fit</small>
 <h1>{_safe(title)}</h1>
-<p class="soft">{_safe(summary(result))} {ending if not warning else ""}</p>
+<p class="soft">{_safe(describe_model(result))} {ending if not warning else ""}</p>
 {warning}
-<ul class="counts"><li><b>{result.statistics.training_count:,}</b>training rows</li>
-<li><b>{result.statistics.held_out_count:,}</b>held-out rows</li></ul>
-<ul class="story">{items}</ul>
+{overview(result)}
 </header>
 <main>
+<section id="remarks"><h2>What to know</h2>
+<p class="soft">{_safe(summary(result))}</p>
+<ul class="story">{items}</ul></section>
 <section id="quality"><h2>Quality</h2>
 <p>On {escape(result.measured_on)}.</p>{_quality_table(result)}</section>
 <section id="coefficients"><h2>Coefficients</h2>
-<p>In the units of the columns: the change of the linear predictor for a column that grows by
-one.</p>
+<p>{_safe(effect_of(result.target, positive_label(result.target)).sentence)} All of them are in the
+file <a href="coefficients.csv">coefficients.csv</a> in the same folder.</p>
 {_coefficient_table(result)}</section>
 <section id="figures"><h2>Figures</h2>{figures(figures_of(result))}</section>
 </main>
@@ -68,7 +72,7 @@ def _quality_table(result: FitResult) -> str:
         for name, model, baseline in quality_rows(result)
     )
     head = "<tr><th>measure</th><th>model</th><th>baseline</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
 def _coefficient_table(result: FitResult) -> str:
@@ -81,11 +85,12 @@ def _coefficient_table(result: FitResult) -> str:
         count += len(rows)
     more = ""
     if count > MAX_ROWS:
-        more = f"<p>{count - MAX_ROWS:,} more are in model.json.</p>"
+        more = f"<p>{count - MAX_ROWS:,} more are in coefficients.csv.</p>"
     head = (
         "<tr><th>column</th><th>coefficient</th><th>standard error</th><th>95 % interval</th></tr>"
     )
-    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>{more}"
+    table = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'<div class="scroll">{table}</div>{more}'
 
 
 def _coefficient_line(row: CoefficientRow) -> str:

@@ -11,7 +11,7 @@ from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.fit.table_statistics import SAMPLE
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
 from cfgd.apps.fit.uncertainty import Z95
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
@@ -26,6 +26,11 @@ def format_number(value: float) -> str:
 
 def format_label(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value!r}"
+
+
+def positive_label(target: Target) -> str:
+    """Return the label whose odds a logistic model is about; empty for other models."""
+    return format_label(target.labels[1]) if target.loss == "logistic" else ""
 
 
 def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
