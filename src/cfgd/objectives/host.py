@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -218,7 +218,7 @@ class HostObjective(Objective):
     def shape(self) -> tuple[int, ...] | None:
         return self.objective.shape
 
-    @property
+    @cached_property  # it is asked for many times in a run
     def traits(self) -> Traits:
         return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
 
