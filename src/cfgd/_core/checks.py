@@ -321,10 +321,11 @@ def checked_signatures(fn: object) -> set[Any]:
 
 
 def signature_of(args: object) -> Any:
-    """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's float dtype."""
+    """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's precision."""
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-    return treedef, each, jnp.result_type(float)
+    config: Any = jax.config
+    return treedef, each, config.jax_enable_x64
 
 
 def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: object) -> int:

@@ -168,7 +168,7 @@ class Run:
         norm2 = self.loop.stats().norm2
         # at a bound the part of the gradient that counts may be 0 while the gradient is not
         is_lost = norm2 == 0 if self.problem.box is None else np.zeros_like(norm2, bool)
-        if np.any((largest > 0) & (is_lost | ~np.isfinite(norm2))):
+        if ((largest > 0) & (is_lost | ~np.isfinite(norm2))).any():
             wanted = "give a gradient whose square can be computed: multiply the objective"
             got = f"a largest entry of {np.max(largest):.3g}"
             checks.fail(self.options.owner, "x0", wanted, got)
