@@ -74,7 +74,7 @@ def effect_of(target: Target, positive: str = "") -> Effect:
     )
 
 
-def as_ratio(log_ratio: float | np.ndarray) -> np.ndarray:
+def as_ratio(log_ratio: float) -> float:
     """Return exp(log_ratio), infinite where that is too large."""
     with np.errstate(over="ignore"):
-        return np.exp(log_ratio)
+        return float(np.exp(log_ratio))

@@ -65,7 +65,7 @@ def _effect(result: FitResult, j: int, k: int, per_deviation: float) -> str:
     if ratio_name is None:
         sign = "+" if amount >= 0 else "\N{MINUS SIGN}"
         return f"{sign}{format_number(abs(amount))} {unit}"
-    return f"{ratio_name} {format_number(float(as_ratio(amount)))} {unit}"
+    return f"{ratio_name} {format_number(as_ratio(amount))} {unit}"
 
 
 def _reference(result: FitResult, j: int) -> str | None:
