@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cfgd.apps import fit_arguments
 from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
@@ -252,7 +253,12 @@ def fit(
             " matrix X the columns X_0, X_1, ...).",
         ),
     ],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="The column to predict.", show_default="that of --formula"
+        ),
+    ] = "",
     loss: Annotated[
         str | None,
         typer.Option(
@@ -314,41 +320,11 @@ def fit(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of weights: the variance of a row is divided by its weight, as in"
-            " statsmodels' WLS and var_weights; for counts and classes a row of weight 2 counts"
-            " twice.",
-            show_default=False,
-        ),
-    ] = None,
-    offset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that is added to the linear predictor, such as the logarithm of the"
-            " exposure of counts.",
-            show_default=False,
-        ),
-    ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WEIGHTS",
-            help="Weights of the classes in the fit: balanced, or yes=2,no=1.",
-            show_default=False,
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The positive one of two labels, whose odds are modelled.",
-            show_default="the second in order",
-        ),
-    ] = None,
+    weights: fit_arguments.Weights = None,
+    offset: fit_arguments.Offset = None,
+    class_weight: fit_arguments.ClassWeight = None,
+    positive: fit_arguments.Positive = None,
+    formula: fit_arguments.FormulaText = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
@@ -377,6 +353,7 @@ def fit(
             offset=offset,
             class_weight=class_weight,
             positive=positive,
+            formula=formula,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)

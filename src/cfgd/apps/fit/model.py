@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import json_safe, reason, write
+from cfgd.apps.fit import formula_json
 from cfgd.apps.fit.columns import Column, NumberColumn, TextColumn, term_names
+from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.missing_values import POLICIES
 from cfgd.apps.fit.target import LOSS_NAMES
 from cfgd.apps.json_schema import content, finite, listing, maybe, one_of, parameters, record, wrong
@@ -19,7 +21,7 @@ from cfgd.objectives.linear.losses import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
-OPTIONAL = ("offset",)  # fields that a file may lack
+OPTIONAL = ("offset", "formula")  # fields that a file may lack
 SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 
 
@@ -44,6 +46,8 @@ class Model:
         How the model was fitted.
     offset : str or None
         The column that is added to the linear predictor.
+    formula : Formula or None
+        What makes the columns of the design matrix of the encoded columns.
     """
 
     target: str
@@ -55,11 +59,13 @@ class Model:
     errors: np.ndarray | None
     facts: dict[str, Any]
     offset: str | None = None
+    formula: Formula | None = None
 
     @property
     def terms(self) -> list[str]:
         """The names of the coefficients."""
-        return [*term_names(self.columns), INTERCEPT]
+        of_columns = term_names(self.columns) if self.formula is None else self.formula.terms
+        return [*of_columns, INTERCEPT]
 
     def save(self, path: Path) -> None:
         """Write the model as JSON."""
@@ -83,7 +89,10 @@ class Model:
             "facts": self.facts,
         }
         # fields that older versions do not know are written where they are needed
-        saved |= {field: entry for field in OPTIONAL if (entry := getattr(self, field)) is not None}
+        if self.offset is not None:
+            saved["offset"] = self.offset
+        if self.formula is not None:
+            saved["formula"] = formula_json.as_json(self.formula)
         write(path, _format_json(json_safe(saved, lambda value: None)))
 
 
@@ -174,6 +183,7 @@ def _model_from_json(
     terms: tuple[dict[str, Any], ...],
     facts: dict[str, Any],
     offset: str | None,
+    formula: Formula | None,
 ) -> Model:
     """Check that the fields of a model agree, and return it."""
     wanted = {"logistic": "2 labels", MULTINOMIAL: "at least 2 labels"}.get(loss, "no labels")
@@ -187,7 +197,9 @@ def _model_from_json(
         raise ValueError("columns must be at least one and have different names")
     if offset is not None and loss == MULTINOMIAL:
         raise ValueError("offset must be null for the loss multinomial")
-    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts, offset)
+    if formula is not None:
+        formula_json.check_formula(formula, columns)
+    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts, offset, formula)
     _check_terms([term["term"] for term in terms], model.terms)
     width = len(labels) if loss == MULTINOMIAL else 1
     arrays = [_array(terms, field, width) for field in ("coefficient", "standard error")]
@@ -231,6 +243,7 @@ MODEL = record(
         "terms": listing(TERM),
         "facts": parameters,
         "offset": maybe(_any_text),
+        "formula": maybe(formula_json.FORMULA),
     },
     _model_from_json,
 )

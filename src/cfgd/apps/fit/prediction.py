@@ -75,13 +75,25 @@ def predict(
             roles.check_values(table.path, batch, model.missing, count)
             about = roles.read(batch, {})
             left_out = left_out_rows(model.missing, encoded.missing) | about.unused
-            columns = predictions(model, encoded.X, left_out, about.offset)
+            X = _design_matrix(model, table, encoded.X, left_out)
+            columns = predictions(model, X, left_out, about.offset)
             writer.write_batch(pa.record_batch(columns, schema=schema))
             count += batch.num_rows
             on_rows_read(batch.num_rows)
         if not count:
             raise ValueError(f"{data} has no rows.")
     return count
+
+
+def _design_matrix(model: Model, table: Table, X: np.ndarray, left_out: Mask) -> np.ndarray:
+    """Return the design matrix of encoded columns, by the formula if there is one."""
+    if model.formula is None:
+        return X
+    design, unknown = model.formula(model.columns, X)
+    if np.any(unknown & ~left_out):
+        calls = ", ".join(call for call in model.formula.states if call.startswith("C("))
+        raise ValueError(f"{table.path}: {calls} has a level that no training row has.")
+    return np.where(left_out[:, None], 0.0, design)
 
 
 def predictions(

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd.apps.fit.columns import Column, encode
+from cfgd.apps.fit.columns import Column, EncodedRows, encode
+from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.missing_values import left_out_rows
 from cfgd.apps.fit.row_roles import ClusterCodes, RowRoles
 from cfgd.apps.fit.split import RowSubset, Split, training_rows
@@ -94,6 +95,7 @@ class StreamedRows(Rows):
     count: int
     on_rows_read: Callable[[int], None]
     roles: RowRoles = NO_ROLES
+    formula: Formula | None = None
     passes: int = 0
     unknown_text_rows: int = 0  # rows of the last pass with a text that no training row has
     cluster_codes: ClusterCodes = dataclasses.field(default_factory=dict)
@@ -110,6 +112,9 @@ class StreamedRows(Rows):
             codes = next_codes(batch.num_rows)
             y = self.target.encode(batch.column(self.target.name))
             encoded = encode(self.columns, batch)
+            if self.formula is not None:
+                X, unknown = self.formula(self.columns, encoded.X)
+                encoded = EncodedRows(X, encoded.missing, encoded.unknown | unknown)
             roles = self.roles.read(batch, self.cluster_codes)
             left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y)) | roles.unused
             self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
