@@ -22,7 +22,7 @@ from cfgd.apps.fit.fitting import (
     SolverOptions,
     baseline_coefficients,
     fit_coefficients,
-    is_separable,
+    name_separation,
 )
 from cfgd.apps.fit.formula_rows import evaluate_formula, formula_of_table
 from cfgd.apps.fit.memory import memory_budget
@@ -35,10 +35,12 @@ from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, LOSS_NAMES, Target, choose_target
+from cfgd.apps.fit.target import LOSS_NAMES, Target, choose_target
 from cfgd.apps.fit.uncertainty import covariance, in_original_units
+from cfgd.fitting.coefficient_table import CoefficientTable
 from cfgd.objectives.linear.losses import MULTINOMIAL
 from cfgd.solve import Solution
+from cfgd.status import Status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +80,7 @@ class FitResult:
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
     standardised_errors: np.ndarray | None  # their standard errors
+    dof: float  # the degrees of freedom of the residuals; NaN if they are not known
     statistics: TableStatistics
     unknown_text_rows: int  # held-out rows with a text that no training row has
     streamed: bool
@@ -91,13 +94,31 @@ class FitResult:
 
     @property
     def separable(self) -> bool:
-        """Whether the classes are separable, so that the likelihood has no maximum."""
-        return self.target.loss in CLASSIFICATION_LOSSES and is_separable(self.solution)
+        """Whether the classes are separated, so that the likelihood has no maximum."""
+        return self.solution.status is Status.separated
 
     @property
     def success(self) -> bool:
         """Whether the solver converged to coefficients that exist."""
-        return bool(self.solution.success) and not self.separable
+        return bool(self.solution.success)
+
+    @property
+    def coefficient_table(self) -> CoefficientTable:
+        """The coefficients in the units of the columns, with the intervals that they have.
+
+        Student's t with the degrees of freedom of the residuals for the squared loss, the normal
+        distribution for the others, as statsmodels has them.
+        """
+        w, errors, target = self.model.coefficients, self.model.errors, self.target
+        return CoefficientTable(
+            tuple(self.model.terms),
+            w,
+            np.full(w.shape, np.nan) if errors is None else errors,
+            distribution="t" if target.loss == "squared" else "z",
+            dof=self.dof,
+            classes=tuple(map(str, target.labels)) if target.classes > 1 else (),
+            is_penalised=self.l2 > 0,
+        )
 
     @property
     def measured_on(self) -> str:
@@ -198,16 +219,18 @@ def fit(
         options.method,
         memory,
         progress.update,
-        stop_if_separable=bool(target.labels),
         checkpoint=options.checkpoint,
     )
     w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
+    terms = formula.terms if formula else term_names(columns)
+    solution = name_separation(rows, w, solution, memory, list(terms)) if l2 == 0 else solution
     progress.start_stage("standard errors", statistics.row_count)
-    C = covariance(rows, w, l2)
+    C = None if solution.status is Status.separated else covariance(rows, w, l2)
     progress.start_stage("quality", statistics.row_count)
     quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
 
-    coefficients, errors = in_original_units(w, C, standardisation, target)
+    matrix = None if C is None else C.matrix
+    coefficients, errors = in_original_units(w, matrix, standardisation, target)
     model = Model(
         target=target.name,
         loss=target.loss,
@@ -225,7 +248,8 @@ def fit(
         model=model,
         target=target,
         standardised=w,
-        standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        standardised_errors=None if C is None else C.errors.reshape(w.shape),
+        dof=np.nan if C is None else C.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
         streamed=streamed,
@@ -253,7 +277,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
         **_weight_facts(result),
         "l2": result.l2,
         "method": result.options.method,
-        "status": "separated" if result.separable else result.solution.status.name,
+        "status": result.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
         "measured on": result.measured_on,
         "quality": result.quality.model,
@@ -333,9 +357,11 @@ def _check_streaming(options: FitOptions, streamed: bool, memory: float) -> None
 
 def _check_columns(options: FitOptions, condition: Conditioning, terms: list[str]) -> None:
     if condition.grade == SINGULAR and not options.l2 and not options.cross_validate:
+        found = condition.combinations(terms)
+        constant = f" ({found} is constant)" if found else ""
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            "others, so that their coefficients are not determined: leave one out with --drop, or "
+            f"others{constant}, so that their coefficients are not determined: leave one out with --drop, or "
             "add a penalty with --l2 or --cross-validate."
         )
 
