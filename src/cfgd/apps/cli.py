@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cfgd.apps import fit_arguments
 from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
@@ -252,7 +253,12 @@ def fit(
             " matrix X the columns X_0, X_1, ...).",
         ),
     ],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="The column to predict.", show_default="that of --formula"
+        ),
+    ] = "",
     loss: Annotated[
         str | None,
         typer.Option(
@@ -314,6 +320,11 @@ def fit(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
+    weights: fit_arguments.Weights = None,
+    offset: fit_arguments.Offset = None,
+    class_weight: fit_arguments.ClassWeight = None,
+    positive: fit_arguments.Positive = None,
+    formula: fit_arguments.FormulaText = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
@@ -338,6 +349,11 @@ def fit(
             seed=seed,
             memory=None if memory is None else 1e6 * memory,
             checkpoint=checkpoint,
+            weights=weights,
+            offset=offset,
+            class_weight=class_weight,
+            positive=positive,
+            formula=formula,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)

@@ -15,18 +15,13 @@ from rich.table import Table
 
 from cfgd import distributed
 from cfgd._core.files import check_writable, is_same_file, printable, write
+from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.prediction import predict
+from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
 from cfgd.apps.fit.report_text import coefficient_tables, outcome, quality_rows, remarks, summary
-from cfgd.apps.fit.run import (
-    MEMORY_SHARE,
-    FitOptions,
-    FitResult,
-    ProgressReporter,
-    fit,
-    free_memory,
-)
+from cfgd.apps.fit.run import FitOptions, FitResult, fit
 from cfgd.apps.launch import as_words, launch
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"

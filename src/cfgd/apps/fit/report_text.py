@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from cfgd.apps.fit.columns import TextColumn
-from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.conditioning import MAX_COLUMNS, SINGULAR
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.fit.table_statistics import SAMPLE
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
-from cfgd.apps.fit.uncertainty import Z95
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_BASES = 10  # text columns whose reference categories are listed
@@ -35,33 +34,38 @@ def positive_label(target: Target) -> str:
 
 def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
     """Yield a heading and the rows of coefficients: one table, or one for each class."""
-    w, errors = result.model.coefficients, result.model.errors
+    table = result.coefficient_table
+    columns = table.estimates, table.errors, table.intervals()
     if result.target.classes == 1:
-        yield "", _coefficient_rows(result, w, errors)
+        yield "", _coefficient_rows(table.names, *columns)
         return
     for k, label in enumerate(result.target.labels):
-        class_errors = None if errors is None else errors[:, k]
-        yield format_label(label), _coefficient_rows(result, w[:, k], class_errors)
+        yield format_label(label), _coefficient_rows(table.names, *(of[:, k] for of in columns))
 
 
 def _coefficient_rows(
-    result: FitResult, w: np.ndarray, errors: np.ndarray | None
+    names: tuple[str, ...], estimates: np.ndarray, errors: np.ndarray, intervals: np.ndarray
 ) -> list[CoefficientRow]:
+    """Return the rows of a table; what does not exist, as an interval with a penalty, is empty."""
     rows: list[CoefficientRow] = []
-    for i, term in enumerate(result.model.terms):
-        if errors is None:
-            rows.append((term, format_number(w[i]), "", ""))
-            continue
-        low, high = w[i] - Z95 * errors[i], w[i] + Z95 * errors[i]
-        interval = f"{format_number(low)} to {format_number(high)}"
-        rows.append((term, format_number(w[i]), format_number(errors[i]), interval))
+    for term, w, error, (low, high) in zip(names, estimates, errors, intervals, strict=True):
+        shown = "" if np.isnan(error) else format_number(error)
+        interval = "" if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
+        rows.append((term, format_number(w), shown, interval))
     return rows
 
 
 def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
     """Return the name of each measure and its value for the model and for the baseline."""
     model, baseline = result.quality.model, result.quality.baseline
-    return [(name, format_number(model[name]), format_number(baseline[name])) for name in model]
+    return [
+        (
+            name,
+            format_number(model[name]),
+            format_number(baseline[name]) if name in baseline else "",
+        )
+        for name in model
+    ]
 
 
 def summary(result: FitResult) -> str:
@@ -79,7 +83,10 @@ def _describe_loss(result: FitResult) -> str:
     target = result.target
     if target.loss == "logistic":
         negative, positive = map(format_label, target.labels)
-        return f"Loss logistic (whether {target.name!r} is {positive} rather than {negative})"
+        return (
+            f"Loss logistic (whether {target.name!r} is {positive}, the positive class, rather "
+            f"than {negative})"
+        )
     if target.loss in CLASSIFICATION_LOSSES:
         return f"Loss multinomial ({len(target.labels)} classes of {target.name!r})"
     if target.loss == "huber":
@@ -93,12 +100,35 @@ def remarks(result: FitResult) -> list[str]:
         *_penalty(result),
         *_missing_errors(result),
         _conditioning(result),
-        f"The baseline is {describe_baseline(result.target)}; on {result.measured_on}, "
-        f"{_comparison(result)}.",
+        *_weighting(result),
+        f"The baseline is {describe_baseline(result.target, result.options.roles)}; on "
+        f"{result.measured_on}, {_comparison(result)}.",
         *_sample(result),
         *_reference_categories(result),
         *_reading(result),
     ]
+
+
+def _weighting(result: FitResult) -> list[str]:
+    """Return sentences about weights, offset and class weights."""
+    options, sentences = result.options, []
+    if options.weights is not None:
+        zero = result.statistics.weight_zero_count
+        left_out = f"; {zero:,} rows of weight 0 are left out" if zero else ""
+        sentences.append(
+            f"Rows are weighted by {options.weights!r}, in the fit, the standard errors and the "
+            f"measures{left_out}."
+        )
+    if options.offset is not None:
+        sentences.append(f"The offset {options.offset!r} is added to the linear predictor.")
+    if result.target.class_weights is not None:
+        weights = zip(result.target.labels, result.target.class_weights, strict=True)
+        shown = ", ".join(f"{format_number(w)} for {format_label(label)}" for label, w in weights)
+        sentences.append(
+            f"Classes are weighted in the fit: {shown}. The probabilities are those of data with "
+            "such shares of the classes; the measures do not use these weights."
+        )
+    return sentences
 
 
 def _comparison(result: FitResult) -> str:
@@ -119,19 +149,27 @@ def _penalty(result: FitResult) -> list[str]:
     if not result.l2:
         return []
     chosen = ", chosen by cross-validation in five folds" if result.cross_validation else ""
-    return [
+    sentence = (
         f"The penalty is l2 = {format_number(result.l2)}{chosen}. It shrinks the coefficients of "
-        "the standardised columns; the standard errors do not include the bias of that."
+        "the standardised columns"
+    )
+    if result.model.errors is None:
+        return [f"{sentence}."]
+    return [
+        f"{sentence}: the standard errors are those of the shrunken coefficients, without their "
+        "bias, so that there are no 95 % intervals."
     ]
 
 
 def _missing_errors(result: FitResult) -> list[str]:
     if result.model.errors is not None:
         return []
-    return [
-        "There are no standard errors: the rows do not determine the coefficients, or there are "
-        "too many coefficients."
-    ]
+    cause = "the rows do not determine the coefficients"
+    if result.separable:
+        cause = "the classes are separated, and the coefficients have no finite estimates"
+    elif result.model.coefficients.size > MAX_COLUMNS:
+        cause = f"there are more than {MAX_COLUMNS:,} coefficients"
+    return [f"There are no standard errors: {cause}."]
 
 
 def _conditioning(result: FitResult) -> str:
@@ -140,8 +178,11 @@ def _conditioning(result: FitResult) -> str:
         return "The conditioning is not computed: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
+        found = condition.combinations(result.model.terms[:-1])
+        constant = f" ({found} is constant)" if found else ""
         return (
-            f"The columns are singular: {worst!r} is a linear combination of others, and only the "
+            f"The columns are singular: {worst!r} is a linear combination of others"
+            f"{constant}, and only the "
             "penalty determines their coefficients."
         )
     inflation = ""
@@ -186,8 +227,9 @@ def outcome(result: FitResult) -> str:
     solution = result.solution
     if result.separable:
         return (
-            "Not converged: the classes are separable, so the likelihood has no maximum and the "
-            "coefficients are arbitrary. Add a penalty, with --l2 1 or --cross-validate."
+            f"Not converged: the classes are separated. {solution.details} The likelihood has no "
+            "maximum and the coefficients are arbitrary. Add a penalty, with --l2 1 or "
+            "--cross-validate, or leave out what separates them with --drop."
         )
     if solution.success:
         return f"Converged in {solution.iterations} iterations, {result.seconds:.1f} s in all."
