@@ -22,6 +22,7 @@ from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
 from cfgd.apps.fit.report_text import coefficient_tables, outcome, quality_rows, remarks, summary
 from cfgd.apps.fit.run import FitOptions, FitResult, fit
+from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.launch import as_words, launch
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
@@ -112,6 +113,25 @@ def run_fit_in_processes(options: FitOptions, out: Path, processes: int) -> int:
 def print_result(console: Console, result: FitResult) -> None:
     """Print coefficients, quality and remarks."""
     console.print(_safe(summary(result)), highlight=False)
+    if result.options.summary:
+        console.print()
+        console.print(escape(str(coefficient_table(result))), highlight=False, soft_wrap=True)
+    else:
+        _print_coefficients(console, result)
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
+    table.add_column(f"on {result.measured_on}")
+    for name in ("model", "baseline"):
+        table.add_column(name, justify="right")
+    for measure in quality_rows(result):
+        table.add_row(*measure)
+    console.print(table)
+    for sentence in remarks(result):
+        console.print(_safe(sentence), highlight=False)
+    style = "" if result.success else "yellow"
+    console.print(_safe(outcome(result)), highlight=False, style=style)
+
+
+def _print_coefficients(console: Console, result: FitResult) -> None:
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("column", overflow="fold")
     for name in ("coefficient", "standard error", "95 % interval"):
@@ -126,17 +146,6 @@ def print_result(console: Console, result: FitResult) -> None:
     console.print(table)
     if room < 0:
         console.print(f"{-room:,} more coefficients are in {MODEL_FILE}.", highlight=False)
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    table.add_column(f"on {result.measured_on}")
-    for name in ("model", "baseline"):
-        table.add_column(name, justify="right")
-    for measure in quality_rows(result):
-        table.add_row(*measure)
-    console.print(table)
-    for sentence in remarks(result):
-        console.print(_safe(sentence), highlight=False)
-    style = "" if result.success else "yellow"
-    console.print(_safe(outcome(result)), highlight=False, style=style)
 
 
 def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> int:

@@ -14,6 +14,7 @@ from cfgd.apps.fit.report_text import (
     summary,
 )
 from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 
 MAX_ROWS = 1000  # of coefficients; model.json has all of them
@@ -45,7 +46,7 @@ def report_page(result: FitResult) -> str:
 <section id="coefficients"><h2>Coefficients</h2>
 <p>In the units of the columns: the change of the linear predictor for a column that grows by
 one.</p>
-{_coefficient_table(result)}</section>
+{_coefficient_table(result)}{_summary(result)}</section>
 <section id="figures"><h2>Figures</h2>{figures(figures_of(result))}</section>
 </main>
 <footer>
@@ -59,6 +60,13 @@ one.</p>
 
 def _safe(text: str) -> str:
     return escape(printable(text))
+
+
+def _summary(result: FitResult) -> str:
+    """Return the table of --summary, if it is asked for."""
+    if not result.options.summary:
+        return ""
+    return f"<pre>{escape(str(coefficient_table(result)))}</pre>"
 
 
 def _quality_table(result: FitResult) -> str:

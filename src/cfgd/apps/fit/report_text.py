@@ -10,6 +10,7 @@ from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.uncertainty import Z95
@@ -155,11 +156,10 @@ def _penalty(result: FitResult) -> list[str]:
 
 def _missing_errors(result: FitResult) -> list[str]:
     if result.model.errors is not None:
-        return []
-    return [
-        "There are no standard errors: the rows do not determine the coefficients, or there are "
-        "too many coefficients."
-    ]
+        is_classical = result.options.errors == CLASSICAL
+        return [] if is_classical else [f"The standard errors are {result.error_kind}."]
+    cause = "the rows do not determine the coefficients, or there are too many coefficients"
+    return [f"There are no standard errors: {result.no_errors or cause}."]
 
 
 def _conditioning(result: FitResult) -> str:

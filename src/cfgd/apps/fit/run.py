@@ -32,6 +32,14 @@ from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.quality import Quality, measure_quality
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
+from cfgd.apps.fit.sandwich import (
+    CLASSICAL,
+    CLUSTER,
+    KINDS,
+    RobustCovariance,
+    describe_errors,
+    robust_covariance,
+)
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
@@ -62,11 +70,14 @@ class FitOptions:
     class_weight: str | None = None
     positive: str | None = None
     formula: str | None = None
+    summary: bool = False
+    errors: str = CLASSICAL
+    cluster: str | None = None
 
     @property
     def roles(self) -> RowRoles:
         """The columns of weights, offsets and clusters."""
-        return RowRoles(self.weights, self.offset)
+        return RowRoles(self.weights, self.offset, self.cluster)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +89,9 @@ class FitResult:
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
     standardised_errors: np.ndarray | None  # their standard errors
+    error_kind: str  # classical, robust or clustered, in words
+    no_errors: str  # why there are no standard errors, if there are none
+    dof: float  # of Student's t for intervals; infinite for the normal distribution
     statistics: TableStatistics
     unknown_text_rows: int  # held-out rows with a text that no training row has
     streamed: bool
@@ -203,7 +217,12 @@ def fit(
     )
     w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
     progress.start_stage("standard errors", statistics.row_count)
-    C = covariance(rows, w, l2)
+    if options.errors == CLASSICAL:
+        dof = float(rows.count - w.size) if target.loss == "squared" else np.inf
+        found = RobustCovariance(covariance(rows, w, l2), dof)
+    else:
+        found = robust_covariance(rows, w, l2, options.errors, memory)
+    C = found.matrix
     progress.start_stage("quality", statistics.row_count)
     quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
 
@@ -226,6 +245,9 @@ def fit(
         target=target,
         standardised=w,
         standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        error_kind=describe_errors(options.errors, target.loss, options.cluster, found.clusters),
+        no_errors=found.reason,
+        dof=found.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
         streamed=streamed,
@@ -253,6 +275,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
         **_weight_facts(result),
         "l2": result.l2,
         "method": result.options.method,
+        "standard errors": result.error_kind,
         "status": "separated" if result.separable else result.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
         "measured on": result.measured_on,
@@ -301,6 +324,8 @@ def _check_options(options: FitOptions) -> None:
         raise ValueError(f"--memory must be positive, got {options.memory / 1e6:g}.")
     if not options.target and options.formula is None:
         raise ValueError("--target is missing: give the column to predict, or --formula.")
+    if (options.errors == CLUSTER) != (options.cluster is not None):
+        raise ValueError("--errors cluster and --cluster COLUMN: give both of them or none.")
     if options.class_weight is not None:
         read_class_weights(options.class_weight)
     if options.offset is not None and distributed.start().count > 1:
@@ -311,6 +336,7 @@ def _check_options(options: FitOptions) -> None:
         ("--method", options.method, tuple(METHODS)),
         ("--loss", options.loss, (None, *LOSS_NAMES)),
         ("--missing", options.missing, POLICIES),
+        ("--errors", options.errors, KINDS),
     ):
         if value not in known:
             names = ", ".join(filter(None, known))
