@@ -49,3 +49,24 @@ FormulaText = Annotated[
         show_default="all columns as they are",
     ),
 ]
+Summary = Annotated[
+    bool,
+    typer.Option(
+        "--summary",
+        help="Print the coefficients with p-values, as a table in the manner of statsmodels.",
+    ),
+]
+Errors = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="The standard errors: classical, hc3 (robust against unequal variances) or cluster"
+        " (rows of a cluster depend on each other).",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The column of clusters for --errors cluster.", show_default=False
+    ),
+]

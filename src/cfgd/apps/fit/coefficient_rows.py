@@ -16,6 +16,7 @@ import numpy as np
 from cfgd.apps.fit.effects import RATIO_NAMES, as_ratio
 from cfgd.apps.fit.formats import format_label, format_number
 from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.summary_table import coefficient_table
 
 INTERVAL = "95 % interval"
 
@@ -35,7 +36,7 @@ class CoefficientRow(NamedTuple):
 
 def coefficient_rows(result: FitResult) -> Iterator[CoefficientRow]:
     """Yield the rows, of several classes one class after the other."""
-    table = result.coefficient_table
+    table = coefficient_table(result)
     arrays = (table.estimates, table.errors, table.statistics, table.p_values)
     columns = [array.reshape(len(table.names), -1) for array in arrays]
     intervals = table.intervals().reshape(len(table.names), -1, 2)
@@ -47,33 +48,36 @@ def coefficient_rows(result: FitResult) -> Iterator[CoefficientRow]:
             yield CoefficientRow(heading, term, *numbers, *map(float, intervals[i, k]))
 
 
-def headings(result: FitResult) -> list[str]:
-    """Return the names of the columns that `cells` fills."""
-    ratio = RATIO_NAMES.get(result.target.loss)
-    shown = ["coefficient", "standard error"]
-    if not result.coefficient_table.is_penalised:
-        shown += ["p-value", INTERVAL]
-    if ratio is not None:
-        shown.append(ratio)
-        if not result.coefficient_table.is_penalised:
-            shown.append(f"{INTERVAL} of the ratio")
-    return shown
+def headings(result: FitResult, is_short: bool = False) -> list[str]:
+    """Return the names of the columns that `cells` fills; the short ones fit into a terminal."""
+    ratio, with_intervals = RATIO_NAMES.get(result.target.loss), not result.l2
+    return [
+        "coefficient",
+        "standard error",
+        *(["p-value"] if with_intervals and not is_short else []),
+        *([INTERVAL] if with_intervals else []),
+        *([ratio] if ratio is not None else []),
+        *([f"{INTERVAL} of the ratio"] if ratio and with_intervals and not is_short else []),
+    ]
 
 
-def cells(result: FitResult, row: CoefficientRow) -> list[str]:
+def cells(result: FitResult, row: CoefficientRow, is_short: bool = False) -> list[str]:
     """Return the numbers of a row as texts; what does not exist is empty."""
+    # the intercept is no effect of a column: its exponential is a value and not a ratio
     is_intercept = row.term == result.model.terms[-1]
-    shown = [format_number(row.estimate), _or_empty(row.error)]
-    with_intervals = not result.coefficient_table.is_penalised
-    if with_intervals:
-        shown += [format_p_value(row.p_value), _interval(row.low, row.high)]
-    if result.target.loss in RATIO_NAMES:
-        # the intercept is no effect of a column: its exponential is a value and not a ratio
-        shown.append("" if is_intercept else format_number(as_ratio(row.estimate)))
-        if with_intervals:
-            ends = as_ratio(row.low), as_ratio(row.high)
-            shown.append("" if is_intercept else _interval(*ends))
-    return shown
+    ratio, of_ratio = "", ""
+    if not is_intercept:
+        ratio = format_number(as_ratio(row.estimate))
+        of_ratio = _interval(as_ratio(row.low), as_ratio(row.high))
+    known = {
+        "coefficient": format_number(row.estimate),
+        "standard error": _or_empty(row.error),
+        "p-value": format_p_value(row.p_value),
+        INTERVAL: _interval(row.low, row.high),
+        RATIO_NAMES.get(result.target.loss, ""): ratio,
+        f"{INTERVAL} of the ratio": of_ratio,
+    }
+    return [known[name] for name in headings(result, is_short)]
 
 
 def format_p_value(p: float) -> str:
@@ -93,7 +97,7 @@ def _interval(low: float, high: float) -> str:
 
 def coefficients_csv(result: FitResult) -> str:
     """Return all coefficients as CSV with all digits."""
-    statistic = result.coefficient_table.distribution
+    statistic = coefficient_table(result).distribution
     names = ["term", "coefficient", "standard error", statistic, "p-value", "low 95 %", "high 95 %"]
     ratio = RATIO_NAMES.get(result.target.loss)
     several = result.target.classes > 1

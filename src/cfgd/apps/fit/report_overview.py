@@ -8,8 +8,8 @@ import numpy as np
 
 from cfgd._core.files import printable
 from cfgd.apps.fit.columns import TextColumn
-from cfgd.apps.fit.effects import MODEL_NAMES, RATIO_NAMES, as_ratio
-from cfgd.apps.fit.report_text import format_label, format_number
+from cfgd.apps.fit.effects import RATIO_NAMES, as_ratio
+from cfgd.apps.fit.formats import format_label, format_number
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.page.document import escape
 
@@ -85,15 +85,6 @@ def overview(result: FitResult) -> str:
 <ol>{"".join(map(_line, important_coefficients(result)))}</ol>
 <small>The largest coefficients of standardised columns; the bars show their sizes.</small></div>
 </div>"""
-
-
-def describe_model(result: FitResult) -> str:
-    """Return what was fitted in one sentence."""
-    name = MODEL_NAMES[result.target.loss]
-    used = len(result.model.columns)
-    columns = f"{used:,} column{'' if used == 1 else 's'}"
-    rows = f"{result.statistics.training_count:,} rows of {result.options.data.name}"
-    return f"{name} of {result.target.name!r} on {columns}, fitted to {rows}."
 
 
 def _tiles(result: FitResult) -> list[str]:

@@ -32,12 +32,17 @@ from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.quality import Quality, measure_quality
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
+from cfgd.apps.fit.sandwich import (
+    CLASSICAL,
+    CLUSTER,
+    KINDS,
+    describe_errors,
+)
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import LOSS_NAMES, Target, choose_target
-from cfgd.apps.fit.uncertainty import covariance, in_original_units
-from cfgd.fitting.coefficient_table import CoefficientTable
+from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
 from cfgd.objectives.linear.losses import MULTINOMIAL
 from cfgd.solve import Solution
 from cfgd.status import Status
@@ -64,11 +69,14 @@ class FitOptions:
     class_weight: str | None = None
     positive: str | None = None
     formula: str | None = None
+    summary: bool = False
+    errors: str = CLASSICAL
+    cluster: str | None = None
 
     @property
     def roles(self) -> RowRoles:
         """The columns of weights, offsets and clusters."""
-        return RowRoles(self.weights, self.offset)
+        return RowRoles(self.weights, self.offset, self.cluster)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +88,9 @@ class FitResult:
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
     standardised_errors: np.ndarray | None  # their standard errors
-    dof: float  # the degrees of freedom of the residuals; NaN if they are not known
+    error_kind: str  # classical, robust or clustered, in words
+    no_errors: str  # why there are no standard errors, if there are none
+    dof: float  # of Student's t for intervals; infinite for the normal distribution
     statistics: TableStatistics
     unknown_text_rows: int  # held-out rows with a text that no training row has
     streamed: bool
@@ -101,24 +111,6 @@ class FitResult:
     def success(self) -> bool:
         """Whether the solver converged to coefficients that exist."""
         return bool(self.solution.success)
-
-    @property
-    def coefficient_table(self) -> CoefficientTable:
-        """The coefficients in the units of the columns, with the intervals that they have.
-
-        Student's t with the degrees of freedom of the residuals for the squared loss, the normal
-        distribution for the others, as statsmodels has them.
-        """
-        w, errors, target = self.model.coefficients, self.model.errors, self.target
-        return CoefficientTable(
-            tuple(self.model.terms),
-            w,
-            np.full(w.shape, np.nan) if errors is None else errors,
-            distribution="t" if target.loss == "squared" else "z",
-            dof=self.dof,
-            classes=tuple(map(str, target.labels)) if target.classes > 1 else (),
-            is_penalised=self.l2 > 0,
-        )
 
     @property
     def measured_on(self) -> str:
@@ -225,12 +217,12 @@ def fit(
     terms = formula.terms if formula else term_names(columns)
     solution = name_separation(rows, w, solution, memory, list(terms)) if l2 == 0 else solution
     progress.start_stage("standard errors", statistics.row_count)
-    C = None if solution.status is Status.separated else covariance(rows, w, l2)
+    found = chosen_covariance(rows, w, l2, options.errors, solution, memory)
+    C = found.matrix
     progress.start_stage("quality", statistics.row_count)
     quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
 
-    matrix = None if C is None else C.matrix
-    coefficients, errors = in_original_units(w, matrix, standardisation, target)
+    coefficients, errors = in_original_units(w, C, standardisation, target)
     model = Model(
         target=target.name,
         loss=target.loss,
@@ -248,8 +240,10 @@ def fit(
         model=model,
         target=target,
         standardised=w,
-        standardised_errors=None if C is None else C.errors.reshape(w.shape),
-        dof=np.nan if C is None else C.dof,
+        standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        error_kind=describe_errors(options.errors, target.loss, options.cluster, found.clusters),
+        no_errors=found.reason,
+        dof=found.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
         streamed=streamed,
@@ -277,6 +271,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
         **_weight_facts(result),
         "l2": result.l2,
         "method": result.options.method,
+        "standard errors": result.error_kind,
         "status": result.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
         "measured on": result.measured_on,
@@ -325,6 +320,8 @@ def _check_options(options: FitOptions) -> None:
         raise ValueError(f"--memory must be positive, got {options.memory / 1e6:g}.")
     if not options.target and options.formula is None:
         raise ValueError("--target is missing: give the column to predict, or --formula.")
+    if (options.errors == CLUSTER) != (options.cluster is not None):
+        raise ValueError("--errors cluster and --cluster COLUMN: give both of them or none.")
     if options.class_weight is not None:
         read_class_weights(options.class_weight)
     if options.offset is not None and distributed.start().count > 1:
@@ -335,6 +332,7 @@ def _check_options(options: FitOptions) -> None:
         ("--method", options.method, tuple(METHODS)),
         ("--loss", options.loss, (None, *LOSS_NAMES)),
         ("--missing", options.missing, POLICIES),
+        ("--errors", options.errors, KINDS),
     ):
         if value not in known:
             names = ", ".join(filter(None, known))
@@ -361,8 +359,8 @@ def _check_columns(options: FitOptions, condition: Conditioning, terms: list[str
         constant = f" ({found} is constant)" if found else ""
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            f"others{constant}, so that their coefficients are not determined: leave one out with --drop, or "
-            "add a penalty with --l2 or --cross-validate."
+            f"others{constant}, so that their coefficients are not determined: leave one out with "
+            "--drop, or add a penalty with --l2 or --cross-validate."
         )
 
 
