@@ -111,7 +111,7 @@ ASK_CURVATURE: dict[str, Callable[[Any, Inputs], Any]] = {
     "product_cost": lambda cost, at: cost,
     "rows_are_data": lambda are_data, at: are_data,
     "extra_damping": lambda extra_damping, at: extra_damping(),
-    "dispersion": lambda dispersion, at: dispersion(),
+    "information": lambda information, at: information(lambda: np.diag(1.0 + at.d**2)),
     "is_stationary": lambda test, at: tuple(test(power) for power in (1e-9, 1e9)),
 }
 

@@ -21,6 +21,7 @@ from cfgd.objectives.base import DerivativeCost, Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import LineCosts, slope_along
 from cfgd.objectives.host import HostLine, HostObjective
+from cfgd.objectives.information import Information
 from cfgd.objectives.local import Local
 from cfgd.objectives.projected import Projected, ProjectedLine
 from cfgd.objectives.rescaled import Rescaled, RescaledLine
@@ -63,7 +64,7 @@ def inconsistent_curvature(x, residuals):
         "product_cost": 31.0,
         "rows_are_data": True,
         "extra_damping": lambda: jnp.asarray(0.5 * x + 3.0),
-        "dispersion": lambda: 37.0,
+        "information": lambda H: Information.of(H() + 37.0, 41.0),
         "is_stationary": lambda tolerance: jnp.asarray((x[0] > -100) & (tolerance > 1.0)),
     }
 

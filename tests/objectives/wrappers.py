@@ -71,6 +71,13 @@ def scaled_evaluation(key):
     return Differs("f is multiplied by the factor", expected)
 
 
+def information_of_a_multiple(answers, f, at):
+    information = f.curvature(f.evaluate(at.x)).information
+    if information is None:
+        return answers["curvature.information"]
+    return information(lambda: np.diag(1.0 + at.d**2) / FACTOR)
+
+
 RESCALED = (
     {
         key: scaled(key)
@@ -79,10 +86,11 @@ RESCALED = (
             *("coordinate_derivatives", "hessian_times", "on_host", "raveled"),
             *("line.slope", "line.curvature", "line.values"),
             *("curvature.times", "curvature.diagonal", "curvature.matrix"),
-            *("curvature.acceleration", "curvature.extra_damping", "curvature.dispersion"),
+            *("curvature.acceleration", "curvature.extra_damping"),
         )
     }
     | {key: scaled(key, 0.5) for key in ("curvature.rows", "curvature.residuals_at")}
+    | {"curvature.information": Differs("the covariance stays", information_of_a_multiple)}
     | {key: scaled_evaluation(key) for key in ("evaluate", "line.to", "line.evaluation")}
 )
 
@@ -135,7 +143,7 @@ def local(estimator):
             f"curvature.{name}": constant(no_model, getattr(PRODUCTS_ALONE, name))
             for name in (
                 *("shape", "rows", "matrix", "residuals_at", "acceleration", "is_exact", "cost"),
-                *("rows_are_data", "extra_damping", "dispersion"),
+                *("rows_are_data", "extra_damping", "information"),
             )
         },
         "traits.label": Differs(

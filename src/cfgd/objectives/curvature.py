@@ -57,15 +57,10 @@ class Curvature:
         Whether the Jacobian is a scaled data matrix, so that forming H costs a product of matrices.
     extra_damping
         What is added to the diagonal of H where steps are damped, or None.
-    dispersion
-        The factor before H^-1 in the covariance of a fitted x: 1 where f is a negative
-        log-likelihood, for least squares the variance of the residuals. None where the inverse of
-        H is no covariance.
-    dof
-        The degrees of freedom by which `dispersion` was estimated; None where it is known.
     information
-        The information matrix of the fit, in place of H and `dispersion`, where its inverse and not
-        that of H is the covariance; it is that of f for every multiple of f.
+        (() -> H) -> the information of the fit, whose inverse is the covariance of x: that of H
+        over the variance of the residuals for least squares, H itself for a negative
+        log-likelihood. The result is None where there is no covariance.
     is_stationary
         tolerance -> whether the gradient is that small beside the terms it is the sum of; for
         quadratics.
@@ -83,9 +78,7 @@ class Curvature:
     product_cost: float = 2.0
     rows_are_data: bool = False
     extra_damping: Callable[[], Vector] | None = None
-    dispersion: Callable[[], float | None] | None = None
-    dof: Callable[[], float] | None = None
-    information: Callable[[], Information | None] | None = None
+    information: Callable[[Callable[[], Matrix]], Information | None] | None = None
     is_stationary: Callable[[Number], Flag] | None = None
 
     def scaled(self, factor: Number) -> Curvature:
@@ -95,17 +88,16 @@ class Curvature:
         def maybe(fn: Callable[..., Any] | None, by: object) -> Callable[..., Any] | None:
             return None if fn is None else lambda *args: by * fn(*args)
 
-        rows, dispersion = self.rows, self.dispersion
+        rows, information = self.rows, self.information
 
         def scaled_rows() -> JacobianRows:
             assert rows is not None
             jacobian, residuals = rows()
             return JacobianRows(root * jacobian, root * residuals)
 
-        def scaled_dispersion() -> float | None:
-            assert dispersion is not None
-            found = dispersion()
-            return None if found is None else float(factor) * found
+        def same_information(H: Callable[[], Matrix]) -> Information | None:
+            assert information is not None
+            return information(lambda: H() / factor)
 
         return dataclasses.replace(
             self,
@@ -116,7 +108,7 @@ class Curvature:
             residuals_at=maybe(self.residuals_at, root),
             acceleration=maybe(self.acceleration, factor),
             extra_damping=maybe(self.extra_damping, factor),
-            dispersion=None if dispersion is None else scaled_dispersion,
+            information=None if information is None else same_information,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +19,7 @@ from cfgd._core.types import (
     AnyArray,
     Data,
     Flag,
+    Matrix,
     Number,
     Numbers,
     Samples,
@@ -28,6 +30,7 @@ from cfgd._core.types import (
 from cfgd.objectives.base import Traits
 from cfgd.objectives.curvature import Curvature, residual_is_stationary, residual_variance
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
+from cfgd.objectives.information import Information
 from cfgd.objectives.linear.design import Dense, design
 from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
@@ -143,13 +146,11 @@ class LeastSquares(AnyQuadratic):
             targets = weighted_norm(self.y, self.sample_weight)
             return residual_is_stationary(evaluation, self.diagonal(), targets, tolerance)
 
-        def degrees_of_freedom() -> int:
-            return m - d - count_zero_weight(self.sample_weight)
-
-        def dispersion() -> float | None:
+        def information(H: Callable[[], Matrix]) -> Information | None:
             if float(self.l2) > 0:
                 return None  # penalised estimates are biased: no covariance
-            return residual_variance(float(evaluation.value), degrees_of_freedom())
+            dof = m - d - count_zero_weight(self.sample_weight)
+            return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
@@ -158,8 +159,7 @@ class LeastSquares(AnyQuadratic):
             matrix=(lambda: self.X.gram(self.sample_weight, self.l2)) if self.X.is_dense else None,
             is_exact=True,
             cost=float(min(m, d)),
-            dispersion=dispersion,
-            dof=degrees_of_freedom,
+            information=information,
             is_stationary=is_stationary,
         )
 

@@ -17,11 +17,12 @@ from cfgd._core.arrays import numpy_in_numpy_out, own
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import array_namespace
 from cfgd._core.pytrees import FunctionOfVector, Structure, checked_pytree, map_parameters
-from cfgd._core.types import Column, Data, Rows, UserInput, Vector
+from cfgd._core.types import Column, Data, Matrix, Rows, UserInput, Vector
 from cfgd.objectives.base import Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, JacobianRows, residual_variance
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import array_arguments
+from cfgd.objectives.information import Information
 from cfgd.objectives.jacobian import jacobian, jacobian_by_samples, jacobian_times
 from cfgd.objectives.linear.samples import count_zero_weight
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
@@ -237,7 +238,7 @@ class Residuals(Objective):
 
             return jnp.mean(jax.lax.map(square, keys), 0)
 
-        def dispersion() -> float | None:
+        def information(H: Callable[[], Matrix]) -> Information | None:
             if not self.is_squared:
                 return None
             leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
@@ -245,7 +246,7 @@ class Residuals(Objective):
             if len(leaves) == 1 and self.samples is not None:
                 unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
             freedom = m - d - unused
-            return residual_variance(float(evaluation.value), freedom)
+            return Information.of(H(), residual_variance(float(evaluation.value), freedom))
 
         return Curvature(
             times=times,
@@ -254,7 +255,7 @@ class Residuals(Objective):
             rows=rows,
             residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
             cost=self._rows_cost(m, d),
-            dispersion=dispersion,
+            information=information,
         )
 
 

@@ -16,18 +16,15 @@ UNKNOWN = (
 
 def information(curvature: Curvature) -> Information | None:
     """Return the information matrix of a curvature, or None where its inverse is no covariance."""
-    if curvature.shape is None:
+    if curvature.shape is None or curvature.information is None:
         return None
-    if curvature.information is not None:
-        return curvature.information()
-    m, d = curvature.shape
-    factor = curvature.dispersion() if m >= d and curvature.dispersion is not None else None
-    if factor is None:
-        return None
-    if curvature.matrix is not None:
-        H = np.asarray(curvature.matrix())
-    else:
+
+    def matrix() -> np.ndarray:
+        if curvature.matrix is not None:
+            return np.asarray(curvature.matrix())
         assert curvature.rows is not None
         J = np.asarray(curvature.rows().jacobian)
-        H = J.T @ J
-    return Information.of(H, factor, np.inf if curvature.dof is None else curvature.dof())
+        return J.T @ J
+
+    m, d = curvature.shape
+    return curvature.information(matrix) if m >= d else None

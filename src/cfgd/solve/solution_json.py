@@ -212,12 +212,12 @@ def _information(field: str, encoded: object) -> Information | None:
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    encoded = Information._field_defaults | encoded
-    rest = (_real(f"{field}[{name!r}]", encoded[name]) for name in ("factor", "dof", "classes"))
-    factor, dof, classes = rest
-    if classes not in range(1, d + 1) or d % classes:
+    given = [name for name in ("factor", "dof", "classes") if name in encoded]
+    rest = {name: _real(f"{field}[{name!r}]", encoded[name]) for name in given}
+    found = Information(matrix, root, **rest)
+    if found.classes not in range(1, d + 1) or d % found.classes:
         raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
-    return Information(matrix, root, factor, dof, int(classes))
+    return found._replace(classes=int(found.classes))
 
 
 def _terms(field: str, encoded: object) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,24 +132,23 @@ class Blocks(External):
                 H = fix_gauge(H, stream.l2, self.shape[1])
             return H
 
-        def dispersion() -> float | None:
+        def information(H: Callable[[], Matrix]) -> Information | None:
             if np.any(stream.l2 > 0):
                 return None  # penalised estimates are biased: no covariance
-            freedom = stream.n_samples - stream.dimension
-            return stream.loss.dispersion(float(evaluation.value), freedom)
-
-        def information() -> Information | None:
-            if np.any(stream.l2 > 0) or not stream.loss.has_classes:
-                return None  # the other losses would need another pass
-            H: Any = stream.hessian(np.asarray(x))
-            return Information.of(H, 1.0, classes=self.shape[1])
+            if stream.loss.has_classes:
+                plain: Any = stream.hessian(np.asarray(x))
+                return Information.of(plain, 1.0, classes=self.shape[1])
+            dof = stream.n_samples - stream.dimension
+            factor = stream.loss.dispersion(float(evaluation.value), dof)
+            if stream.loss.has_own_information or factor is None:
+                return None  # the loss would need another pass
+            return Information.of(H(), factor, dof if stream.loss.is_quadratic else np.inf)
 
         def diagonal() -> Vector:
             if evaluation.aux is not None:
                 return evaluation.aux
             return self._call_from_jax(stream.diagonal, x.shape, x)
 
-        is_quadratic = stream.loss.is_quadratic
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
             diagonal=diagonal,
@@ -157,7 +157,5 @@ class Blocks(External):
             is_exact=stream.loss.is_convex,
             product_cost=self.traits.product_cost,
             rows_are_data=True,
-            dispersion=dispersion,
-            dof=(lambda: stream.n_samples - stream.dimension) if is_quadratic else None,
-            information=information if stream.loss.has_own_information else None,
+            information=information,
         )

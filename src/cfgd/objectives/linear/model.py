@@ -239,15 +239,16 @@ class LinearModel(Objective):
         """Return X' diag(s l'') X + l2, with l'' at least 0 where the loss is not convex."""
         (m, columns), d = self.X.shape, self.dimension
 
-        def dispersion() -> float | None:
+        def information(H: Callable[[], Matrix]) -> Information | None:
             if np.any(np.asarray(self.l2) > 0):
                 return None  # penalised estimates are biased: no covariance
-            return self.loss.dispersion(float(evaluation.value), self._n_samples() - d)
-
-        def information() -> Information | None:
-            if np.any(np.asarray(self.l2) > 0):
+            if self.loss.has_own_information:
+                return self.information_sums(evaluation).information()
+            dof = self._n_samples() - d
+            factor = self.loss.dispersion(float(evaluation.value), dof)
+            if factor is None:
                 return None
-            return self.information_sums(evaluation).information()
+            return Information.of(H(), factor, dof if self.loss.is_quadratic else np.inf)
 
         def is_stationary(tolerance: Number) -> Flag:
             diagonal, targets = self._diagonal(evaluation), self._size_of_targets()
@@ -268,9 +269,7 @@ class LinearModel(Objective):
             cost=columns / COLUMNS_PER_GRADIENT * (d // columns + 1) / 2,
             product_cost=1.0,
             rows_are_data=True,
-            dispersion=dispersion,
-            dof=(lambda: self._n_samples() - d) if self.loss.is_quadratic else None,
-            information=information if self.loss.has_own_information else None,
+            information=information,
             is_stationary=is_stationary if self.loss.is_quadratic else None,
         )
 
