@@ -111,7 +111,7 @@ class LinearModel(Objective):
     def check(self, owner: str, x: Vector) -> None:
         """Accept every x: the value is a number by construction."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         columns, classes = self.X.shape[1], getattr(self.loss, "classes", None)
         return (columns,) if classes is None else (columns, classes)
@@ -270,8 +270,7 @@ class LinearModel(Objective):
             return self.X.gram(self._curvature_weight(evaluation), self.l2)
         H = matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
         H = fix_gauge(H, self.l2, self.shape[1])
-        xp = array_namespace(H)
-        return H + xp.diag(xp.broadcast_to(self.l2, (len(H),)))
+        return H + self.l2 * array_namespace(H).eye(len(H), dtype=H.dtype)
 
     def _diagonal(self, evaluation: Evaluation) -> Vector:
         return self.X.squares(self._curvature_weight(evaluation)).reshape(-1) + self.l2
