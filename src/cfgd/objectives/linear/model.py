@@ -92,14 +92,13 @@ class LinearModel(Objective):
     ) -> None:
         owner = "LinearModel"
         one = loss_of(owner, loss)
-        self.X = design(owner, X)
-        m, d = self.X.shape
-        y = targets(owner, y, m, self.X.dtype, X)
+        rows: Any = design(owner, X)
+        m, d = rows.shape
+        y = targets(owner, y, m, rows.dtype, X)
         self.loss = Multinomial.of(owner, y) if one is None else one
         self.y = self.loss.targets(owner, y)
         self.labels = (-1.0, 1.0) if _signed(y) else (0.0, 1.0)
-        if checks.flag(owner, "intercept", intercept):
-            self.X = WithIntercept(self.X)
+        self.X = WithIntercept(rows) if checks.flag(owner, "intercept", intercept) else rows
         self.l2 = penalties(owner, l2, y.dtype, (d, *self.shape[1:]), intercept)
         self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
