@@ -62,7 +62,7 @@ def test_loops_are_named_in_the_text_of_a_jaxpr():
     assert named, changed(
         "jax",
         "the text of a jaxpr does not have 'scan[' and 'while['",
-        "See outline_of in src/cfgd/objectives/programs.py: such residuals would take longer.",
+        "See outline_of in src/cfgd/objectives/programs.py: such residuals take twice the time.",
     )
 
 

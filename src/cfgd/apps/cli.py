@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cfgd.apps import bench_arguments, fit_arguments
 from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
@@ -126,51 +127,14 @@ def reproduce(
 
 @app.command()
 def bench(
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Run fewer and smaller problems, in under three minutes."),
-    ] = False,
-    training: Annotated[
-        bool,
-        typer.Option(
-            "--training",
-            help="Compare the fractional direction with optimizers of optax in training networks.",
-        ),
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
-            "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
-            "characters, convolution, boundary-layer.",
-            show_default=False,
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many seeds (0, 1, ...).",
-            show_default="5, with --quick 1 or 2",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1, help="Seconds of each run of pinn.", show_default="30, with --quick 2"
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figures.")
-    ] = Path("bench"),
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The gas data as CSV (or .csv.gz).", show_default=False),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
-    ] = False,
+    quick: bench_arguments.Quick = False,
+    training: bench_arguments.Training = False,
+    only: bench_arguments.Only = None,
+    seeds: bench_arguments.Seeds = None,
+    seconds: bench_arguments.Seconds = None,
+    out: bench_arguments.Out = Path("bench"),
+    data: bench_arguments.Data = None,
+    resume: bench_arguments.Resume = False,
 ) -> None:
     """Compare Auto with SciPy, scikit-learn, optax, optimistix and the methods of the paper.
 
@@ -252,7 +216,12 @@ def fit(
             " matrix X the columns X_0, X_1, ...).",
         ),
     ],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="The column to predict.", show_default="that of --formula"
+        ),
+    ] = "",
     loss: Annotated[
         str | None,
         typer.Option(
@@ -314,6 +283,14 @@ def fit(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
+    weights: fit_arguments.Weights = None,
+    offset: fit_arguments.Offset = None,
+    class_weight: fit_arguments.ClassWeight = None,
+    positive: fit_arguments.Positive = None,
+    formula: fit_arguments.FormulaText = None,
+    summary: fit_arguments.Summary = False,
+    errors: fit_arguments.Errors = "classical",
+    cluster: fit_arguments.Cluster = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
@@ -338,6 +315,14 @@ def fit(
             seed=seed,
             memory=None if memory is None else 1e6 * memory,
             checkpoint=checkpoint,
+            weights=weights,
+            offset=offset,
+            class_weight=class_weight,
+            positive=positive,
+            formula=formula,
+            summary=summary,
+            errors=errors,
+            cluster=cluster,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)

@@ -1,0 +1,79 @@
+"""A formula for the columns of a table: what it names, and its states by passes over the rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cfgd.apps.fit.columns import term_names
+from cfgd.apps.fit.formula import Formula
+from cfgd.apps.fit.formula_states import collect_states, formula_standardisation
+from cfgd.apps.fit.read_formula import ParsedFormula, read_formula
+from cfgd.apps.fit.row_roles import RowRoles
+from cfgd.apps.fit.rows import StreamedRows
+from cfgd.apps.fit.split import Split, training_rows
+from cfgd.apps.fit.table import Table
+from cfgd.apps.fit.table_statistics import Standardisation, TableStatistics
+from cfgd.apps.fit.target import Target
+
+
+def formula_of_table(
+    text: str, table: Table, target: str, drop: Sequence[str], roles: RowRoles
+) -> ParsedFormula:
+    """Return the formula with its target; `target` is that of the command line, or empty.
+
+    Raises
+    ------
+    ValueError
+        If the formula names a column that the table does not have or that is used otherwise.
+    """
+    others = (target, *drop, *roles.names)
+    parsed = read_formula(text, [name for name in table.types if name not in others])
+    found = parsed.target or target
+    if not found:
+        raise ValueError("--formula has no target before ~: give it, or --target.")
+    if target not in ("", found):
+        raise ValueError(f"--target is {target!r}, and that of --formula {found!r}.")
+    for name in parsed.columns:
+        if name not in table.types:
+            known = ", ".join(map(repr, list(table.types)[:20]))
+            raise ValueError(f"--formula: {table.path} has no column {name!r}, only {known}.")
+        if name in (found, *drop, *roles.names):
+            raise ValueError(
+                f"--formula: {name!r} is the target, a column of --drop, or one of weights, "
+                "offsets or clusters."
+            )
+    return dataclasses.replace(parsed, target=found)
+
+
+def evaluate_formula(
+    parsed: ParsedFormula,
+    statistics: TableStatistics,
+    target: Target,
+    split: Split,
+    block_rows: int,
+) -> tuple[Formula, Standardisation]:
+    """Return the formula with its states, and the standardisation of its columns."""
+    columns = statistics.columns()
+    width = len(term_names(columns))
+    as_they_are = Standardisation(np.zeros(width), np.ones(width))
+    stream = StreamedRows(
+        statistics.table,
+        columns,
+        as_they_are,
+        target,
+        split,
+        statistics.missing,
+        block_rows,
+        statistics.training_count,
+        lambda rows: None,
+        statistics.roles,
+    )
+
+    def blocks() -> Iterator[np.ndarray]:
+        return (block.X for block in stream.blocks(training_rows))
+
+    formula = parsed.formula(columns, collect_states(parsed.factors, columns, blocks))
+    return formula, formula_standardisation(formula, columns, blocks)
