@@ -393,3 +393,52 @@ def test_a_run_ends_after_max_iterations():
     assert ends.status is Status.max_iterations
     assert ends.iterations == 3
     assert ends.value == pytest.approx(NETWORK.value(ends.x), rel=1e-12)
+
+
+# ---------------------------------------------------------------- quadratics
+
+
+def test_the_matrix_of_a_quadratic_is_formed_once(monkeypatch):
+    X, y = RNG.normal(size=(50, 4)), RNG.normal(size=50)
+    formed, gram = [], Dense.gram
+
+    def counted(self, *args):
+        formed.append(1)
+        return gram(self, *args)
+
+    monkeypatch.setattr(Dense, "gram", counted)
+    found = cfgd.minimize(
+        cfgd.LinearModel(X, y, "squared"), np.zeros(4), cfgd.Auto("levenberg_marquardt")
+    )
+    np.testing.assert_allclose(found.x, np.linalg.lstsq(X, y)[0], rtol=1e-12)
+    assert found.iterations == 2
+    assert len(formed) == 1
+    # its covariance takes the same matrix
+    s2 = np.sum((X @ found.x - y) ** 2) / 46
+    np.testing.assert_allclose(found.covariance(), s2 * np.linalg.inv(X.T @ X), rtol=1e-10)
+
+
+def test_the_matrix_of_a_loss_that_is_not_quadratic_is_formed_at_every_point(monkeypatch):
+    X, y = RNG.normal(size=(50, 4)), RNG.integers(0, 2, 50)
+    formed, gram = [], Dense.gram
+
+    def counted(self, *args):
+        formed.append(1)
+        return gram(self, *args)
+
+    monkeypatch.setattr(Dense, "gram", counted)
+    found = cfgd.minimize(cfgd.LinearModel(X, y, l2=1.0), np.zeros(4))
+    assert found
+    assert len(formed) >= found.iterations > 2
+
+
+def test_a_singular_quadratic_has_a_bounded_solution():
+    X = RNG.normal(size=(50, 3))
+    X, y = np.column_stack([X, X[:, 0] + X[:, 1]]), RNG.normal(size=50)
+    found = cfgd.minimize(
+        cfgd.LinearModel(X, y, "squared"), np.zeros(4), cfgd.Auto("levenberg_marquardt")
+    )
+    least = np.linalg.lstsq(X, y)[0]
+    assert found
+    np.testing.assert_allclose(X @ found.x, X @ least, rtol=1e-8, atol=1e-10)
+    assert np.linalg.norm(found.x) < 2 * np.linalg.norm(least)

@@ -12,7 +12,7 @@ from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegr
 
 import cfgd
 from cfgd.objectives.base import hessian_diagonal
-from cfgd.objectives.linear import one_pass
+from cfgd.objectives.linear import multinomial as several_classes, one_pass
 from problems import few, quick
 
 RNG = np.random.default_rng(11)
@@ -236,3 +236,26 @@ def test_starts_of_a_sweep_are_matrices():
     ends = cfgd.sweep(f, np.stack([np.zeros((4, 3)), W]), cfgd.Auto())
     assert ends.x.shape == (2, 4, 3)
     np.testing.assert_allclose(ends.x[0, :3], ends.x[1, :3], atol=1e-5)
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_matrix_of_several_classes_is_the_hessian(intercept, is_small, monkeypatch):
+    if not is_small:
+        monkeypatch.setattr(several_classes, "BLOCK_NUMBERS", 0)
+    rows = ONES if intercept else X
+    f = cfgd.LinearModel(X, LABELS, "multinomial", 0.3, WEIGHT, intercept=intercept).on_host()
+    w = W[: rows.shape[1]].reshape(-1)
+    shares = np.exp(rows @ w.reshape(-1, 3))
+    shares /= shares.sum(1, keepdims=True)
+    wanted = np.zeros((len(w), len(w)))
+    for x, share, weight in zip(rows, shares, WEIGHT, strict=True):
+        wanted += weight * np.kron(np.outer(x, x), np.diag(share) - np.outer(share, share))
+    penalty = np.full((rows.shape[1], 3), 0.3)
+    if intercept:
+        penalty[-1] = 0
+        # constants of all classes, without a penalty, have the curvature of the mean diagonal
+        wanted[-3:, -3:] += np.diag(wanted)[-3:].mean() / 3
+    wanted += np.diag(penalty.reshape(-1))
+    found = f.curvature(f.evaluate(w)).matrix()
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)

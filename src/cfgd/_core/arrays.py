@@ -204,11 +204,13 @@ def cast(tree: PyTree, dtype: DType) -> Any:
 def cast_on_host(tree: PyTree, dtype: DType) -> Any:
     """Do the same as `cast` with NumPy arrays; a sharded array stays a JAX array.
 
-    A tree whose arrays all are NumPy arrays of `dtype` is returned without a copy.
+    A tree whose arrays are NumPy arrays of `dtype` or of integers is returned without a copy.
     """
 
     def stays(leaf: object) -> bool:
-        return leaf.dtype == dtype if isinstance(leaf, np.ndarray) else not is_array(leaf)
+        if isinstance(leaf, np.ndarray):
+            return leaf.dtype == dtype or leaf.dtype.kind in "biu"
+        return not is_array(leaf)
 
     if all(map(stays, jax.tree.leaves(tree))):
         return tree

@@ -60,7 +60,10 @@ def is_traced(value: UserInput) -> bool:
 
 def is_integer_or_bool(value: Values) -> bool:
     """Return whether an array holds integers or booleans, which have no floating precision."""
-    return jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == bool
+    kind = value.dtype.kind
+    if kind in "fbiu":
+        return kind != "f"
+    return jnp.issubdtype(value.dtype, jnp.integer)  # JAX has types that NumPy does not know
 
 
 def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
@@ -68,6 +71,8 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
 
     JAX arrays stay JAX arrays, everything else becomes NumPy.
     """
+    if type(value) is np.ndarray and value.dtype in (DOUBLE, SINGLE):
+        return value  # the common case
     if is_traced(value):
         return value
     unmasked(owner, field, value)
@@ -83,8 +88,6 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
 
 def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """Return `value` as a floating array; integers and booleans become float64."""
-    if type(value) is np.ndarray and value.dtype in (DOUBLE, SINGLE):
-        return value
     value = real(owner, field, value, wanted)
     if is_traced(value) or not is_integer_or_bool(value):
         return value

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from scipy.special import expit
 
 from cfgd._core.types import Column, Data, DType, Scalar, Vector
@@ -91,26 +91,26 @@ def cholesky_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
     The solver returns NaN where A is not positive definite.
     """
-    triangle, failed = _routine(A, "potrf")(A, lower=1, clean=0)
+    triangle, failed = routine(A, "potrf")(A, lower=1, clean=0)
     if failed:
         return lambda b: np.full_like(b, np.nan)
-    return lambda b: _routine(A, "potrs")(triangle, b, lower=1)[0]
+    return lambda b: routine(A, "potrs")(triangle, b, lower=1)[0]
 
 
 def solve_upper(R: np.ndarray, b: np.ndarray, transposed: bool = False) -> np.ndarray:
     """Return R^-1 b, or R'^-1 b if `transposed`, for an upper triangular R."""
-    return _routine(R, "trtrs")(R, b, trans=int(transposed))[0]
+    return routine(R, "trtrs")(R, b, trans=int(transposed))[0]
 
 
 def qr_reflections(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the QR factorisation of A in LAPACK's form (R above, reflectors below), and tau."""
-    found = _routine(A, "geqrf")(A, lwork=QR_BLOCK * A.shape[1], overwrite_a=1)
+    found = routine(A, "geqrf")(A, lwork=QR_BLOCK * A.shape[1], overwrite_a=1)
     return found[0], found[1]
 
 
 def qr_basis(reflections: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """Return the columns of Q from the output of `qr_reflections`."""
-    return _routine(tau, "orgqr")(reflections, tau, lwork=QR_BLOCK * len(tau))[0]
+    return routine(tau, "orgqr")(reflections, tau, lwork=QR_BLOCK * len(tau))[0]
 
 
 def triangular_factor(A: np.ndarray) -> np.ndarray:
@@ -155,7 +155,8 @@ def symmetric_eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
-def _routine(A: np.ndarray, name: str) -> Any:
+def routine(A: np.ndarray, name: str) -> Any:
+    """Return the routine of BLAS or LAPACK for the precision of A, float32 or float64."""
     return _ROUTINES[A.dtype.char, name]
 
 
@@ -163,4 +164,8 @@ _ROUTINES = {
     (char, name): getattr(lapack, letter + name)
     for char, letter in (("f", "s"), ("d", "d"))
     for name in ("trtrs", "potrf", "potrs", "geqrf", "orgqr")
+} | {
+    (char, name): getattr(blas, letter + name)
+    for char, letter in (("f", "s"), ("d", "d"))
+    for name in ("symv", "syr", "syr2")
 }

@@ -36,6 +36,8 @@ def is_on_cpu(array: Any) -> bool:
 
 def devices_across_processes(tree: PyTree) -> list[jax.Device]:
     """Return the devices of those arrays in `tree` that are sharded over several processes."""
+    if jax.process_count() == 1:
+        return []
     sharded = [leaf for leaf in jax.tree.leaves(tree) if is_sharded(leaf)]
     global_arrays = [leaf for leaf in sharded if not leaf.is_fully_addressable]
     devices = {device for leaf in global_arrays for device in leaf.sharding.device_set}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.files import reason
 from cfgd._core.interruptible import interruptible
+from cfgd._core.records import changed
 from cfgd._core.types import DType
 from cfgd.solve.checkpoint_file import previous_path
 from cfgd.solve.compiling import not_counted
@@ -74,9 +74,7 @@ class Options:
         """Return the options with the default tolerance of this precision, if none was given."""
         if self.tolerance is not None:
             return self
-        options = copy.copy(self)  # `replace` would check everything again
-        object.__setattr__(options, "tolerance", DEFAULT_TOLERANCE[np.dtype(dtype)])
-        return options
+        return changed(self, tolerance=DEFAULT_TOLERANCE[np.dtype(dtype)])  # without new checks
 
     def _seconds(self, name: str, value: object) -> float:
         seconds = checks.positive(self.owner, name, value)

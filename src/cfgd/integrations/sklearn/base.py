@@ -19,6 +19,8 @@ from cfgd.status import Status
 
 METHODS = ("auto", "adaptive_terminal", "gradient_descent")
 DTYPES = [np.float64, np.float32]
+# Made once: for small data a method takes as long to make as an iteration.
+AUTO, NEWTON = Auto(), Auto("levenberg_marquardt")
 # Padded row counts are multiples of 1/8 of the power of two below them: at most an eighth of the
 # rows is padding, and between two powers of two there are eight compiled programs.
 SIZES_PER_OCTAVE = 8
@@ -95,7 +97,7 @@ class MethodEstimator(CaputoEstimator):
         if isinstance(self.method, Method):
             return self.method
         if self.method == "auto":
-            return Auto()
+            return AUTO
         if self.method == "adaptive_terminal":
             return AdaptiveTerminal(self.alpha, gamma=self.gamma, lag=self.lag)
         if self.method == "gradient_descent":

@@ -11,12 +11,12 @@ from sklearn.utils.validation import validate_data
 from cfgd._core import checks
 from cfgd.integrations.sklearn.base import (
     DTYPES,
+    NEWTON,
     LinearEstimator,
     check_sample_weight,
     is_auto,
     pad_samples,
 )
-from cfgd.methods import Auto
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
 from cfgd.objectives.base import Objective
@@ -118,7 +118,7 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         method = self._make_method()
         if self.method == "auto" and self.loss == "squared":
             # a Newton step solves the normal equations at once, as LinearRegression and Ridge do
-            method = Auto("levenberg_marquardt")
+            method = NEWTON
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, y_numeric=True)
         weight = check_sample_weight(sample_weight, X)
         y = y.astype(X.dtype, copy=False)

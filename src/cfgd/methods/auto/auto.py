@@ -34,6 +34,7 @@ SOLVERS: dict[str, Solver[Any]] = {
     "quasi_newton": QuasiNewton(),
     "variable_projection": VariableProjection(),
 }
+TRAITS = MethodTraits(runs_on_host=True, is_scale_invariant=True)
 # Solvers that a user may ask for by name; the others are combinations of them.
 NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs", "quasi_newton")
 
@@ -94,7 +95,7 @@ class Auto(Method):
 
     @property
     def traits(self) -> MethodTraits:
-        return MethodTraits(runs_on_host=True, is_scale_invariant=True)
+        return TRAITS
 
     def in_box(self) -> Auto:
         bounded = copy.copy(self)

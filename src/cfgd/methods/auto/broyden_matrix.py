@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
-from cfgd._core.linalg import inner
+from cfgd._core.linalg import inner, routine
 from cfgd._core.types import Matrix, Number, Vector
 from cfgd.methods.auto.lbfgs_memory import Memory, Pair, inverse_matrix
 
@@ -38,9 +37,8 @@ class BroydenMatrix:
 
     def times(self, v: Vector) -> Vector:
         """Return Hv."""
-        (symv,) = get_blas_funcs(("symv",), (self.triangle, v))
         # BLAS counts by columns: its upper triangle is the lower one by rows
-        return symv(self.factor, self.triangle.T, v)
+        return routine(v, "symv")(self.factor, self.triangle.T, v)
 
     def diagonal(self) -> Vector:
         return self.factor * self.triangle.diagonal()
@@ -76,13 +74,13 @@ class BroydenMatrix:
     def _add(self, s: Vector, w: Vector, ss: Number, sw: Number, ww: Number) -> None:
         """Add ss s s' + sw (s w' + w s') + ww w w', in one pass where it is a difference."""
         K = self.triangle.T
-        syr, syr2 = get_blas_funcs(("syr", "syr2"), (K, s))
         discriminant = sw**2 - ss * ww
         if discriminant >= 0:  # ss (s + a w)(s + b w)
             root = np.sqrt(discriminant)
             a, b = (sw + root) / ss, (sw - root) / ss
-            K = syr2(ss / 2, s + a * w, s + b * w, a=K, overwrite_a=True)
+            K = routine(s, "syr2")(ss / 2, s + a * w, s + b * w, a=K, overwrite_a=True)
         else:
+            syr = routine(s, "syr")
             K = syr(ss, s + sw / ss * w, a=K, overwrite_a=True)
             K = syr(ww - sw**2 / ss, w, a=K, overwrite_a=True)
         self.triangle = K.T

@@ -31,6 +31,9 @@ GROWTH = 4.0
 # Share of the curvature along the first step that all coordinates start with: the secant update
 # adds to the diagonal where the curvature is larger, and takes little away.
 FIRST_CURVATURE = 0.1
+# Numbers in a memory up to which all its products are computed at once; beyond, row by row, to save
+# memory.
+FEW_NUMBERS = 2**16
 # Size that a coordinate has at least in the first step, relative to the root mean square of x: one
 # that is zero by chance must not hold back all others (an order of magnitude, not tuned).
 SMALLEST = 1e-3
@@ -103,7 +106,9 @@ class Memory:
         newest = m - 1
         order = _oldest_first(n)[newest]
 
-        def products_of(a: Vectors, b: Vectors) -> Column:  # row by row, to save memory
+        def products_of(a: Vectors, b: Vectors) -> Column:
+            if a.size <= FEW_NUMBERS:
+                return (a * b).sum(1)
             return np.array([(row * other).sum() for row, other in zip(a, b, strict=True)])
 
         lengths = np.sqrt(products_of(steps, steps)) * np.sqrt(products_of(changes, changes))

@@ -130,12 +130,18 @@ class Oracle:
         return self.objective.line(evaluation, d, slope)
 
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        """Return the curvature; its matrix or Jacobian is formed at most once at a point."""
+        """Return the curvature; its matrix or Jacobian is formed at most once at a point.
+
+        The matrix of a quadratic is formed once for all points.
+        """
         if self._curvature is None or self._curvature[0] is not evaluation:
             found = self.objective.curvature(evaluation)
             if found is not None:
                 rows = None if found.rows is None else Once(found.rows)
-                matrix = None if found.matrix is None else Once(found.matrix)
+                matrix: Any = None if found.matrix is None else Once(found.matrix)
+                last = None if self._curvature is None else self._curvature[1]
+                if matrix is not None and last is not None and self.traits.is_quadratic:
+                    matrix = last.matrix  # it is the same everywhere
                 found = changed(found, rows=rows, matrix=matrix)
             self._curvature = evaluation, found
         return self._curvature[1]

@@ -153,16 +153,17 @@ def change_is_negligible(
     length
         Its norm with weights `scaling`.
     """
+    if length <= tolerance * size_of_x(evaluation.x, start, scaling):
+        return True
+    if not decrease <= tolerance / 100 * abs(evaluation.value):
+        return False
     x = evaluation.x
     # in units of each coordinate, by its curvature; a flat one counts as no larger than the others
     typical = np.minimum(
         weighted_norm(x, scaling) / np.sqrt(x.size * scaling), np.sqrt((x * x).mean())
     )
     sizes = abs(x) + TRAVELLED * (abs(x - start.x) + typical)
-    small = decrease <= tolerance / 100 * abs(evaluation.value) and bool(
-        (abs(step) <= tolerance**0.5 * sizes).all()
-    )
-    return small or bool(length <= tolerance * size_of_x(x, start, scaling))
+    return bool((abs(step) <= tolerance**0.5 * sizes).all())
 
 
 def decrease_is_hidden(

@@ -46,7 +46,7 @@ class WithIntercept(FastModule):
 
     def gram(self, weight: Samples, l2: Data) -> Matrix:
         xp, d = array_namespace(weight), self.shape[1] - 1
-        l2 = xp.broadcast_to(l2, (d + 1,))
+        l2 = xp.broadcast_to(l2, (d + 1,)) if l2.ndim == 0 else l2
         column = self.inner.back(weight)
         above = xp.concatenate([self.inner.gram(weight, l2[:-1]), column[:, None]], 1)
         return xp.concatenate([above, _append(column, weight.sum() + l2[-1])[None]])

@@ -94,14 +94,13 @@ class LinearModel(Objective):
     ) -> None:
         owner = "LinearModel"
         one = loss_of(owner, loss)
-        self.X = design(owner, X)
-        m, d = self.X.shape
-        y = targets(owner, y, m, self.X.dtype, X)
+        rows: Any = design(owner, X)
+        m, d = rows.shape
+        y = targets(owner, y, m, rows.dtype, X)
         self.loss = Multinomial.of(owner, y) if one is None else one
         self.y = self.loss.targets(owner, y)
         self.labels = (-1.0, 1.0) if _signed(y) else (0.0, 1.0)
-        if checks.flag(owner, "intercept", intercept):
-            self.X = WithIntercept(self.X)
+        self.X = WithIntercept(rows) if checks.flag(owner, "intercept", intercept) else rows
         self.l2 = penalties(owner, l2, y.dtype, (d, *self.shape[1:]), intercept)
         self.sample_weight = weights(owner, sample_weight, m, y.dtype, X)
         self.offset = None
@@ -113,7 +112,7 @@ class LinearModel(Objective):
     def check(self, owner: str, x: Vector) -> None:
         """Accept every x: the value is a number by construction."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         columns, classes = self.X.shape[1], getattr(self.loss, "classes", None)
         return (columns,) if classes is None else (columns, classes)
@@ -285,8 +284,7 @@ class LinearModel(Objective):
             return self.X.gram(self._curvature_weight(evaluation), self.l2)
         H = matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
         H = fix_gauge(H, self.l2, self.shape[1])
-        xp = array_namespace(H)
-        return H + xp.diag(xp.broadcast_to(self.l2, (len(H),)))
+        return H + self.l2 * array_namespace(H).eye(len(H), dtype=H.dtype)
 
     def _diagonal(self, evaluation: Evaluation) -> Vector:
         return self.X.squares(self._curvature_weight(evaluation)).reshape(-1) + self.l2

@@ -25,7 +25,7 @@ class Sums(NamedTuple):
 def is_long(f: Any, X: Any, x: Vector) -> bool:
     """Whether it pays for a linear model f of the rows X, at a point in NumPy."""
     m, d = X.shape
-    return is_numpy(x) and is_numpy(f.y) and X.is_dense and m * d > LONG
+    return m * d > LONG and is_numpy(x) and is_numpy(f.y) and X.is_dense
 
 
 def one_pass(f: Any, X: Any, x: Vector) -> Sums:
