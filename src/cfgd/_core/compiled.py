@@ -110,6 +110,6 @@ def _weakly(leaf: object) -> Callable[[], Any]:
 def _forget(gone: object) -> None:
     # a copy of the keys: other threads may add programs, and this function may be called inside
     # itself where memory is freed
-    for key in list(_programs):
+    for key in list(_programs or ()):  # at the end of the process the table is None
         if any(leaf is gone for leaf in key[2]):
             _programs.pop(key, None)

@@ -213,7 +213,7 @@ def _information(field: str, encoded: object) -> Information | None:
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
     given = [name for name in ("factor", "dof", "classes") if name in encoded]
-    rest = {name: _real(f"{field}[{name!r}]", encoded[name]) for name in given}
+    rest: dict[str, Any] = {n: _real(f"{field}[{n!r}]", encoded[n]) for n in given}
     found = Information(matrix, root, **rest)
     if found.classes not in range(1, d + 1) or d % found.classes:
         raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
