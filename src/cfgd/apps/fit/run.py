@@ -361,8 +361,8 @@ def _check_columns(options: FitOptions, condition: Conditioning, terms: list[str
         constant = f" ({found} is constant)" if found else ""
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            f"others{constant}, so that their coefficients are not determined: leave one out with --drop, or "
-            "add a penalty with --l2 or --cross-validate."
+            f"others{constant}, so that their coefficients are not determined: leave one out with "
+            "--drop, or add a penalty with --l2 or --cross-validate."
         )
 
 
