@@ -75,7 +75,7 @@ class FitStatistics:
         return bool(np.any(self.l2 > 0))
 
     def covariance(self) -> CoefficientCovariance:
-        """Return the covariance of the coefficients, flattened by rows; NaN for those at a bound."""
+        """Return the covariance of the flattened coefficients; NaN for those at a bound."""
         if self.sums is not None:
             found = self.sums.without(self.held).covariance(self.l2[~self.held])
             size = len(self.l2)
@@ -104,7 +104,7 @@ class FitStatistics:
 
     def _is_held(self) -> np.ndarray:
         """Return which columns have all their coefficients at a bound."""
-        return self.held.reshape(len(self.names), -1).all(1)
+        return np.asarray(self.held.reshape(len(self.names), -1).all(1))
 
     def errors(self) -> np.ndarray:
         """Return the standard errors in the shape of the coefficients."""
@@ -153,7 +153,7 @@ class FitStatistics:
             facts.append(("residual std", f"{math.sqrt(2 * misfit / covariance.dof):.6g}"))
         if "MAD" in self.targets:
             facts.append(("robust scale (MAD)", f"{self.targets['MAD']:.6g}"))
-        likelihood = self.log_likelihood(misfit, covariance.dof)
+        likelihood = self.log_likelihood(misfit, covariance.information.factor)
         if likelihood is None or self.is_penalised or solution.status is Status.separated:
             return facts
         null = self.targets.get("null likelihood")
@@ -164,7 +164,7 @@ class FitStatistics:
         facts.append(("BIC", f"{math.log(self.count) * rank - 2 * likelihood:.7g}"))
         return facts
 
-    def log_likelihood(self, misfit: float, dof: float) -> float | None:
+    def log_likelihood(self, misfit: float, dispersion: float) -> float | None:
         """Return the log-likelihood for the sum of losses, as statsmodels has it; None if none."""
         n, targets = self.count, self.targets
         if isinstance(self.loss, Logistic | Multinomial):
@@ -175,8 +175,8 @@ class FitStatistics:
             if misfit <= 0:
                 return None
             return targets["log weights"] / 2 - n / 2 * (math.log(4 * math.pi * misfit / n) + 1)
-        if isinstance(self.loss, Gamma) and "log y" in targets and self.information is not None:
-            shape = 1 / self.information.factor
+        if isinstance(self.loss, Gamma) and "log y" in targets:
+            shape = 1 / dispersion
             known = n * (shape * math.log(shape) - float(special.gammaln(shape)))
             return known + (shape - 1) * targets["log y"] - shape * misfit
         return None
@@ -203,7 +203,6 @@ def statistics_of_model(
         assert host is not None
         x = np.asarray(solution.x, float).reshape(-1)
         sums = host.information_sums(host.evaluate(x))
-        information = sums.information()
     return FitStatistics(
         title=title,
         names=(*names, "intercept") if isinstance(f.X, WithIntercept) else names,

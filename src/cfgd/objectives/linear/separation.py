@@ -12,6 +12,7 @@ coefficients that a run has reached, and by a linear program (Konis, thesis, Oxf
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,9 +24,9 @@ from cfgd.objectives.linear.intercept import WithIntercept
 
 # Numbers in a block of rows that are treated at a time: 2 MiB of float64.
 BLOCK_NUMBERS = 2**18
-# A row is fitted with suspicious certainty if its class has at least this probability. A run that
-# follows a separating direction to the default tolerance ends far beyond it.
-CERTAIN = 1 - 1e-3
+# A row is fitted with suspicious certainty if its class is at least this many times as probable as
+# another one. A run that follows a separating direction to the default tolerance ends far beyond.
+CERTAIN = 1e3
 # Margins times unknowns up to which a linear program is solved, in a second or so.
 MOST_NUMBERS = 20_000_000
 # Constraints of the first linear program, and at least so many for each unknown: violated ones are
@@ -165,9 +166,8 @@ class Survey:
             _add_extremes(block, least, most)
             margins = classes.margins(block, W)
             is_complete = is_complete and bool(np.all(margins > 0))
-            others = np.sum(np.exp(-np.maximum(margins, 0.0)), 1)  # over the probability of its own
-            others = np.where(margins.min(1) > 0, others, np.inf)
-            is_suspicious = is_suspicious or bool(np.any(1 / (1 + others) >= CERTAIN))
+            is_certain = (margins > math.log(CERTAIN)) & np.isfinite(margins)
+            is_suspicious = is_suspicious or bool(is_certain.any())
         mean = total / max(rows, 1)
         centre = np.zeros(d)
         if classes.has_intercept and np.all((classes.lower[-1] < 0) & (classes.upper[-1] > 0)):
