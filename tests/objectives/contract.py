@@ -112,6 +112,8 @@ ASK_CURVATURE: dict[str, Callable[[Any, Inputs], Any]] = {
     "rows_are_data": lambda are_data, at: are_data,
     "extra_damping": lambda extra_damping, at: extra_damping(),
     "dispersion": lambda dispersion, at: dispersion(),
+    "dof": lambda dof, at: dof(),
+    "information": lambda information, at: tuple(information() or ()),
     "is_stationary": lambda test, at: tuple(test(power) for power in (1e-9, 1e9)),
 }
 

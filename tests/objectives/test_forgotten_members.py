@@ -21,6 +21,7 @@ from cfgd.objectives.base import DerivativeCost, Objective, Traits
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import LineCosts, slope_along
 from cfgd.objectives.host import HostLine, HostObjective
+from cfgd.objectives.information import Information
 from cfgd.objectives.local import Local
 from cfgd.objectives.projected import Projected, ProjectedLine
 from cfgd.objectives.rescaled import Rescaled, RescaledLine
@@ -64,6 +65,8 @@ def inconsistent_curvature(x, residuals):
         "rows_are_data": True,
         "extra_damping": lambda: jnp.asarray(0.5 * x + 3.0),
         "dispersion": lambda: 37.0,
+        "dof": lambda: 43.0,
+        "information": lambda: Information(JACOBIAN[:3] + 0.0, JACOBIAN[0] + 7.0, 47.0),
         "is_stationary": lambda tolerance: jnp.asarray((x[0] > -100) & (tolerance > 1.0)),
     }
 

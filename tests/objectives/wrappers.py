@@ -135,7 +135,7 @@ def local(estimator):
             f"curvature.{name}": constant(no_model, getattr(PRODUCTS_ALONE, name))
             for name in (
                 *("shape", "rows", "matrix", "residuals_at", "acceleration", "is_exact", "cost"),
-                *("rows_are_data", "extra_damping", "dispersion"),
+                *("rows_are_data", "extra_damping", "dispersion", "dof", "information"),
             )
         },
         "traits.label": Differs(

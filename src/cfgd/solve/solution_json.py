@@ -213,11 +213,10 @@ def _information(field: str, encoded: object) -> Information | None:
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
     encoded = Information._field_defaults | encoded
-    rest = (_real(f"{field}[{name!r}]", encoded[name]) for name in ("factor", "dof", "classes"))
-    factor, dof, classes = rest
-    if classes not in range(1, d + 1) or d % classes:
+    rest = [_real(f"{field}[{name!r}]", encoded[name]) for name in ("factor", "dof", "classes")]
+    if rest[2] not in range(1, d + 1) or d % rest[2]:
         raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
-    return Information(matrix, root, factor, dof, int(classes))
+    return Information(matrix, root, rest[0], rest[1], int(rest[2]))
 
 
 def _terms(field: str, encoded: object) -> dict[str, Any]:
