@@ -204,18 +204,17 @@ def _integers(field: str, encoded: object) -> Any:
 def _information(field: str, encoded: object) -> Information | None:
     if encoded is None:
         return None
-    fields, optional = Information._fields, set(Information._field_defaults)
-    if not isinstance(encoded, dict) or not set(fields) - optional <= set(encoded) <= set(fields):
+    fields, defaults = Information._fields, Information._field_defaults
+    if not isinstance(encoded, dict) or set(defaults | encoded) != set(fields):
         raise FieldError(field, f"have {', '.join(fields)}", _short(encoded))
     matrix, root = (_numbers(f"{field}[{name!r}]", encoded[name]) for name in ("matrix", "root"))
     d = np.size(root)
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    encoded = Information._field_defaults | encoded
-    rest = [_real(f"{field}[{name!r}]", encoded[name]) for name in ("factor", "dof", "classes")]
+    rest = [_real(f"{field}[{name!r}]", (defaults | encoded)[name]) for name in fields[2:]]
     if rest[2] not in range(1, d + 1) or d % rest[2]:
-        raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
+        raise FieldError(f"{field}['classes']", f"divide {d}", _short(rest[2]))
     return Information(matrix, root, rest[0], rest[1], int(rest[2]))
 
 

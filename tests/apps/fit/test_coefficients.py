@@ -254,8 +254,7 @@ def test_linearly_dependent_columns_need_a_penalty(fitted):
     columns, _, _ = make_data("squared")
     columns["twice"] = 2 * columns["large"]
     with pytest.raises(
-        ValueError,
-        match=r"the column '(large|twice)' is a linear combination of others \(2 'large' - 'twice' is constant\), so that",
+        ValueError, match=r"combination of others \(2 'large' - 'twice' is constant"
     ):
         fitted(columns)
     result = fitted(columns, l2=1.0)
