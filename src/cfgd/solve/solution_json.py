@@ -38,7 +38,6 @@ DTYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
 
-
 # fields that files of older versions do not have
 ADDED = ("tolerance", "active_mask", "terms")
 
@@ -50,9 +49,6 @@ class FieldError(ValueError):
         text = str(got)
         self.parts = field, wanted, text if len(text) <= 80 else f"{text[:77]}..."
         super().__init__("`{}` must {}, got {}".format(*self.parts))
-
-
-# ------------------------------------------------------------------------------------- solutions
 
 
 def to_text(fields: Mapping[str, Any]) -> str:
@@ -212,10 +208,11 @@ def _information(field: str, encoded: object) -> Information | None:
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    rest = [_real(f"{field}[{name!r}]", (defaults | encoded)[name]) for name in fields[2:]]
-    if rest[2] not in range(1, d + 1) or d % rest[2]:
-        raise FieldError(f"{field}['classes']", f"divide {d}", _short(rest[2]))
-    return Information(matrix, root, rest[0], rest[1], int(rest[2]))
+    rest = {key: _real(f"{field}[{key!r}]", encoded[key]) for key in fields[2:] if key in encoded}
+    found = Information(matrix, root, **rest)
+    if found.classes not in range(1, d + 1) or d % found.classes:
+        raise FieldError(f"{field}['classes']", f"divide {d}", _short(found.classes))
+    return found._replace(classes=int(found.classes))
 
 
 def _terms(field: str, encoded: object) -> dict[str, Any]:
