@@ -71,6 +71,7 @@ CAUSE_AND_REMEDY = {
     Status.unbounded: ("decreases without bound", "check its sign"),
     Status.saddle: ("saddle", "start from another point"),
     Status.wrong_gradient: ("contradicts the values", "cfgd.check_gradient"),
+    Status.separated: ("has no maximum", "add a penalty"),
     Status.no_data: ("every point is missing", "check the data"),
 }
 

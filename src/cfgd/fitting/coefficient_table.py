@@ -14,6 +14,7 @@ from cfgd.fitting.uncertainty import quantile
 
 # What stands in a cell whose number does not exist.
 NONE = "-"
+FACTS_WIDTH = 75  # at least: that of a table with names of at most nine characters
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ class CoefficientTable:
         if not self.is_penalised:
             heads += [letter, f"P>|{letter}|", "[0.025", "0.975]"]
         header = " " * width + "".join(f"{head:>11}" for head in heads)
-        lines = [self.title, *_facts(self.facts, len(header)), header]
+        lines = [self.title, *_facts(self.facts, max(len(header), FACTS_WIDTH)), header]
         columns = (self.estimates, self.errors, self.statistics, self.p_values, self.intervals())
         for k, heading in enumerate(self.classes or ("",)):
             lines.append(f"{heading} ".lstrip().ljust(len(header), "-"))

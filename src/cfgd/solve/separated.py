@@ -14,11 +14,12 @@ from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import MethodTraits
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.blocks import Blocks
+from cfgd.objectives.linear.classified_rows import Classes, RowBlock
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.losses import Logistic
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.multinomial import Multinomial
-from cfgd.objectives.linear.separation import Classes, RowBlock, Separation, find_separation
+from cfgd.objectives.linear.separation import Separation, find_separation
 from cfgd.objectives.linear.stream import Stream
 from cfgd.solve.solution import Solution
 from cfgd.status import Status

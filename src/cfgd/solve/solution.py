@@ -185,8 +185,9 @@ class Solution:
 
         For least squares it is s^2 (J'J)^-1, where s^2 is the sum of squared residuals over the
         degrees of freedom; for a negative log-likelihood, as of logistic or Poisson regression, it
-        is the inverse of the Hessian. It is infinite where the data do not determine the
-        parameters. A fit with a penalty or a robust loss has no covariance: that is a ValueError.
+        is the inverse of the Hessian; for gamma and Huber losses of a linear model see
+        `cfgd.objectives.linear.covariance`. It is infinite for parameters that the data do not
+        determine. A fit with a penalty, or of robust `Residuals`, has none: that is a ValueError.
 
         >>> import cfgd, numpy as np
         >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])

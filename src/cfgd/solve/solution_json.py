@@ -38,7 +38,6 @@ DTYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
 
-
 # fields that files of older versions do not have
 ADDED = ("tolerance", "active_mask", "terms")
 
@@ -50,9 +49,6 @@ class FieldError(ValueError):
         text = str(got)
         self.parts = field, wanted, text if len(text) <= 80 else f"{text[:77]}..."
         super().__init__("`{}` must {}, got {}".format(*self.parts))
-
-
-# ------------------------------------------------------------------------------------- solutions
 
 
 def to_text(fields: Mapping[str, Any]) -> str:
@@ -204,19 +200,19 @@ def _integers(field: str, encoded: object) -> Any:
 def _information(field: str, encoded: object) -> Information | None:
     if encoded is None:
         return None
-    fields, optional = Information._fields, set(Information._field_defaults)
-    if not isinstance(encoded, dict) or not set(fields) - optional <= set(encoded) <= set(fields):
+    fields, defaults = Information._fields, Information._field_defaults
+    if not isinstance(encoded, dict) or set(defaults | encoded) != set(fields):
         raise FieldError(field, f"have {', '.join(fields)}", _short(encoded))
     matrix, root = (_numbers(f"{field}[{name!r}]", encoded[name]) for name in ("matrix", "root"))
     d = np.size(root)
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    given = [name for name in ("factor", "dof", "classes") if name in encoded]
-    rest: dict[str, Any] = {n: _real(f"{field}[{n!r}]", encoded[n]) for n in given}
+    given = [name for name in fields[2:] if name in encoded]
+    rest: dict[str, Any] = {name: _real(f"{field}[{name!r}]", encoded[name]) for name in given}
     found = Information(matrix, root, **rest)
     if found.classes not in range(1, d + 1) or d % found.classes:
-        raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
+        raise FieldError(f"{field}['classes']", f"divide {d}", _short(found.classes))
     return found._replace(classes=int(found.classes))
 
 

@@ -11,6 +11,8 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cfgd._core import checks
+from cfgd.fitting.coefficient_table import CoefficientTable
+from cfgd.integrations.sklearn.statistics import FitStatistics
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
 from cfgd.objectives.base import Objective
@@ -62,6 +64,7 @@ class CaputoEstimator(BaseEstimator):
         self.n_iter_ = max(1, int(solution.iterations))
         self.loss_curve_ = solution.history["value"]
         self.status_ = solution.status.name
+        self.solution_ = solution
 
     def _validate_new(self, X: Any) -> Any:
         """Return the validated samples of a prediction."""
@@ -109,6 +112,8 @@ class MethodEstimator(CaputoEstimator):
 class LinearEstimator(MethodEstimator):
     """Base of the linear models, which take dense and sparse X."""
 
+    _statistics: FitStatistics
+
     def __init__(
         self,
         *,
@@ -145,6 +150,47 @@ class LinearEstimator(MethodEstimator):
         lower = np.full(x0.shape, -np.inf)
         lower[:d] = 0
         return lower, np.inf
+
+    @property
+    def standard_errors_(self) -> np.ndarray:
+        """The standard errors of `coef_`, in its shape; see `summary`."""
+        return self._by_coefficient(0)
+
+    @property
+    def intercept_standard_error_(self) -> Any:
+        """The standard errors of `intercept_`, in its shape; 0 without an intercept."""
+        return self._by_coefficient(1)
+
+    def _by_coefficient(self, part: int) -> Any:
+        check_is_fitted(self)
+        errors = self._statistics.errors()
+        if not self.fit_intercept:
+            errors = np.concatenate([errors, np.zeros_like(errors[:1])])
+        chosen = errors[:-1] if part == 0 else errors[-1]
+        if np.ndim(self.intercept_) == 0:
+            return chosen if part == 0 else float(chosen)
+        return chosen.reshape(-1, len(self.intercept_)).T.reshape(
+            np.shape(self.intercept_) if part else np.shape(self.coef_)
+        )
+
+    def summary(self) -> CoefficientTable:
+        """Return a table of the coefficients that prints in the manner of statsmodels.
+
+        It has estimates, standard errors, t or z, p-values and 95 % intervals, and where they exist
+        R squared, log-likelihood, AIC and BIC. The squared loss has Student's t with the degrees of
+        freedom of the residuals, the others the normal distribution. "gamma" has Pearson's estimate
+        of the dispersion, "huber" the sandwich errors that statsmodels' RLM calls H1. With a
+        penalty the errors are those of the shrunken coefficients, without their bias: there are no
+        p-values and no intervals then. Coefficients at a bound have no errors. What the data do not
+        determine is named below the table.
+        """
+        check_is_fitted(self)
+        return self._statistics.table(self.solution_)
+
+    def _feature_names(self, d: int) -> tuple[str, ...]:
+        """Return the names of the columns: x0, x1, ... where X had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{j}" for j in range(d)) if names is None else tuple(map(str, names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

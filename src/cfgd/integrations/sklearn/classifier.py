@@ -18,8 +18,10 @@ from cfgd.integrations.sklearn.base import (
     is_auto,
     pad_samples,
 )
+from cfgd.integrations.sklearn.statistics import named_separation, statistics_of_model
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
+from cfgd.status import Status
 
 
 class CaputoClassifier(ClassifierMixin, LinearEstimator):
@@ -40,8 +42,11 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
     ----------
     classes_, coef_, intercept_
         As in `LogisticRegression`.
-    n_iter_, loss_curve_, status_
-        Iterations, the values of the objective, and the name of the final status.
+    n_iter_, loss_curve_, status_, solution_
+        Iterations, the values of the objective, the name of the final status, and all of it. The
+        status "separated" means that the classes are, so that only a penalty gives coefficients.
+    standard_errors_, intercept_standard_error_
+        Standard errors, in the shapes of `coef_` and `intercept_`; see `summary`.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoClassifier
@@ -105,9 +110,16 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         loss = "logistic" if len(self.classes_) == 2 else "multinomial"
         f = LinearModel(X, labels, loss, self.l2, weight, intercept=self.fit_intercept)
         x0 = self._initial_point(f.shape).astype(dtype)
-        solution = self._minimize(f, x0, method, bounds=self._bounds(x0, d))
+        bounds = self._bounds(x0, d)
+        solution = self._minimize(f, x0, method, bounds=bounds)
+        names, classes = self._feature_names(d), tuple(map(str, self.classes_))
+        if solution.status is Status.separated:
+            solution = named_separation(f, solution, bounds, names, classes)
         self._set_coefficients(solution.x.reshape(f.shape[0], -1).T, d)
         self._record_fit(solution)
+        self._statistics = statistics_of_model(
+            f, solution, names, classes, title=f"{loss} regression"
+        )
         return self
 
     def _initial_point(self, shape: tuple[int, ...]) -> np.ndarray:

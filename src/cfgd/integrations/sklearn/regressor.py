@@ -17,9 +17,9 @@ from cfgd.integrations.sklearn.base import (
     is_auto,
     pad_samples,
 )
+from cfgd.integrations.sklearn.statistics import statistics_of_huber, statistics_of_model
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
-from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.huber_scale import HuberScale
 
 LOSSES = ("squared", "huber", "poisson", "gamma")
@@ -66,8 +66,10 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         w and b.
     scale_ : float
         The scale of the residuals, for "huber".
-    n_iter_, loss_curve_, status_
-        Iterations, the values of the objective, and the name of the final status.
+    n_iter_, loss_curve_, status_, solution_
+        Iterations, the values of the objective, the name of the final status, and all of it.
+    standard_errors_, intercept_standard_error_
+        Standard errors, in the shapes of `coef_` and `intercept_`; see `summary`.
 
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoRegressor
@@ -125,14 +127,20 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         x0, d = self._initial_point(X), X.shape[1]
         if not is_auto(method) or self.loss == "huber":
             X, y, weight = pad_samples(X, y, weight)
-        solution = self._minimize(
-            self._make_objective(X, y, weight), x0, method, bounds=self._bounds(x0, d)
-        )
+        f = self._make_objective(X, y, weight)
+        solution = self._minimize(f, x0, method, bounds=self._bounds(x0, d))
         self._set_coefficients(solution.x, d)
         self._record_fit(solution)
+        names, title = self._feature_names(d), f"{self.loss} loss"
+        if isinstance(f, HuberScale):
+            self._statistics = statistics_of_huber(f, solution, names, title=title)
+        else:
+            self._statistics = statistics_of_model(f, solution, names, title=title)
         return self
 
-    def _make_objective(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Objective:
+    def _make_objective(
+        self, X: Any, y: np.ndarray, weight: np.ndarray
+    ) -> HuberScale | LinearModel:
         if self.loss == "huber":
             return HuberScale(X, y, self.epsilon, self.l2, weight, intercept=self.fit_intercept)
         return LinearModel(X, y, self.loss, self.l2, weight, intercept=self.fit_intercept)

@@ -84,6 +84,14 @@ class InformationSums:
             self.slopes += float(slopes.sum())
             self.squared_slopes += float(slopes @ slopes)
 
+    def without(self, held: np.ndarray) -> InformationSums:
+        """Return the sums of the model in which some coefficients are constants."""
+        if not held.any():
+            return self
+        other = InformationSums(self.loss, 0)
+        vars(other).update(vars(self), gram=self.gram[np.ix_(~held, ~held)])
+        return other
+
     @property
     def has_dispersion(self) -> bool:
         """Whether the covariance has an estimated factor."""

@@ -1,0 +1,144 @@
+"""The rows of a classifier, and what one pass over them tells of its classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse
+
+from cfgd.objectives.linear.intercept import WithIntercept
+
+# Numbers in a block of rows that are treated at a time: 2 MiB of float64.
+BLOCK_NUMBERS = 2**18
+# A row is fitted with suspicious certainty if its class is at least this many times as probable as
+# another one. A run that follows a separating direction to the default tolerance ends far beyond.
+CERTAIN = 1e3
+
+
+class RowBlock(NamedTuple):
+    """Rows of positive weight: a design matrix on the host, and the class of each row."""
+
+    X: Any
+    classes: np.ndarray
+
+
+Source: TypeAlias = Callable[[], Iterator[RowBlock]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """The rows of a classifier and the directions in which its coefficients may go.
+
+    Parameters
+    ----------
+    source
+        Returns an iterator over all rows; called for every pass.
+    contrasts : array of shape (classes, predictors)
+        The score of class k is the k-th row times the predictors: the unit matrix for a multinomial
+        model, -1/2 and 1/2 for a logistic one.
+    has_intercept
+        Whether the last column is an intercept.
+    lower, upper : array of shape (columns, predictors)
+        -1 or 0, and 0 or 1: a coefficient with a penalty or a bound cannot grow for ever.
+    """
+
+    source: Source
+    contrasts: np.ndarray
+    has_intercept: bool
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def allow(self, W: np.ndarray) -> bool:
+        """Return whether the coefficients may go in the direction W for ever."""
+        return bool(np.all((W <= 0) | (self.upper > 0)) and np.all((W >= 0) | (self.lower < 0)))
+
+    def margins(self, block: RowBlock, W: np.ndarray) -> np.ndarray:
+        """Return how the score of each row's class changes along W relative to every class.
+
+        The column of the own class is infinite.
+        """
+        scores = np.asarray(block.X.times(W)) @ self.contrasts.T
+        own = block.classes[:, None]
+        margins = np.take_along_axis(scores, own, 1) - scores
+        np.put_along_axis(margins, own, np.inf, 1)
+        return margins
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """What one pass over the rows tells.
+
+    `least` and `most` are the extremes of each column in each class; the columns z = (x - centre) /
+    scale have unit deviation.
+    """
+
+    least: np.ndarray
+    most: np.ndarray
+    rows: int
+    centre: np.ndarray
+    scale: np.ndarray
+    is_complete: bool  # the coefficients classify every row right, and may grow for ever
+    is_suspicious: bool  # some row is fitted with certainty
+
+    @classmethod
+    def of(cls, classes: Classes, W: np.ndarray) -> Survey:
+        d, n_classes = len(W), len(classes.contrasts)
+        least, most = np.full((n_classes, d), np.inf), np.full((n_classes, d), -np.inf)
+        rows, total, squares = 0, np.zeros(d), np.zeros(d)
+        is_complete, is_suspicious = classes.allow(W), False
+        for block in classes.source():
+            ones = np.ones(len(block.classes))
+            rows, total = rows + len(ones), total + block.X.back(ones)
+            squares += block.X.squares(ones)
+            _add_extremes(block, least, most)
+            margins = classes.margins(block, W)
+            is_complete = is_complete and bool(np.all(margins > 0))
+            is_certain = (margins > math.log(CERTAIN)) & np.isfinite(margins)
+            is_suspicious = is_suspicious or bool(is_certain.any())
+        mean = total / max(rows, 1)
+        centre = np.zeros(d)
+        if classes.has_intercept and np.all((classes.lower[-1] < 0) & (classes.upper[-1] > 0)):
+            centre[:-1] = mean[:-1]
+        variance = squares / max(rows, 1) - 2 * centre * mean + centre**2
+        # the variance of a constant column is rounding, and its own size is a better unit
+        deviation = np.sqrt(np.where(variance > 1e-14 * mean**2, variance, mean**2))
+        scale = np.where(deviation > 0, deviation, 1.0)
+        return cls(least, most, rows, centre, scale, is_complete, is_suspicious)
+
+    def scaled(self, W: np.ndarray) -> np.ndarray:
+        """Return the coefficients of the columns z, the last of which is the intercept's."""
+        V = W * self.scale[:, None]
+        V[-1] += self.centre @ W  # 0 where nothing is centred
+        return V
+
+    def unscaled(self, V: np.ndarray) -> np.ndarray:
+        """Return the coefficients of the columns x for those of z."""
+        W = V / self.scale[:, None]
+        W[-1] -= self.centre @ W
+        return W
+
+
+def _add_extremes(block: RowBlock, least: np.ndarray, most: np.ndarray) -> None:
+    """Update the extremes of each column in each class."""
+    X = matrix_of(block.X)
+    size = max(1, BLOCK_NUMBERS // X.shape[1])
+    for start in range(0, X.shape[0], size):
+        rows, classes = X[start : start + size], block.classes[start : start + size]
+        for k in np.unique(classes):
+            own = rows[classes == k]
+            low, high = own.min(0), own.max(0)
+            if scipy.sparse.issparse(low):
+                low, high = low.toarray(), high.toarray()
+            columns = slice(0, X.shape[1])
+            least[k, columns] = np.minimum(least[k, columns], np.ravel(low))
+            most[k, columns] = np.maximum(most[k, columns], np.ravel(high))
+            least[k, X.shape[1] :] = most[k, X.shape[1] :] = 1.0  # the intercept
+
+
+def matrix_of(X: Any) -> Any:
+    """Return the matrix of a design on the host, without the intercept."""
+    return X.inner.X if isinstance(X, WithIntercept) else X.X
