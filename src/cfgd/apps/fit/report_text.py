@@ -162,7 +162,7 @@ def _reference_categories(result: FitResult) -> list[str]:
 
 
 def _reading(result: FitResult) -> list[str]:
-    sentences = []
+    sentences = [*result.sentences]
     if result.streamed:
         sentences.append(
             "The rows do not fit into --memory: the file was read "
@@ -170,8 +170,8 @@ def _reading(result: FitResult) -> list[str]:
         )
     if result.unknown_text_rows:
         sentences.append(
-            f"{result.unknown_text_rows:,} rows do not count in the measures: they have a text "
-            "that no training row has."
+            f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "
+            "it counts as the pool of rare levels, or as the reference level where there is none."
         )
     return sentences
 

@@ -73,7 +73,7 @@ class StreamedRows(Rows):
             encoded = encode(self.columns, batch)
             left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y))
             self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
-            used = ~left_out & ~encoded.unknown
+            used = ~left_out
             yield self.standardisation(encoded.X[used]), y[used], codes[used]
             self.on_rows_read(batch.num_rows)
 
@@ -111,10 +111,7 @@ class InMemoryRows(Rows):
                 X[place], y[place], codes[place] = block[mask], block_y[mask], block_codes[mask]
             training_end += int(training.sum())
             end += int((~training).sum())
-        # fewer than n where held-out rows have a text that no training row has
-        return cls(
-            X[:end], y[:end], codes[:end], rows.target, rows.block_rows, statistics.training_count
-        )
+        return cls(X, y, codes, rows.target, rows.block_rows, statistics.training_count)
 
     def blocks(self, subset: RowSubset) -> Iterator[XY]:
         for start in range(0, len(self.y), self.block_rows):
