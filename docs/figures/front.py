@@ -27,7 +27,9 @@ def paths(axis, runs):
     contours(axis, lambda x, y: 10 * x**2 + y**2, (-2.9, 1.7), (-11, 4))
     for name, (colour, _) in METHODS.items():
         x, y = runs[name]["x"], runs[name]["y"]
-        count = int(np.argmax(runs[name]["value"] < 1e-15))
+        norms = runs[name]["gradient_norm"]
+        # where `minimize` says by default that a run has converged
+        count = int(np.argmax(norms <= 1e-8 * norms[0]))
         line(axis, x, y, colour, marker="o", markersize=3, label=f"{name}: {count} iterations")
     axis.set(xlabel="x", ylabel="y")
     axis.legend(loc="upper center")

@@ -40,7 +40,7 @@ figure, axes = plt.subplot_mosaic("AAB;AAB;CCB", figsize=(9, 5), layout="constra
 top, side, low = (axes[name] for name in "ABC")
 t = np.linspace(-3.1, 2.3, 300)
 J = np.stack(jax.jacfwd(lambda b: mobility(t, *b))(b), 0)
-band = 2 * np.sqrt(np.einsum("ij,jk,ik->i", J, fit.covariance, J) + fit.deviation**2)
+band = 2 * np.sqrt(np.einsum("ij,jk,ik->i", J, fit.covariance, J) + fit.residual_std**2)
 curve, shade = mobility(t, *b), {"color": "#0072b2", "alpha": 0.2, "lw": 0}
 top.plot(x, y, "ko", markersize=4, label="data")
 top.plot(t, mobility(t, *start), "--", color="gray", label="start")
@@ -49,7 +49,7 @@ top.fill_between(t, curve - band, curve + band, **shade, label="95 % of new data
 top.set(ylabel="electron mobility", xlim=(-3.2, 2.4))
 top.legend()
 low.axhline(0, color="#0072b2")
-low.errorbar(x, residual, 2 * fit.deviation, fmt="ko", markersize=4, lw=1)
+low.errorbar(x, residual, 2 * fit.residual_std, fmt="ko", markersize=4, lw=1)
 low.set(xlabel="logarithm of density", ylabel="residual", xlim=(-3.2, 2.4))
 rows, bars, style = np.arange(7), 2 * error / nist.certified, {"color": "#0072b2", "capsize": 4}
 side.errorbar(b / nist.certified, rows, xerr=bars, fmt="o", **style, label="cfgd, ± 2 errors")

@@ -282,22 +282,29 @@ class BestConstants(NamedTuple):
     rate: float
 
 
-def best_constants(eigenvalues: ArrayInput) -> BestConstants:
+def best_constants(A: ArrayInput) -> BestConstants:
     """Return gamma and eta of the fastest adaptive terminal of lag 1, and its rate.
 
-    The rate is the spectral radius of the iteration. `eigenvalues` are those of D^-1 A, of which
-    only the extremes l and h matter, and the direction is scaled by D^-1: x+ = x - eta D^-1 (A x +
-    b) - eta gamma (x - x_prev) is Polyak's heavy ball with momentum -eta gamma. The best constants
-    are eta = 4/(sqrt h + sqrt l)^2 and gamma = -(sqrt h - sqrt l)^2/4, with the rate (sqrt k -
-    1)/(sqrt k + 1), k = h/l. If D = delta I, the unscaled direction takes the same gamma and the
-    step eta / delta. This is not in the paper, which finds gamma by hand.
+    `A` is the matrix of the quadratic, or a vector of the eigenvalues of D^-1 A with D = diag(A),
+    of which only the extremes l and h matter. The rate is the spectral radius of the iteration,
+    whose direction is scaled by D^-1: x+ = x - eta D^-1 (A x + b) - eta gamma (x - x_prev) is
+    Polyak's heavy ball with momentum -eta gamma. The best constants are eta = 4/(sqrt h + sqrt l)^2
+    and gamma = -(sqrt h - sqrt l)^2/4, with the rate (sqrt k - 1)/(sqrt k + 1), k = h/l. If D =
+    delta I, the unscaled direction takes the same gamma and the step eta / delta. This is not in
+    the paper, which finds gamma by hand.
 
     >>> best_constants([1.0, 9.0])
     BestConstants(gamma=-1.0, eta=0.25, rate=0.5)
     """
-    eigenvalues = np.asarray(eigenvalues, dtype=np.float64)
+    eigenvalues = np.asarray(A, dtype=np.float64)
+    if eigenvalues.ndim > 1:
+        matrix = _symmetric("best_constants", A)
+        D = np.diag(matrix)
+        _require((D > 0).all(), "best_constants", "A", "have a positive diagonal", D.min())
+        scaled = np.linalg.eigvalsh(matrix / np.sqrt(np.outer(D, D)))
+        eigenvalues = np.asarray(scaled, np.float64)
     least = eigenvalues.min(initial=np.inf)  # inf if there are none, NaN if one is NaN
-    _require(0 < least < np.inf, "best_constants", "eigenvalues", "be positive", least)
+    _require(0 < least < np.inf, "best_constants", "A", "have positive eigenvalues", least)
     low, high = float(np.sqrt(least)), float(np.sqrt(eigenvalues.max()))
     gamma, eta = -((high - low) ** 2) / 4, 4 / (high + low) ** 2
     return BestConstants(gamma, eta, (high - low) / (high + low))

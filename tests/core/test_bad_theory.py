@@ -56,7 +56,7 @@ I2 = np.eye(2)
         ),
         (
             lambda: theory.best_constants([1.0, -2.0]),
-            "`best_constants(eigenvalues=...)` must be positive, got -2.0.",
+            "`best_constants(A=...)` must have positive eigenvalues, got -2.0.",
         ),
     ],
 )

@@ -22,6 +22,12 @@ def test_best_constants_have_the_rate_that_they_state(seed):
         assert theory.spectral_radius(A, best.gamma, factor * best.eta, 1) > best.rate + 1e-4
 
 
+def test_a_matrix_has_the_constants_of_its_scaled_eigenvalues():
+    A = problem(0).A
+    known = np.linalg.eigvals(A / np.diag(A)[:, None]).real
+    np.testing.assert_allclose(theory.best_constants(A), theory.best_constants(known), rtol=1e-9)
+
+
 @pytest.mark.one_case
 @pytest.mark.parametrize("seed", range(3))
 def test_no_constants_on_a_grid_are_better(seed):

@@ -30,7 +30,7 @@ def test_the_f_test(swapped):
     F = (squares(1) - squares(3)) / 2 / (squares(3) / 4)
     assert found.statistic == pytest.approx(F, rel=1e-6)
     assert found.p_value == pytest.approx(scipy.stats.f.sf(F, 2, 4), rel=1e-6)
-    assert found.freedom == (2, 4)
+    assert found.dof == (2, 4)
     assert found.swapped is swapped
     assert found.aic == pytest.approx(8 * np.log(squares(3) / squares(1)) + 4)
     assert found.bic == pytest.approx(8 * np.log(squares(3) / squares(1)) + 2 * np.log(8))

@@ -27,9 +27,9 @@ def test_parameters_and_covariance_are_those_of_scipy(sigma, absolute):
     np.testing.assert_allclose(parameters, theirs, rtol=1e-6)
     np.testing.assert_allclose(own, covariance, rtol=1e-5)
     np.testing.assert_allclose(fit.standard_errors, np.sqrt(np.diag(covariance)), rtol=1e-5)
-    assert fit.freedom == 5
+    assert fit.dof == 5
     if sigma is None:
-        assert fit.deviation == pytest.approx(
+        assert fit.residual_std == pytest.approx(
             np.sqrt(np.sum((decay_in_numpy(T, *theirs) - Y) ** 2) / 5), rel=1e-8
         )
 

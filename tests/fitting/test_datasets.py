@@ -39,7 +39,7 @@ def test_missing_points_are_dropped(x, y):
     sigma = np.where(HOLE, np.nan, SIGMA)  # does not count either
     fit = cfgd.curve_fit(decay, x, y, P0, sigma, missing="drop")
     same(fit, wanted)
-    assert fit.freedom == 4
+    assert fit.dof == 4
     np.testing.assert_allclose(fit.solution.covariance(), wanted[1], rtol=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_weights_are_those_of_squares_and_zero_leaves_out():
     wanted = least_squares(lambda p: (decay_in_numpy(T, *p) - Y)[KEPT] / SIGMA[KEPT], P0)
     fit = cfgd.curve_fit(decay, T, Y, P0, weights=KEPT / SIGMA**2)
     same(fit, wanted)
-    assert fit.freedom == 4
+    assert fit.dof == 4
 
 
 REFUSED = {
@@ -117,7 +117,7 @@ def test_complex_data():
 
     fit = cfgd.curve_fit(lambda w, R, tau: R / (1 + 1j * w * tau), w, y, [1.0, 1.0], sigma)
     same(fit, least_squares(parts, [1.0, 1.0]))
-    assert fit.freedom == 22
+    assert fit.dof == 22
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_a_missing_complex_point():
     less = cfgd.curve_fit(model, w[~hole], y[~hole], [1.0, 1.0])
     y = np.where(hole, complex(1.0, np.nan), y)
     fit = cfgd.curve_fit(model, w, y, [1.0, 1.0], missing="drop")
-    assert fit.freedom == 20
+    assert fit.dof == 20
     same(fit, less)
 
 
@@ -162,7 +162,7 @@ def test_a_model_with_several_results(sigma, each):
 
     fit = cfgd.curve_fit(model, T, both, P0, sigma)
     same(fit, least_squares(residuals, P0))
-    assert fit.freedom == 13
+    assert fit.dof == 13
 
 
 # ------------------------------------------------------------------ several data sets
@@ -198,7 +198,7 @@ GLOBAL = {
 def test_a_global_fit(x, y, p0, sigma, names):
     fit = cfgd.curve_fit(decay, x, y, p0, sigma)
     assert fit.names == names
-    assert fit.freedom == 9
+    assert fit.dof == 9
     parameters, covariance = least_squares(shared, [1.0, 0.0, 1.0, 2.0])
     np.testing.assert_allclose([fit.parameters[name] for name in names], parameters, rtol=1e-6)
     np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-5)
@@ -273,7 +273,7 @@ def test_errors_of_x():
     fit = cfgd.curve_fit(decay, T, Y, P0, sigma=0.05, sigma_x=0.1 + SIGMA)
     np.testing.assert_allclose(fit.parameters, CURVE[0], rtol=1e-6)
     np.testing.assert_allclose(fit.standard_errors, CURVE[1], rtol=1e-4)
-    assert fit.freedom == 5
+    assert fit.dof == 5
 
     def residuals(q):
         p, errors = q[:3], q[3:]

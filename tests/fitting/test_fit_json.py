@@ -65,6 +65,22 @@ def test_what_needs_the_model_says_so(call, tmp_path):
         call(cfgd.Fit.from_json(tmp_path / "fit.json"))
 
 
+def test_a_file_with_former_names_is_read(tmp_path):
+    fit = fitted()
+    fit.to_json(tmp_path / "fit.json")
+    text = (tmp_path / "fit.json").read_text(encoding="utf-8")
+    text = text.replace('"dof"', '"freedom"').replace('"residual_std"', '"deviation"')
+    (tmp_path / "fit.json").write_text(text, encoding="utf-8")
+    assert cfgd.Fit.from_json(tmp_path / "fit.json") == fit
+
+
+@pytest.mark.parametrize(("former", "name"), [("freedom", "dof"), ("deviation", "residual_std")])
+def test_former_names_warn(former, name):
+    fit = fitted()
+    with pytest.warns(DeprecationWarning, match=f"`Fit.{former}` is now called `{name}`"):
+        assert getattr(fit, former) == getattr(fit, name)
+
+
 def test_pickles():
     """A model that can be pickled stays; a lambda is left behind."""
     fit = fitted()
@@ -79,13 +95,13 @@ def test_pickles():
 
 DAMAGE = {
     "format": (lambda d: d.update(format="cfgd solution 1"), "`format` must be 'cfgd fit 1'"),
-    "missing": (lambda d: d.pop("freedom"), "`freedom` must be present"),
+    "missing": (lambda d: d.pop("dof"), "`dof` must be present"),
     "unknown": (lambda d: d.update(more=1), "`more` must be one of"),
     "names": (lambda d: d.update(names="ab"), "`names` must be a list of strings"),
     "shape": (lambda d: d["names"].append("c"), r"`covariance` must have shape \(3, 3\)"),
     "kind": (lambda d: d.update(covariance_kind="x"), "`covariance_kind` must be one of"),
     "flag": (lambda d: d.update(absolute_sigma=1), "`absolute_sigma` must be true or false"),
-    "count": (lambda d: d.update(freedom=1.5), "`freedom` must be an integer"),
+    "count": (lambda d: d.update(dof=1.5), "`dof` must be an integer"),
     "number": (lambda d: d.update(chi_square=None), "`chi_square` must be a number"),
     "matrix": (lambda d: d.update(covariance=1.0), "`covariance` must be an array of real"),
     "dict": (lambda d: d.update(values=1.0), "`values` must be a dict"),

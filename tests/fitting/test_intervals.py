@@ -168,7 +168,7 @@ def test_an_estimate_at_its_bound_has_a_one_sided_interval():
     assert fit.at_bound == ["rest"]
     found = fit.intervals(names=["rate", "rest"])
     assert found["rest"][0] == 0.0
-    rise = fit.deviation**2 * scipy.special.stdtrit(6, 0.975) ** 2
+    rise = fit.residual_std**2 * scipy.special.stdtrit(6, 0.975) ** 2
     for i, name in ((1, "rate"), (2, "rest")):
         theirs = profile_by_scipy(
             *(lambda p: p[0] * np.exp(-p[1] * T) + p[2] - y, fit.parameters, i, rise, 1),

@@ -70,7 +70,7 @@ def test_one_of_them_is_a_fit(fits):
     np.testing.assert_allclose(one.parameters, alone.parameters, rtol=1e-6)
     np.testing.assert_allclose(one.covariance, alone.covariance, rtol=1e-5)
     assert one.solution.status is cfgd.Status.converged
-    assert one.freedom == 7
+    assert one.dof == 7
     assert one.intervals(0.9, "normal")["rate"][0] < one.values["rate"]
     assert fits[HOLEY].n_points == 8
     assert fits[-1, -2].chi_square == pytest.approx(fits.chi_square[6, 9], rel=1e-12)

@@ -33,7 +33,7 @@ def test_a_fixed_parameter_is_as_if_the_model_had_its_value(fit):
     wanted, covariance = reduced(lambda a, b: decay_in_numpy(T, a, b, 0.3), [1.0, 1.0], SIGMA)
     found = fit()
     assert found.names == ["size", "rate"]
-    assert found.freedom == 6
+    assert found.dof == 6
     every = found.parameters
     every = every if isinstance(every, dict) else dict(zip(NAMED, every, strict=True))
     assert list(every) == ["size", "rate", "rest"]  # in the order in which they are written

@@ -104,7 +104,7 @@ def test_the_remedies_work():
         lambda x, b, D, e: D / (1 + (x / e) ** b), DOSE, y, [0.8, 10, 3.0], missing="drop"
     )
     assert less.solution.success
-    assert less.freedom == 3
+    assert less.dof == 3
 
 
 def test_a_model_that_is_not_finite_names_points():

@@ -76,7 +76,7 @@ def test_a_parameter_at_its_bound_does_not_spoil_the_others():
     bounds = ([-np.inf, -np.inf, 0.7], [np.inf] * 3)
     fit = cfgd.curve_fit(decay, T, Y, [1.0, 1.0, 1.0], bounds=bounds)
     assert fit.at_bound == ["rest"]
-    assert fit.freedom == 6
+    assert fit.dof == 6
     p = fit.parameters
     J = jacobian_of_decay(*p[:2])[:, :2]
     r = p[0] * np.exp(-p[1] * T) + p[2] - Y
@@ -173,7 +173,7 @@ def test_robust_errors_are_those_of_statsmodels():
     np.testing.assert_allclose(fit.covariance, want, rtol=1e-6)
     assert fit.covariance_kind == "sandwich"
     r = fit.parameters[0] + fit.parameters[1] * t - y
-    assert fit.deviation == pytest.approx(np.sqrt(r @ r / 8), rel=1e-9)
+    assert fit.residual_std == pytest.approx(np.sqrt(r @ r / 8), rel=1e-9)
     assert np.isnan(fit.aic)
 
 
@@ -186,7 +186,7 @@ def test_criteria_and_chi_square():
     mean = np.average(Y, weights=sigma**-2.0)
     assert fit.chi_square == pytest.approx(chi)
     assert fit.reduced_chi_square == pytest.approx(chi / 5)
-    assert fit.deviation == pytest.approx(np.sqrt(chi / 5))
+    assert fit.residual_std == pytest.approx(np.sqrt(chi / 5))
     assert fit.r_squared == pytest.approx(1 - chi / np.sum(((Y - mean) / sigma) ** 2))
     assert fit.aic == pytest.approx(8 * np.log(chi / 8) + 6)
     assert fit.bic == pytest.approx(8 * np.log(chi / 8) + 3 * np.log(8))
@@ -206,7 +206,7 @@ def test_r_squared_of_correlated_complex_and_missing_data():
     fit = cfgd.curve_fit(lambda t, a, b, w: a * jnp.exp((1j * w - b) * t), T, y, [3.0, 0.5, 0.3])
     r = np.concatenate([fit.problem.residuals(fit.solution.x)])
     assert fit.r_squared == pytest.approx(1 - r @ r / np.sum(np.abs(y - y.mean()) ** 2))
-    assert fit.freedom == 13
+    assert fit.dof == 13
     gaps = np.where(np.arange(8) == 3, np.nan, Y)
     fit = cfgd.curve_fit(decay, T, gaps, [1.0, 1.0, 0.0], missing="drop")
     keep = np.arange(8) != 3

@@ -84,3 +84,29 @@ def fixed_long(record):
         tolerance=0,
         record=record,
     )
+
+
+EXACT = np.random.default_rng(5).normal(size=(12, 3)), np.array([0.5, -2.0, 1.5])
+OBJECTIVES = {
+    "Quadratic": cfgd.Quadratic([[20.0, 1.0, 0.0], [1.0, 2.0, 0.3], [0.0, 0.3, 5.0]], [0.0] * 3),
+    "LeastSquares": cfgd.LeastSquares(EXACT[0], EXACT[0] @ EXACT[1]),
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("name", list(OBJECTIVES))
+def test_recorded_values_keep_their_digits_where_the_minimum_is_zero(name, every):
+    """A value that is updated from step to step keeps the rounding errors of the first one."""
+    f = OBJECTIVES[name]
+    method, start = cfgd.AdaptiveTerminal(gamma=-0.25), np.array([4.0, 1.0, -3.0])
+    record = {"x": lambda x: x}
+    options = {"tolerance": 1e-11, "record": record, "every": every}
+    history = cfgd.minimize(f, start, method, **options).history
+    both = cfgd.sweep(f, start, [method, cfgd.AdaptiveTerminal(gamma=-0.5)], **options)
+    for rows in (history, both[0].history, both[1].history):
+        values = np.array([f.value(x) for x in rows["x"]])
+        assert values.min() < 1e-15 * values[0]
+        # residuals have some rounding units of y as an error, which is that of sqrt(f)
+        allowed = 1e-10 * values + 1e-14 * np.sqrt(values)
+        assert (abs(rows["value"] - values) <= allowed).all()

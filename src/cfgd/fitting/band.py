@@ -69,7 +69,7 @@ def _noise(
     owner: str, fit: Fit, problem: FitProblem, index: int, sigma: Any, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Return the standard deviations of new observations."""
-    scale = 1.0 if fit.absolute_sigma else fit.deviation
+    scale = 1.0 if fit.absolute_sigma else fit.residual_std
     given = problem.data[index].sigma
     if sigma is None and given is not None:
         if np.ndim(given) > 0 and np.ptp(given) > 0:

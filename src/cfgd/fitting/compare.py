@@ -28,9 +28,9 @@ class Comparison:
     ----------
     statistic, p_value : float
         The test of the smaller fit within the larger one, where it is a special case of it: the F
-        statistic with `freedom`, or with `absolute_sigma` the fall of chi-square; and the
+        statistic with `dof`, or with `absolute_sigma` the fall of chi-square; and the
         probability of such a value if the smaller model is true. NaN for equally many parameters.
-    freedom : tuple of int
+    dof : tuple of int
         How many parameters more the larger fit has, and its degrees of freedom.
     aic, bic : float
         The criteria of the larger fit minus those of the smaller one: negative speaks for the
@@ -43,7 +43,7 @@ class Comparison:
 
     statistic: float
     p_value: float
-    freedom: tuple[int, int]
+    dof: tuple[int, int]
     aic: float
     bic: float
     test: str
@@ -51,7 +51,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         smaller, larger = ("second", "first") if self.swapped else ("first", "second")
-        more, left = self.freedom
+        more, left = self.dof
         lines = []
         if more > 0:
             of = f"F({more}, {left})" if self.test == "F" else f"chi-square({more})"
@@ -118,7 +118,7 @@ def compare(first: Fit, second: Fit) -> Comparison:
     return Comparison(
         statistic=statistic,
         p_value=p_value,
-        freedom=(more, left),
+        dof=(more, left),
         aic=large.aic - small.aic,
         bic=large.bic - small.bic,
         test=test,

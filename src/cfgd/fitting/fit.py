@@ -14,6 +14,7 @@ import numpy as np
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
 from cfgd.fitting import band, compare, derived, fit_json, intervals, plot, plot_parameters, report
+from cfgd.fitting.former_names import FormerNames
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.quality import criterion, r_squared
 from cfgd.fitting.uncertainty import Uncertainty, dispersion, linearise
@@ -22,7 +23,7 @@ from cfgd.solve.solution import Solution
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fit:
+class Fit(FormerNames):
     """The fitted parameters of a curve, with their covariance.
 
     It can be unpacked like the result of SciPy: `parameters, covariance = fit`. Two fits are equal
@@ -37,9 +38,9 @@ class Fit:
         that the data do not determine; the others' are those of the problem without it.
     names : list of str
         The names of the free numbers, in the order of the covariance.
-    deviation : float
+    residual_std : float
         The standard deviation of the weighted residuals.
-    freedom : int
+    dof : int
         The degrees of freedom: measured numbers minus unknown ones that are not at a bound.
     solution : Solution
         The result of `minimize` for the vector of the free numbers.
@@ -82,8 +83,8 @@ class Fit:
     parameters: Any
     covariance: np.ndarray
     names: list[str]
-    deviation: float
-    freedom: int
+    residual_std: float
+    dof: int
     solution: Solution
     values: dict[str, Any]
     errors: dict[str, Any]
@@ -104,22 +105,21 @@ class Fit:
         z, size = np.asarray(solution.x), len(problem.free)
         robust = not problem.objective.is_squared
         held = at_bound(problem, solution)
-        freedom = problem.freedom + int(np.sum(held))
+        dof = problem.freedom + int(np.sum(held))
         at = linearise(problem.objective, z)
-        factors = dispersion(at, freedom, robust=robust, absolute=problem.absolute_sigma)
+        factors = dispersion(at, dof, robust=robust, absolute=problem.absolute_sigma)
         around = Uncertainty.of(at.jacobian, factors.covariance, held)
         chi_square = float(at.residuals @ at.residuals)
         names = list(problem.free)
         names_at_bound = [names[i] for i in np.flatnonzero(held[:size])]
-        values = problem.complete(z)
         return cls(
             parameters=problem.in_form_of_p0(z),
             covariance=around.covariance()[:size, :size],
             names=names,
-            deviation=float(np.sqrt(chi_square / freedom)) if freedom > 0 else np.inf,
-            freedom=freedom,
+            residual_std=float(np.sqrt(chi_square / dof)) if dof > 0 else np.inf,
+            dof=dof,
             solution=solution,
-            values=values,
+            values=problem.complete(z),
             errors=derived.errors_of_all(problem, z, around, held),
             chi_square=chi_square,
             r_squared=r_squared(problem.data, chi_square),
@@ -128,7 +128,7 @@ class Fit:
             absolute_sigma=problem.absolute_sigma,
             covariance_kind="sandwich" if robust else "least squares",
             dispersion=factors.rise,
-            warnings=warnings_of(problem, solution, freedom, around, names_at_bound),
+            warnings=warnings_of(problem, solution, dof, around, names_at_bound),
             problem=problem,
             uncertainty=around,
         )
@@ -153,7 +153,7 @@ class Fit:
     @property
     def reduced_chi_square(self) -> float:
         """Chi-square over the degrees of freedom."""
-        return self.chi_square / self.freedom if self.freedom > 0 else np.inf
+        return self.chi_square / self.dof if self.dof > 0 else np.inf
 
     @property
     def aic(self) -> float:
@@ -174,7 +174,7 @@ class Fit:
     def freedom_of_quantile(self) -> float:
         """The degrees of freedom of Student's t for this fit; infinite where sigma is known."""
         is_known = self.absolute_sigma and self.covariance_kind != "sandwich"
-        return np.inf if is_known else float(self.freedom)
+        return np.inf if is_known else float(self.dof)
 
     def derived(self, fn: Callable[[dict[str, Any]], Any]) -> derived.Derived:
         """Return value and standard error of a function of the parameters, by the delta method.

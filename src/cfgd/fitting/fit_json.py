@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = "cfgd fit 1"
 KINDS = ("least squares", "sandwich")
+# the names of fields in files of earlier versions
+FORMER_NAMES = {"freedom": "dof", "deviation": "residual_std"}
 
 
 def to_text(fit: Fit) -> str:
@@ -66,6 +68,7 @@ def _decode_fields(encoded: Any) -> dict[str, Any]:
     if found != FORMAT:
         got = repr(found) if isinstance(found, str) else f"a {type(found).__name__}"
         raise FieldError("format", f"be {FORMAT!r}", got)
+    encoded = {FORMER_NAMES.get(name, name): value for name, value in encoded.items()}
     for name in encoded:
         if name not in DECODERS and name != "format":
             raise FieldError(name, f"be one of {', '.join(DECODERS)}", "an unknown field")
@@ -143,9 +146,9 @@ DECODERS: dict[str, Callable[[str, Any], Any]] = {
     "errors": _named,
     "at_bound": _strings,
     "chi_square": _number,
-    "freedom": _count,
+    "dof": _count,
     "n_points": _count,
-    "deviation": _number,
+    "residual_std": _number,
     "dispersion": _number,
     "r_squared": _number,
     "absolute_sigma": _flag,

@@ -47,8 +47,8 @@ def summary(fit: Fit) -> str:
     """Return the free parameters with more digits than are known, for `print(fit)`."""
     width = max(9, *(len(name) for name in fit.names))
     head = (
-        f"Fit: {fit.solution.status.name}, residual standard deviation {fit.deviation:.6g} "
-        f"with {fit.freedom} degrees of freedom"
+        f"Fit: {fit.solution.status.name}, residual standard deviation {fit.residual_std:.6g} "
+        f"with {fit.dof} degrees of freedom"
     )
     title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
     rows = [
@@ -137,7 +137,7 @@ def _statistics(fit: Fit, style: str) -> Table:
     numbers = {
         "points": fit.n_points,
         "free parameters": len(fit.names),
-        "degrees of freedom": fit.freedom,
+        "degrees of freedom": fit.dof,
         chi: fit.chi_square,
         f"reduced {chi}": fit.reduced_chi_square,
         "AIC": fit.aic,
@@ -165,9 +165,9 @@ def _about_errors(fit: Fit, style: str) -> str:
         )
     if fit.absolute_sigma:
         return f"{meaning} The errors follow from sigma, which was taken at face value."
-    if fit.freedom <= 0:
+    if fit.dof <= 0:
         return f"{meaning} Errors need more points than parameters, or a known sigma."
-    deviation = plain(fit.deviation, style)
+    deviation = plain(fit.residual_std, style)
     return f"{meaning} Errors are scaled by the standard deviation {deviation} of the residuals."
 
 

@@ -43,6 +43,10 @@ BLOCK = 4
 # rounding explains a small growth, a larger one means that the run diverges.
 MAX_GROWTH = 4.0
 
+# Where |f| has fallen to this share of |f(x0)|, a value that is updated by recurrence may have lost
+# more than the last four of its sixteen digits, and the history gets a computed one.
+DRIFT = 1e-4
+
 Recorder: TypeAlias = Callable[[State], Rows]
 
 
@@ -88,6 +92,20 @@ def row_of(settings: LoopSettings, state: State) -> Rows:
     norm = jnp.sqrt(inner(at.gradient, at.gradient))
     recorded = {name: of(state) for name, of in settings.records.items()}
     return {"value": at.value, "gradient_norm": norm} | recorded
+
+
+def recorded_row(settings: LoopSettings, objective: Objective, first: Reals, state: State) -> Rows:
+    """Return the row of an iteration, of all runs; `first` are the values at the start."""
+    row = over_runs(settings, partial(row_of, settings))(state)
+    if not objective.traits.accumulates_rounding:
+        return row
+    x, value = state.evaluation.x, state.evaluation.value
+    value = jax.lax.cond(
+        jnp.any(jnp.abs(value) <= DRIFT * jnp.abs(first)),
+        lambda: evaluate(settings, objective, x).value,
+        lambda: value,
+    )
+    return row | {"value": value}
 
 
 def evaluate(settings: LoopSettings, objective: Objective, x: Points) -> Evaluation:
@@ -148,12 +166,15 @@ def chunk(
     length: Count | np.int32,
     last: Count | np.int32,
     goal: Tolerances,
+    first: Reals,
 ) -> tuple[Carry, Rows, Int[Array, " rows"], Count]:
     """Make at most `length` iterations, none beyond iteration `last`, while rows have room.
 
+    `first` are the values at the start.
+
     Return the carry, the rows with the iterations they are of, and how many were written.
     """
-    row = over_runs(settings, partial(row_of, settings))
+    row = partial(recorded_row, settings, objective, first)
     base = jnp.max(carry.stats.iterations)
 
     def continues(carry: Carry) -> Flag:

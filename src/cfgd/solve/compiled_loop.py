@@ -55,7 +55,7 @@ class CompiledLoop(Loop):
 
     def run(self, length: int, last: int, history: History) -> None:
         carry, rows, labels, written = self._chunk(
-            self.carry, np.int32(length), np.int32(last), self.tolerances
+            self.carry, np.int32(length), np.int32(last), self.tolerances, self.value0
         )
         try:
             self._raise_error(carry)

@@ -94,7 +94,7 @@ def gauss_newton_model(J: Rows, r: Column, root: Vector) -> QuadraticModel:
     both = np.empty((r.size, d + 1), J.dtype)
     np.divide(J, root, out=both[:, :d])
     both[:, d] = r
-    R = np.linalg.qr(both, mode="r")
+    R = np.asarray(np.linalg.qr(both, mode="r"))
     U, s, Vt = np.linalg.svd(R[:d, :d])
     c = R[:d, d] @ U
     known = s > SINGULAR_UNITS * eps_of(s) * s[0]
