@@ -314,6 +314,41 @@ def fit(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of weights: the variance of a row is divided by its weight, as in"
+            " statsmodels' WLS and var_weights; for counts and classes a row of weight 2 counts"
+            " twice.",
+            show_default=False,
+        ),
+    ] = None,
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that is added to the linear predictor, such as the logarithm of the"
+            " exposure of counts.",
+            show_default=False,
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="Weights of the classes in the fit: balanced, or yes=2,no=1.",
+            show_default=False,
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="The positive one of two labels, whose odds are modelled.",
+            show_default="the second in order",
+        ),
+    ] = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
@@ -338,6 +373,10 @@ def fit(
             seed=seed,
             memory=None if memory is None else 1e6 * memory,
             checkpoint=checkpoint,
+            weights=weights,
+            offset=offset,
+            class_weight=class_weight,
+            positive=positive,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)

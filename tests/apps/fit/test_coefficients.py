@@ -213,7 +213,7 @@ def test_classification_measures_agree_with_scikit_learn(fitted):
     probability = 1 / (1 + np.exp(-X[out] @ result.model.coefficients))
     found, yes = result.quality.model, y[out] == "yes"
     assert found["log loss"] == pytest.approx(log_loss(yes, probability))
-    assert found["share of right labels"] == pytest.approx(accuracy_score(yes, probability > 0.5))
+    assert found["accuracy"] == pytest.approx(accuracy_score(yes, probability > 0.5))
     assert found["area under the ROC curve"] == pytest.approx(roc_auc_score(yes, probability))
     share = np.mean(y[~out] == "yes")
     assert result.quality.baseline["log loss"] == pytest.approx(

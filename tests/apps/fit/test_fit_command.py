@@ -57,7 +57,7 @@ def test_fit_prints_results_and_writes_files(fitted):
     _, out, code, output = fitted("logistic")
     assert code == 0
     for text in (
-        "Loss logistic (whether 'y' is 'yes' rather than 'no') since the target has two values, fitted to",
+        "Loss logistic (whether 'y' is 'yes', the positive class, rather than 'no') since the target has two values, fitted to",
         "rows of data.csv,",
         "more held out.",
         "kind = c & d",

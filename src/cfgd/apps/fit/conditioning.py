@@ -45,8 +45,8 @@ def correlation_matrix(rows: Rows) -> np.ndarray | None:
     if rows.width > MAX_COLUMNS:
         return None
     total = np.zeros((rows.width, rows.width))
-    for X, _ in rows.blocks(training_rows):
-        total += X.T @ X
+    for block in rows.blocks(training_rows):
+        total += block.X.T @ block.X
     return total / rows.count
 
 

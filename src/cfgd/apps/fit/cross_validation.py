@@ -13,7 +13,7 @@ from cfgd.apps.fit.fitting import (
     fit_coefficients,
 )
 from cfgd.apps.fit.rows import Rows
-from cfgd.apps.fit.split import FOLDS, RowSubset, fold, without_fold
+from cfgd.apps.fit.split import FOLDS, RowSubset, fold, training_rows, without_fold
 
 PENALTIES_PER_ROW = 10.0 ** np.arange(1, -6, -1)  # from strong to weak: each starts the next fit
 # The losses of penalties that differ by a factor of ten differ by far more than this.
@@ -22,15 +22,28 @@ TOLERANCE = 1e-4
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidation:
-    """The mean loss over left-out rows for each penalty."""
+    """The mean loss over left-out rows for each penalty.
+
+    `fold_losses` has the mean loss of each fold in a row, and `standard_errors` are those of the
+    mean of the folds.
+    """
 
     l2: np.ndarray
     losses: np.ndarray
+    fold_losses: np.ndarray
 
     @property
     def best(self) -> float:
         """The penalty of the lowest loss."""
         return float(self.l2[np.argmin(self.losses)])
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """The standard error of the mean loss of the folds, for each penalty."""
+        folds = self.fold_losses[np.isfinite(self.fold_losses).all(1)]
+        if len(folds) < 2:
+            return np.full(len(self.l2), np.nan)
+        return folds.std(0, ddof=1) / np.sqrt(len(folds))
 
 
 def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> CrossValidation:
@@ -39,8 +52,9 @@ def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> 
     Each fit starts from the coefficients of the next stronger penalty. The method is always
     `Auto`: the minimiser does not depend on the method, and `Auto` is the fastest.
     """
-    l2 = PENALTIES_PER_ROW * rows.count
-    total = np.zeros(len(l2))
+    weight = sum(float(rows.fit_weight(block).sum()) for block in rows.blocks(training_rows))
+    l2 = PENALTIES_PER_ROW * weight
+    totals, sizes = np.zeros((FOLDS, len(l2))), np.zeros((FOLDS, len(l2)))
     for k in range(FOLDS):
         w = baseline_coefficients(rows)
         for i, penalty in enumerate(l2):
@@ -50,17 +64,20 @@ def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> 
                 float(penalty), "auto", memory, _ignore_progress, tolerance=TOLERANCE
             )
             w, _ = fit_coefficients(rows, without_fold(k), options, w)
-            total[i] += _total_loss(rows, fold(k), w)
-    return CrossValidation(l2, total / rows.count)
+            totals[k, i], sizes[k, i] = _fold_loss(rows, fold(k), w)
+    with np.errstate(invalid="ignore"):  # a fold without rows
+        return CrossValidation(l2, totals.sum(0) / sizes.sum(0), totals / sizes)
 
 
 def _ignore_progress(fraction: float, description: str) -> None:
     """Report nothing: the progress of cross-validation counts fits."""
 
 
-def _total_loss(rows: Rows, subset: RowSubset, w: np.ndarray) -> float:
-    target = rows.target
-    return sum(
-        float(np.sum(target.loss_function.value(X @ w[:-1] + w[-1], target.for_loss(y))))
-        for X, y in rows.blocks(subset)
-    )
+def _fold_loss(rows: Rows, subset: RowSubset, w: np.ndarray) -> tuple[float, float]:
+    """Return the weighted sum of the losses of a subset, and the sum of the weights."""
+    target, total, size = rows.target, 0.0, 0.0
+    for block in rows.blocks(subset):
+        weight = rows.fit_weight(block)
+        losses = target.loss_function.value(block.predictors(w), target.for_loss(block.y))
+        total, size = total + float(weight @ np.asarray(losses)), size + float(weight.sum())
+    return total, size

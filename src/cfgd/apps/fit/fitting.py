@@ -77,7 +77,10 @@ def fit_coefficients(
         objective: LinearModel | Blocks = _in_memory_objective(rows, subset, options.l2)
     else:
         objective = Blocks(
-            lambda: rows.blocks(subset),
+            lambda: (
+                (block.X, block.y, rows.fit_weight(block), block.offset)
+                for block in rows.blocks(subset)
+            ),
             loss=rows.target.loss,
             l2=options.l2,
             intercept=True,
@@ -92,13 +95,14 @@ def fit_coefficients(
 
 def _in_memory_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
     """Return the objective of rows in memory; each of several processes holds a share of them."""
-    X, y = rows.select(subset)
+    block, loss = rows.select(subset), rows.target.loss
+    weight = rows.fit_weight(block)
     process = distributed.start()
     if process.count == 1:
-        return LinearModel(X, y, rows.target.loss, l2, intercept=True)
+        return LinearModel(block.X, block.y, loss, l2, weight, intercept=True, offset=block.offset)
     own = slice(process.index, None, process.count)
-    sharded_X, sharded_y, weight = distributed.rows(X[own], y[own])
-    return LinearModel(sharded_X, sharded_y, rows.target.loss, l2, weight, intercept=True)
+    X, y, own_weight = distributed.rows(block.X[own], block.y[own], weight[own])
+    return LinearModel(X, y, loss, l2, own_weight, intercept=True)
 
 
 def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOptions) -> Solution:

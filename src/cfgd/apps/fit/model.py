@@ -19,6 +19,7 @@ from cfgd.objectives.linear.losses import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
+OPTIONAL = ("offset",)  # fields that a file may lack
 SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 
 
@@ -31,7 +32,8 @@ class Model:
     target, loss, missing : str
         The name of the target, the loss, and the policy for missing values.
     labels : tuple
-        The class labels in ascending order; empty if the target is a number.
+        The class labels in ascending order, of two the positive one last; empty if the target is
+        a number.
     columns : tuple of Column
         The columns of the table with their encodings.
     coefficients : array of shape (d + 1,) or (d + 1, classes)
@@ -40,6 +42,8 @@ class Model:
         Standard errors of the coefficients.
     facts : dict
         How the model was fitted.
+    offset : str or None
+        The column that is added to the linear predictor.
     """
 
     target: str
@@ -50,6 +54,7 @@ class Model:
     coefficients: np.ndarray
     errors: np.ndarray | None
     facts: dict[str, Any]
+    offset: str | None = None
 
     @property
     def terms(self) -> list[str]:
@@ -77,6 +82,8 @@ class Model:
             ],
             "facts": self.facts,
         }
+        # fields that older versions do not know are written where they are needed
+        saved |= {field: entry for field in OPTIONAL if (entry := getattr(self, field)) is not None}
         write(path, _format_json(json_safe(saved, lambda value: None)))
 
 
@@ -103,6 +110,8 @@ def read_model(path: Path) -> Model:
         saved = content(path)
         if isinstance(saved, dict) and "format" in saved:  # first: other formats have other fields
             one_of((FORMAT,))(saved["format"], "format")
+        if isinstance(saved, dict):
+            saved = dict.fromkeys(OPTIONAL) | saved
         return MODEL(saved, "")
     except ValueError as error:
         raise ValueError(f"{path} is not a valid model: {error}.") from None
@@ -164,6 +173,7 @@ def _model_from_json(
     columns: tuple[Column, ...],
     terms: tuple[dict[str, Any], ...],
     facts: dict[str, Any],
+    offset: str | None,
 ) -> Model:
     """Check that the fields of a model agree, and return it."""
     wanted = {"logistic": "2 labels", MULTINOMIAL: "at least 2 labels"}.get(loss, "no labels")
@@ -175,7 +185,9 @@ def _model_from_json(
     names = [column.name for column in columns]
     if not names or len(set(names)) < len(names):
         raise ValueError("columns must be at least one and have different names")
-    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts)
+    if offset is not None and loss == MULTINOMIAL:
+        raise ValueError("offset must be null for the loss multinomial")
+    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts, offset)
     _check_terms([term["term"] for term in terms], model.terms)
     width = len(labels) if loss == MULTINOMIAL else 1
     arrays = [_array(terms, field, width) for field in ("coefficient", "standard error")]
@@ -218,6 +230,7 @@ MODEL = record(
         "columns": listing(_column),
         "terms": listing(TERM),
         "facts": parameters,
+        "offset": maybe(_any_text),
     },
     _model_from_json,
 )

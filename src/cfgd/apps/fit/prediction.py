@@ -19,6 +19,7 @@ from cfgd._core.files import atomic_writer, is_same_file
 from cfgd.apps.fit.columns import EncodedRows, Mask, encode
 from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
+from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import rows_of_block
 from cfgd.apps.fit.table import Table, to_float64
 from cfgd.apps.fit.table_formats import matching_ending, open_table
@@ -59,7 +60,8 @@ def predict(
     _check_columns(model, table)
     if is_same_file(out, data):
         raise ValueError(f"{out} is the data file: choose another name for the predictions.")
-    names = [column.name for column in model.columns]
+    roles = RowRoles(offset=model.offset)
+    names = list(dict.fromkeys([*(column.name for column in model.columns), *roles.names]))
     block_rows, count = rows_of_block(memory, len(model.terms)), 0
     schema = pa.schema(_fields(model))
     if ending in CSV_FORMATS:
@@ -70,7 +72,10 @@ def predict(
             _check_finite(model, table, batch, count)
             encoded = encode(model.columns, batch)
             _check_rows(model, table, batch, encoded, count)
-            columns = predictions(model, encoded.X, left_out_rows(model.missing, encoded.missing))
+            roles.check_values(table.path, batch, model.missing, count)
+            about = roles.read(batch, {})
+            left_out = left_out_rows(model.missing, encoded.missing) | about.unused
+            columns = predictions(model, encoded.X, left_out, about.offset)
             writer.write_batch(pa.record_batch(columns, schema=schema))
             count += batch.num_rows
             on_rows_read(batch.num_rows)
@@ -79,7 +84,9 @@ def predict(
     return count
 
 
-def predictions(model: Model, X: np.ndarray, left_out: Mask) -> list[pa.Array]:
+def predictions(
+    model: Model, X: np.ndarray, left_out: Mask, offset: np.ndarray | None = None
+) -> list[pa.Array]:
     """Return the columns of the output, with null for the rows that are left out.
 
     The first has the expected values or the most probable labels, the others the probability of
@@ -88,6 +95,7 @@ def predictions(model: Model, X: np.ndarray, left_out: Mask) -> list[pa.Array]:
     loss = loss_function(model.loss, len(model.labels))
     with np.errstate(over="ignore", invalid="ignore"):
         p = X @ model.coefficients[:-1] + model.coefficients[-1]
+        p = p if offset is None else p + np.where(left_out, 0.0, offset)
     if not np.isfinite(p).all():
         raise ValueError(
             f"A prediction of {model.target!r} is not finite: a coefficient of the model or a "
@@ -133,12 +141,15 @@ def _writer(file: BinaryIO, ending: str, schema: pa.Schema) -> Iterator[Any]:
 
 
 def _check_columns(model: Model, table: Table) -> None:
-    for column in model.columns:
-        if column.name not in table.types:
+    roles = RowRoles(offset=model.offset)
+    for name in (*(column.name for column in model.columns), *roles.names):
+        if name not in table.types:
             known = ", ".join(map(repr, list(table.types)[:20]))
             raise ValueError(
-                f"{table.path} has no column {column.name!r}, which the model needs, only {known}."
+                f"{table.path} has no column {name!r}, which the model needs, only {known}."
             )
+    roles.check(table, "")
+    for column in model.columns:
         kind = table.kind(column.name)
         if kind != column.kind:
             raise ValueError(

@@ -6,14 +6,19 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import rankdata
 
+from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import RowSubset
-from cfgd.apps.fit.table_statistics import SAMPLE
+from cfgd.apps.fit.table_statistics import NO_ROLES, SAMPLE
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
+from cfgd.apps.fit.two_classes import average_precision, calibration, roc_auc
 
 ROC_AUC = "area under the ROC curve"
+AVERAGE_PRECISION = "average precision"
+CALIBRATION_SLOPE, CALIBRATION_INTERCEPT = "calibration slope", "calibration intercept"
+TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE = "true positive rate", "false positive rate"
+R_SQUARED = "R squared"
 # maps expected values (means, or probabilities of the labels) and targets to a number for each row
 Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -49,24 +54,28 @@ MEASURES: dict[str, dict[str, Measure]] = {
     "huber": {"mean absolute error": _absolute_error, "mean squared error": _squared_error},
     "poisson": {"mean deviance": _poisson_deviance, "mean absolute error": _absolute_error},
     "gamma": {"mean deviance": _gamma_deviance, "mean absolute error": _absolute_error},
-    "logistic": {"log loss": _log_loss, "share of right labels": _is_correct},
-    "multinomial": {"log loss": _log_loss, "share of right labels": _is_correct},
+    "logistic": {"log loss": _log_loss, "accuracy": _is_correct},
+    "multinomial": {"log loss": _log_loss, "accuracy": _is_correct},
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """Measures of the model and of the baseline, as means over rows.
+    """Measures of the model and of the baseline, as weighted means over rows.
 
-    `expected` has the means, or a column of probabilities for each label, and `y` the targets, or
-    indices of labels, of the first `SAMPLE` rows: the figures show them.
+    `confusion` has for class labels the weight of the rows of each label (a row) that the model
+    gives each label (a column). `expected` has the means, or a column of probabilities for each
+    label, `y` the targets, or indices of labels, and `weight` the weights, of the first `SAMPLE`
+    rows: the figures show them.
     """
 
     rows: int
     model: dict[str, float]
     baseline: dict[str, float]
+    confusion: np.ndarray | None
     expected: np.ndarray
     y: np.ndarray
+    weight: np.ndarray
 
     @property
     def explained(self) -> float:
@@ -76,48 +85,77 @@ class Quality:
 
 
 def measure_quality(rows: Rows, subset: RowSubset, w: np.ndarray) -> Quality:
-    """Measure the model and the baseline on a subset of the rows, in one pass."""
+    """Measure the model and the baseline on a subset of the rows, in one pass.
+
+    Rows count by the weights of `--weights`; class weights do not count.
+    """
     target, measures = rows.target, MEASURES[rows.target.loss]
     model, baseline = ({name: 0.0 for name in measures} for _ in range(2))
     count = sample_size = 0
-    sample: list[tuple[np.ndarray, np.ndarray]] = []
-    for X, y in rows.blocks(subset):
-        y = target.centre + target.scale * y
-        by_model = target.expected(X @ w[:-1] + w[-1])
-        by_baseline = target.expected(target.baseline_predictors(len(y)))
+    total_weight, moments = 0.0, np.zeros(2)
+    confusion = np.zeros(2 * (len(target.labels),))
+    sample: list[tuple[np.ndarray, ...]] = []
+    for block in rows.blocks(subset):
+        y, weight = target.centre + target.scale * block.y, block.weights
+        p = block.predictors(w)
+        by_model = target.expected(p)
+        without_columns = block.plus_offset(target.baseline_predictors(len(y)))
+        by_baseline = target.expected(without_columns)
         for name, measure in measures.items():
-            model[name] += float(measure(by_model, y).sum())
-            baseline[name] += float(measure(by_baseline, y).sum())
+            model[name] += float(weight @ measure(by_model, y))
+            baseline[name] += float(weight @ measure(by_baseline, y))
+        if target.labels:
+            np.add.at(confusion, (y.astype(int), by_model.argmax(1)), weight)
+        else:
+            moments += weight @ block.y, weight @ block.y**2
         room = SAMPLE - sample_size
-        sample.append((by_model[:room], y[:room]))
+        sample.append((by_model[:room], y[:room], weight[:room], p[:room]))
+        total_weight += float(weight.sum())
         count, sample_size = count + len(y), sample_size + len(sample[-1][1])
     model, baseline = (
-        {name: total / count for name, total in totals.items()} for totals in (model, baseline)
+        {name: total / total_weight for name, total in totals.items()}
+        for totals in (model, baseline)
     )
-    expected, y = (np.concatenate(arrays) for arrays in zip(*sample, strict=True))
+    expected, y, weight, p = (np.concatenate(arrays) for arrays in zip(*sample, strict=True))
     if target.loss == "logistic":
-        model[ROC_AUC] = roc_auc(expected[:, 1], y)
+        model |= _two_class_measures(expected[:, 1], p, y, weight) | _rates(confusion)
         baseline[ROC_AUC] = 0.5
-    return Quality(count, model, baseline, expected, y)
+        baseline[AVERAGE_PRECISION] = float(np.average(y, weights=weight))
+    elif "mean squared error" in measures:
+        mean, mean_square = moments / total_weight
+        variance = target.scale**2 * (mean_square - mean**2)
+        for found in (model, baseline):
+            share = found["mean squared error"] / variance if variance > 0 else np.nan
+            found[R_SQUARED] = 1 - float(share)
+    known = confusion if target.labels else None
+    return Quality(count, model, baseline, known, expected, y, weight)
 
 
-def roc_auc(score: np.ndarray, is_positive: np.ndarray) -> float:
-    """Return the area under the ROC curve.
-
-    This is how often a positive row has a higher score than a negative one; ties count half.
-
-    >>> print(roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])))
-    0.75
-    """
-    positives = int(is_positive.sum())
-    pairs = positives * (len(is_positive) - positives)
-    rank_sum = float(rankdata(score)[is_positive == 1].sum())
-    return (rank_sum - positives * (positives + 1) / 2) / pairs if pairs else float("nan")
+def _two_class_measures(
+    probability: np.ndarray, p: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> dict[str, float]:
+    slope, intercept = calibration(p, y, weight)
+    return {
+        ROC_AUC: roc_auc(probability, y, weight),
+        AVERAGE_PRECISION: average_precision(probability, y, weight),
+        CALIBRATION_SLOPE: slope,
+        CALIBRATION_INTERCEPT: intercept,
+    }
 
 
-def describe_baseline(target: Target) -> str:
+def _rates(confusion: np.ndarray) -> dict[str, float]:
+    """Return how many of the positive and of the negative rows are called positive."""
+    with np.errstate(invalid="ignore"):  # no row of a class
+        false, true = (confusion[:, 1] / confusion.sum(1)).tolist()
+    return {TRUE_POSITIVE_RATE: true, FALSE_POSITIVE_RATE: false}
+
+
+def describe_baseline(target: Target, roles: RowRoles = NO_ROLES) -> str:
     """Return what the baseline predicts, to follow the words "The baseline is"."""
+    weighted = "weighted " if roles.weights is not None else ""
+    if roles.offset is not None:
+        return f"the best {weighted}intercept with the offset {roles.offset!r} and no column"
     if target.loss in CLASSIFICATION_LOSSES:
-        return "always the shares of the labels in the training rows"
+        return f"always the {weighted}shares of the labels in the training rows"
     mean = float(target.expected(target.baseline_predictors(1))[0])
-    return f"always {mean:.6g}, the mean of the target in the training rows"
+    return f"always {mean:.6g}, the {weighted}mean of the target in the training rows"

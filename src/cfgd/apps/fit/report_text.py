@@ -56,7 +56,14 @@ def _coefficient_rows(
 def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
     """Return the name of each measure and its value for the model and for the baseline."""
     model, baseline = result.quality.model, result.quality.baseline
-    return [(name, format_number(model[name]), format_number(baseline[name])) for name in model]
+    return [
+        (
+            name,
+            format_number(model[name]),
+            format_number(baseline[name]) if name in baseline else "",
+        )
+        for name in model
+    ]
 
 
 def summary(result: FitResult) -> str:
@@ -74,7 +81,10 @@ def _describe_loss(result: FitResult) -> str:
     target = result.target
     if target.loss == "logistic":
         negative, positive = map(format_label, target.labels)
-        return f"Loss logistic (whether {target.name!r} is {positive} rather than {negative})"
+        return (
+            f"Loss logistic (whether {target.name!r} is {positive}, the positive class, rather "
+            f"than {negative})"
+        )
     if target.loss in CLASSIFICATION_LOSSES:
         return f"Loss multinomial ({len(target.labels)} classes of {target.name!r})"
     if target.loss == "huber":
@@ -88,12 +98,35 @@ def remarks(result: FitResult) -> list[str]:
         *_penalty(result),
         *_missing_errors(result),
         _conditioning(result),
-        f"The baseline is {describe_baseline(result.target)}; on {result.measured_on}, "
-        f"{_comparison(result)}.",
+        *_weighting(result),
+        f"The baseline is {describe_baseline(result.target, result.options.roles)}; on "
+        f"{result.measured_on}, {_comparison(result)}.",
         *_sample(result),
         *_reference_categories(result),
         *_reading(result),
     ]
+
+
+def _weighting(result: FitResult) -> list[str]:
+    """Return sentences about weights, offset and class weights."""
+    options, sentences = result.options, []
+    if options.weights is not None:
+        zero = result.statistics.weight_zero_count
+        left_out = f"; {zero:,} rows of weight 0 are left out" if zero else ""
+        sentences.append(
+            f"Rows are weighted by {options.weights!r}, in the fit, the standard errors and the "
+            f"measures{left_out}."
+        )
+    if options.offset is not None:
+        sentences.append(f"The offset {options.offset!r} is added to the linear predictor.")
+    if result.target.class_weights is not None:
+        weights = zip(result.target.labels, result.target.class_weights, strict=True)
+        shown = ", ".join(f"{format_number(w)} for {format_label(label)}" for label, w in weights)
+        sentences.append(
+            f"Classes are weighted in the fit: {shown}. The probabilities are those of data with "
+            "such shares of the classes; the measures do not use these weights."
+        )
+    return sentences
 
 
 def _comparison(result: FitResult) -> str:

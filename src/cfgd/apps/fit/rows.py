@@ -6,23 +6,54 @@ import abc
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from cfgd.apps.fit.columns import Column, encode
 from cfgd.apps.fit.missing_values import left_out_rows
+from cfgd.apps.fit.row_roles import ClusterCodes, RowRoles
 from cfgd.apps.fit.split import RowSubset, Split, training_rows
 from cfgd.apps.fit.table import Table
-from cfgd.apps.fit.table_statistics import Standardisation, TableStatistics
+from cfgd.apps.fit.table_statistics import NO_ROLES, Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear import block_source
 
-XY: TypeAlias = tuple[np.ndarray, np.ndarray]
 # copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
 # rows, and the temporary arrays of the pass
 COPIES = 16
 rows_of_block = partial(block_source.rows_of_block, copies=COPIES)
+
+
+class RowBlock(NamedTuple):
+    """Rows of the design matrix with what is known of each; None where no column says it.
+
+    `weight` is the one of `--weights`, `offset` is in the units of y, and `cluster` a number.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    cluster: np.ndarray | None = None
+
+    def select(self, mask: np.ndarray | slice) -> RowBlock:
+        """Return some of the rows."""
+        about = (None if of is None else of[mask] for of in self[2:])
+        return RowBlock(self.X[mask], self.y[mask], *about)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each row, 1 where none is given."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    def predictors(self, w: np.ndarray) -> np.ndarray:
+        """Return the linear predictors for coefficients of standardised columns."""
+        return self.plus_offset(self.X @ w[:-1] + w[-1])
+
+    def plus_offset(self, p: np.ndarray) -> np.ndarray:
+        """Return linear predictors with the offset added."""
+        return p if self.offset is None else p + self.offset
 
 
 class Rows(abc.ABC):
@@ -33,8 +64,14 @@ class Rows(abc.ABC):
     count: int  # training rows
 
     @abc.abstractmethod
-    def blocks(self, subset: RowSubset) -> Iterator[XY]:
-        """Iterate over X and y of a subset of the rows, in blocks."""
+    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
+        """Iterate over a subset of the rows, in blocks."""
+
+    def fit_weight(self, block: RowBlock) -> np.ndarray:
+        """Return the weights of the rows in the fit: those of their class included."""
+        if self.target.class_weights is None:
+            return block.weights
+        return block.weights * self.target.class_weights[block.y.astype(int)]
 
     @property
     def coefficient_shape(self) -> tuple[int, ...]:
@@ -56,73 +93,87 @@ class StreamedRows(Rows):
     block_rows: int
     count: int
     on_rows_read: Callable[[int], None]
+    roles: RowRoles = NO_ROLES
     passes: int = 0
     unknown_text_rows: int = 0  # rows of the last pass with a text that no training row has
+    cluster_codes: ClusterCodes = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.width = len(self.standardisation.mean)
 
-    def coded_blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Iterate over X, y and the codes of the split, without the rows that are left out."""
+    def coded_blocks(self) -> Iterator[tuple[RowBlock, np.ndarray]]:
+        """Iterate over the rows and the codes of the split, without the rows that are left out."""
         next_codes, self.unknown_text_rows = self.split.code_generator(), 0
         self.passes += 1
-        names = [*(column.name for column in self.columns), self.target.name]
+        names = [*(column.name for column in self.columns), self.target.name, *self.roles.names]
         for batch in self.table.blocks(names, self.block_rows):
             codes = next_codes(batch.num_rows)
             y = self.target.encode(batch.column(self.target.name))
             encoded = encode(self.columns, batch)
-            left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y))
+            roles = self.roles.read(batch, self.cluster_codes)
+            left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y)) | roles.unused
             self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
             used = ~left_out
-            yield self.standardisation(encoded.X[used]), y[used], codes[used]
+            offset = None if roles.offset is None else roles.offset / self.target.scale
+            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster).select(used)
+            yield about._replace(X=self.standardisation(about.X)), codes[used]
             self.on_rows_read(batch.num_rows)
 
-    def blocks(self, subset: RowSubset) -> Iterator[XY]:
-        for X, y, codes in self.coded_blocks():
+    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
+        for block, codes in self.coded_blocks():
             mask = subset(codes)
             if mask.any():
-                yield (X, y) if mask.all() else (X[mask], y[mask])
+                yield block if mask.all() else block.select(mask)
 
 
 @dataclasses.dataclass
 class InMemoryRows(Rows):
     """All rows in memory, the training rows first."""
 
-    X: np.ndarray
-    y: np.ndarray
+    data: RowBlock
     codes: np.ndarray
     target: Target
     block_rows: int
     count: int
 
     def __post_init__(self) -> None:
-        self.width = self.X.shape[1]
+        self.width = self.data.X.shape[1]
 
     @classmethod
     def read(cls, rows: StreamedRows, statistics: TableStatistics) -> InMemoryRows:
         """Read all rows in one pass, into arrays that are allocated once."""
         n = statistics.training_count + statistics.held_out_count
-        X, y, codes = np.empty((n, rows.width)), np.empty(n), np.empty(n, np.int8)
+        roles, codes = rows.roles, np.empty(n, np.int8)
+        data = RowBlock(
+            np.empty((n, rows.width)),
+            np.empty(n),
+            None if roles.weights is None else np.empty(n),
+            None if roles.offset is None else np.empty(n),
+            None if roles.cluster is None else np.empty(n, int),
+        )
         training_end, end = 0, statistics.training_count
-        for block, block_y, block_codes in rows.coded_blocks():
+        for block, block_codes in rows.coded_blocks():
             training = training_rows(block_codes)
             for mask, start in ((training, training_end), (~training, end)):
                 place = slice(start, start + int(mask.sum()))
-                X[place], y[place], codes[place] = block[mask], block_y[mask], block_codes[mask]
+                codes[place] = block_codes[mask]
+                for array, values in zip(data, block, strict=True):
+                    if array is not None and values is not None:
+                        array[place] = values[mask]
             training_end += int(training.sum())
             end += int((~training).sum())
-        return cls(X, y, codes, rows.target, rows.block_rows, statistics.training_count)
+        return cls(data, codes, rows.target, rows.block_rows, statistics.training_count)
 
-    def blocks(self, subset: RowSubset) -> Iterator[XY]:
-        for start in range(0, len(self.y), self.block_rows):
+    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
+        for start in range(0, len(self.codes), self.block_rows):
             place = slice(start, start + self.block_rows)
             mask = subset(self.codes[place])
             if mask.any():
-                yield self.X[place][mask], self.y[place][mask]
+                yield self.data.select(place).select(mask)
 
-    def select(self, subset: RowSubset) -> XY:
-        """Return X and y of a subset; those of all training rows are not copied."""
+    def select(self, subset: RowSubset) -> RowBlock:
+        """Return a subset of the rows; all training rows are not copied."""
         mask = subset(self.codes)
         if np.array_equal(mask, np.arange(len(mask)) < self.count):
-            return self.X[: self.count], self.y[: self.count]
-        return self.X[mask], self.y[mask]
+            return self.data.select(slice(self.count))
+        return self.data.select(mask)

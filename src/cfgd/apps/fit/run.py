@@ -15,6 +15,8 @@ import numpy as np
 from cfgd import distributed
 from cfgd._core.process_group import ProcessGroup
 from cfgd._core.version import __version__
+from cfgd.apps.fit.baseline import weighted_baseline
+from cfgd.apps.fit.class_weights import class_weights, read_class_weights
 from cfgd.apps.fit.columns import term_names
 from cfgd.apps.fit.conditioning import SINGULAR, Conditioning, conditioning, correlation_matrix
 from cfgd.apps.fit.cross_validation import CrossValidation, cross_validate
@@ -28,12 +30,14 @@ from cfgd.apps.fit.fitting import (
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.quality import Quality, measure_quality
+from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, LOSS_NAMES, Target, choose_target
 from cfgd.apps.fit.uncertainty import covariance, in_original_units
+from cfgd.objectives.linear.losses import MULTINOMIAL
 from cfgd.solve import Solution
 
 MEMORY_SHARE = (
@@ -58,6 +62,15 @@ class FitOptions:
     seed: int = 0
     memory: float | None = None
     checkpoint: Path | None = None  # of the final fit; cross-validation has none
+    weights: str | None = None
+    offset: str | None = None
+    class_weight: str | None = None
+    positive: str | None = None
+
+    @property
+    def roles(self) -> RowRoles:
+        """The columns of weights, offsets and clusters."""
+        return RowRoles(self.weights, self.offset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,11 +165,14 @@ def fit(
     memory = _memory_budget(options)
     progress.start_stage("reading")
     table = open_table(options.data, memory)
-    statistics = TableStatistics(table, options.target, list(options.drop), options.missing)
+    statistics = TableStatistics(
+        table, options.target, list(options.drop), options.missing, options.roles
+    )
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))
     statistics.collect(split, block_rows, progress.rows_read)
-    target = choose_target(statistics, options.loss)
+    target = choose_target(statistics, options.loss, options.positive)
+    _check_target(options, target)
     columns, standardisation = statistics.columns(), statistics.standardisation()
     width = len(standardisation.mean)
     streamed = 8 * width * (statistics.training_count + statistics.held_out_count) > memory
@@ -172,11 +188,21 @@ def fit(
         rows_of_block(memory, width * target.classes),
         statistics.training_count,
         progress.rows_read,
+        options.roles,
     )
     rows: Rows = stream
     if not streamed:
         progress.start_stage("encoding", statistics.row_count)
         rows = InMemoryRows.read(stream, statistics)
+    if options.weights is not None or options.offset is not None:
+        progress.start_stage("baseline")
+        target = dataclasses.replace(target, baseline=weighted_baseline(rows))
+        rows.target = target
+    if options.class_weight is not None:
+        target = dataclasses.replace(
+            target, class_weights=class_weights(rows, options.class_weight)
+        )
+        rows.target = target
     progress.start_stage("correlations", statistics.row_count)
     correlations = correlation_matrix(rows)
     condition = None if correlations is None else conditioning(correlations, standardisation)
@@ -214,6 +240,7 @@ def fit(
         coefficients=coefficients,
         errors=errors,
         facts={},
+        offset=options.offset,
     )
     result = FitResult(
         options=options,
@@ -256,6 +283,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
         "rows held out": statistics.held_out_count,
         "rows left out": statistics.left_out_count,
         "seed": result.options.seed,
+        **_weight_facts(result),
         "l2": result.l2,
         "method": result.options.method,
         "status": "separated" if result.separable else result.solution.status.name,
@@ -264,6 +292,33 @@ def _facts(result: FitResult) -> dict[str, Any]:
         "quality": result.quality.model,
         "baseline": result.quality.baseline,
     }
+
+
+def _weight_facts(result: FitResult) -> dict[str, Any]:
+    """Return the facts about weights, offset and positive label, where there are any."""
+    options, target = result.options, result.target
+    facts: dict[str, Any] = {}
+    if options.weights is not None:
+        facts["weights"] = options.weights
+    if options.offset is not None:
+        facts["offset"] = options.offset
+    if target.class_weights is not None:
+        given = zip(target.labels, target.class_weights.tolist(), strict=True)
+        facts["class weights"] = {str(label): weight for label, weight in given}
+    if target.loss == "logistic":
+        facts["positive label"] = target.labels[1]
+    return facts
+
+
+def _check_target(options: FitOptions, target: Target) -> None:
+    """Raise a `ValueError` for options that the loss of the target has no meaning for."""
+    if options.offset is not None and target.loss == MULTINOMIAL:
+        raise ValueError("--offset: the loss multinomial has a linear predictor for each class.")
+    if options.class_weight is not None and not target.labels:
+        raise ValueError(
+            f"--class-weight is for class labels, and the target {target.name!r} has the loss "
+            f"{target.loss}."
+        )
 
 
 def _check_options(options: FitOptions) -> None:
@@ -275,6 +330,10 @@ def _check_options(options: FitOptions) -> None:
         raise ValueError(f"--test must be a share from 0 to 0.9, got {options.test:g}.")
     if options.memory is not None and not 0 < options.memory < np.inf:
         raise ValueError(f"--memory must be positive, got {options.memory / 1e6:g}.")
+    if options.class_weight is not None:
+        read_class_weights(options.class_weight)
+    if options.offset is not None and distributed.start().count > 1:
+        raise ValueError("--offset needs one process: leave out --processes.")
     if options.checkpoint is not None and not options.checkpoint.parent.is_dir():
         raise ValueError(f"--checkpoint must be in an existing folder, got {options.checkpoint}.")
     for option, value, known in (

@@ -17,6 +17,7 @@ from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
 from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
+from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
 from cfgd.apps.fit.table import Table, to_float64, to_strings
 
@@ -24,6 +25,7 @@ MAX_LABELS = 100  # different values of a target that can be classes
 # A float holds up to 1.8e308: squares of numbers of this size can be added 1e28 times.
 LARGEST = 1e140
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
+NO_ROLES = RowRoles()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +46,8 @@ class TableStatistics:
     ----------
     row_count, left_out_count, training_count, held_out_count : int
         All rows of the file, those left out for missing values, and the two parts of the others.
+    weight_zero_count : int
+        Rows left out because their weight is 0.
     target_moments : RunningMoments
         Of the training rows, if the target is a number.
     target_minimum : float
@@ -61,18 +65,22 @@ class TableStatistics:
         target: str,
         drop: list[str],
         missing: str,
+        roles: RowRoles = NO_ROLES,
         references: Mapping[str, str] | None = None,
         rare: int | None = None,
     ) -> None:
+        self.table, self.target, self.missing, self.roles = table, target, missing, roles
         self.references, self.rare = references or {}, rare
-        self.table, self.target, self.missing = table, target, missing
-        for option, name in (("--target", target), *(("--drop", name) for name in drop)):
+        given = (("--target", target), *roles.options, *(("--drop", name) for name in drop))
+        for option, name in given:
             if name not in table.types:
                 known = ", ".join(map(repr, list(table.types)[:20]))
                 raise ValueError(f"{option}: {table.path} has no column {name!r}, only {known}.")
         if target in drop:
             raise ValueError(f"--drop: {target!r} is the target.")
-        self.features = [name for name in table.types if name != target and name not in drop]
+        roles.check(table, target)
+        others = (target, *drop, *roles.names)
+        self.features = [name for name in table.types if name not in others]
         if not self.features:
             raise ValueError(f"{table.path} has no column besides the target {target!r}.")
         self.kinds = {name: table.kind(name) for name in (*self.features, target)}
@@ -80,6 +88,7 @@ class TableStatistics:
         self.text_columns = [name for name in self.features if self.kinds[name] == "text"]
         self.target_is_text = self.kinds[target] == "text"
         self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
+        self.weight_zero_count = 0
         self.moments = RunningMoments(len(self.number_columns))
         self.level_counts = {name: LevelCounts() for name in self.text_columns}
         for name in self.references:
@@ -92,8 +101,8 @@ class TableStatistics:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are read: the features and the target."""
-        return [*self.features, self.target]
+        """The columns that are read: the features, the target, weights, offsets and clusters."""
+        return [*self.features, self.target, *self.roles.names]
 
     def collect(self, split: Split, block_rows: int, on_rows_read: Callable[[int], None]) -> None:
         """Read the table once; raise a `ValueError` for the first thing that prevents a fit."""
@@ -119,8 +128,12 @@ class TableStatistics:
             y = self._finite_numbers(self.target, batch)
             missing[self.target] = np.isnan(y)
         used = self._used_rows(missing)
+        self.roles.check_values(self.table.path, batch, self.missing, self.row_count)
+        roles = self.roles.read(batch, {})
+        self.weight_zero_count += int(np.sum(roles.is_weight_zero))
+        used &= ~roles.unused
         training = used & training_rows(codes)
-        self.left_out_count += int(np.sum(~used))
+        self.left_out_count += int(np.sum(~used & ~roles.is_weight_zero))
         self.training_count += int(np.sum(training))
         self.held_out_count += int(np.sum(used & ~training))
         if numbers:
@@ -185,7 +198,9 @@ class TableStatistics:
 
     def _check(self, split: Split) -> None:
         path = self.table.path
-        if self.left_out_count == self.row_count:
+        if self.weight_zero_count == self.row_count:
+            raise ValueError(f"--weights: every row of {path} has the weight 0.")
+        if self.left_out_count + self.weight_zero_count == self.row_count:
             raise ValueError(f"{path}: every row has a missing value, so no row is left.")
         if split.test_share > 0 and not self.held_out_count:
             raise ValueError(f"{path} has too few rows to hold some out: --test 0 holds out none.")

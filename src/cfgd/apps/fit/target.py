@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ LOSS_NAMES = (*LOSSES, MULTINOMIAL)
 CLASSIFICATION_LOSSES = ("logistic", MULTINOMIAL)
 # The standard deviation of a normal distribution is this multiple of its median absolute deviation.
 DEVIATION_PER_MAD = 1.4826
+TRUTHS = {"false": 0.0, "true": 1.0}  # as spreadsheets and programs write booleans
 
 
 def loss_function(loss: str, classes: int) -> Loss:
@@ -31,7 +34,8 @@ class Target:
 
     y is (target - centre) / scale for numbers, and the index in `labels` for class labels.
     `baseline` has the intercept, or one for each class, of the best model without columns.
-    `reason` says why this loss was chosen.
+    `reason` says why this loss was chosen. Of two labels the second is the positive one, whose odds
+    are modelled. `class_weights` has a weight in the fit for each label, if there are any.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Target:
     reason: str
     centre: float = 0.0
     scale: float = 1.0
+    class_weights: np.ndarray | None = None
 
     @property
     def loss_function(self) -> Loss:
@@ -76,8 +81,33 @@ class Target:
         return p[:, 0] if self.classes == 1 else p
 
 
-def choose_target(statistics: TableStatistics, loss: str | None) -> Target:
-    """Return the target with the given loss, or with the loss that its values suggest."""
+def find_label(option: str, text: str, labels: Sequence[Any]) -> Any:
+    """Return the label that a text of the command line means; raise a `ValueError` if none.
+
+    >>> find_label("--positive", "1", (0.0, 1.0)), find_label("--positive", "yes", ("no", "yes"))
+    (1.0, 'yes')
+    """
+    for label in labels:
+        if text == label or (isinstance(label, float) and _number_of_text(text) == label):
+            return label
+    known = ", ".join(f"{label:g}" if isinstance(label, float) else repr(label) for label in labels)
+    raise ValueError(f"{option} must be one of the labels {known}, got {text!r}.")
+
+
+def _number_of_text(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return TRUTHS.get(text.lower(), math.nan)
+
+
+def choose_target(
+    statistics: TableStatistics, loss: str | None, positive: str | None = None
+) -> Target:
+    """Return the target with the given loss, or with the loss that its values suggest.
+
+    `positive` is the label of two whose odds are modelled, by default the second in order.
+    """
     path, name = statistics.table.path, statistics.target
     labels = None if statistics.label_counts is None else sorted(statistics.label_counts)
     if labels is not None and len(labels) < 2:
@@ -85,6 +115,12 @@ def choose_target(statistics: TableStatistics, loss: str | None) -> Target:
     reason = "as given by --loss"
     if loss is None:
         loss, reason = _suggest_loss(statistics, labels)
+    if positive is not None and loss != "logistic":
+        raise ValueError(
+            f"--positive is for a target of two classes, and {name!r} has the loss {loss}."
+        )
+    if positive is not None and labels is not None and len(labels) == 2:
+        labels.sort(key=find_label("--positive", positive, labels).__eq__)
     if loss in CLASSIFICATION_LOSSES:
         return _label_target(statistics, loss, labels, reason)
     if statistics.target_is_text:

@@ -42,13 +42,13 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
     if size > MAX_COLUMNS:
         return None
     hessian, scores, squares = np.zeros((size, size)), np.zeros((size, size)), 0.0
-    for X, y in rows.blocks(training_rows):
-        p = X @ w[:-1] + w[-1]
-        block_hessian, block_scores = _hessian_and_scores(target, X, y, p)
+    for block in rows.blocks(training_rows):
+        p, weight = block.predictors(w), rows.fit_weight(block)
+        block_hessian, block_scores = _hessian_and_scores(target, block.X, block.y, p, weight)
         hessian += block_hessian
         scores += block_scores
         if target.loss in PEARSON_RESIDUALS:
-            squares += float(np.sum(PEARSON_RESIDUALS[target.loss](p, y) ** 2))
+            squares += float(weight @ PEARSON_RESIDUALS[target.loss](p, block.y) ** 2)
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
     inverse = inverse_if_definite(hessian + np.diag(penalty))
     if inverse is None:
@@ -67,20 +67,20 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> np.ndarray | None:
 
 
 def _hessian_and_scores(
-    target: Target, X: np.ndarray, y: np.ndarray, p: np.ndarray
+    target: Target, X: np.ndarray, y: np.ndarray, p: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | float]:
     """Return the Hessian of a block and, for the Huber loss, the sum of its squared scores."""
     design, loss = WithIntercept(Dense(X)), target.loss_function
     if loss.has_classes:
-        matrix = matrix_of_classes(design, loss, p, np.ones(len(p)))
+        matrix = matrix_of_classes(design, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes)), 0.0
     slope, curvature = (np.asarray(d) for d in loss.derivatives(p, target.for_loss(y)))
     if target.loss == "gamma":
         curvature = np.ones_like(p)  # its expectation: the observed one varies with the targets
-    hessian = np.asarray(design.gram(curvature, NO_PENALTY))
+    hessian = np.asarray(design.gram(weight * curvature, NO_PENALTY))
     if target.loss != "huber":
         return hessian, 0.0
-    return hessian, np.asarray(design.gram(slope**2, NO_PENALTY))
+    return hessian, np.asarray(design.gram((weight * slope) ** 2, NO_PENALTY))
 
 
 def _centre_classes(covariance: np.ndarray, classes: int) -> np.ndarray:

@@ -1,0 +1,73 @@
+"""Measures of scores for two classes: ROC AUC, average precision, and calibration.
+
+Rows with equal scores pass a threshold together, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cfgd.apps.fit.fitting import is_separable
+from cfgd.objectives import LinearModel
+from cfgd.solve import minimize
+
+
+def counts_by_threshold(
+    score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of false and of true positives for every threshold, from high to low."""
+    weight = np.ones(len(score)) if weight is None else weight
+    order = np.argsort(-score, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)
+    positive = is_positive[order] == 1
+    false, true = (np.cumsum(weight[order] * of)[ends] for of in (~positive, positive))
+    return false, true
+
+
+def roc_auc(score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return the area under the ROC curve; NaN if all rows are of one class.
+
+    This is how often a positive row has a higher score than a negative one; ties count half.
+
+    >>> print(roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])))
+    0.75
+    """
+    false, true = (np.append(0, of) for of in counts_by_threshold(score, is_positive, weight))
+    if not false[-1] or not true[-1]:
+        return float("nan")
+    return float(np.trapezoid(true / true[-1], false / false[-1]))
+
+
+def average_precision(
+    score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None = None
+) -> float:
+    """Return the sum of precisions times the growth of recall; NaN if no row is positive.
+
+    >>> round(average_precision(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])), 6)
+    0.833333
+    """
+    false, true = counts_by_threshold(score, is_positive, weight)
+    if not true[-1]:
+        return float("nan")
+    precision = true / (true + false)
+    return float(np.sum(np.diff(true / true[-1], prepend=0) * precision))
+
+
+def calibration(p: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of the logistic regression of the labels on the log-odds p.
+
+    They are 1 and 0 for probabilities that hold; a slope below 1 says that the probabilities are
+    too extreme (Cox, 1958). NaN where the log-odds separate the labels or do not vary.
+    """
+    if is_positive.all() or not is_positive.any() or p.max() == p.min():
+        return float("nan"), float("nan")
+    mean, deviation = float(np.average(p)), float(p.std())
+    standardised = ((p - mean) / deviation)[:, None]
+    f = LinearModel(
+        standardised, is_positive.astype(float), "logistic", 0.0, weight, intercept=True
+    )
+    solution = minimize(f, np.zeros(2))
+    if not solution.success or is_separable(solution):
+        return float("nan"), float("nan")
+    slope, intercept = np.asarray(solution.x)
+    return float(slope / deviation), float(intercept - slope * mean / deviation)
