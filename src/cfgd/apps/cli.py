@@ -248,8 +248,8 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="A table: .csv, .csv.gz, .parquet, .feather or .npz (a vector is a column, a"
-            " matrix X the columns X_0, X_1, ...).",
+            help="A table: .csv, .tsv or .jsonl, also compressed (.gz, .zst), .xlsx, .parquet,"
+            " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...).",
         ),
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
@@ -280,7 +280,7 @@ def fit(
         str,
         typer.Option(
             help="The policy for missing values: refuse the file, drop the row, or impute the mean"
-            " of the column."
+            " of the column (for texts a level of their own)."
         ),
     ] = "refuse",
     drop: Annotated[
@@ -349,9 +349,79 @@ def fit(
             show_default="the second in order",
         ),
     ] = None,
+    na: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="A mark of missing values besides NA, N/A, NaN, null, None, ?, -, . and nothing,"
+            " such as -999; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="The decimal sign: . or ,", show_default="as the file tells"),
+    ] = None,
+    bad_values: Annotated[
+        str,
+        typer.Option(help="What a few texts among numbers are: refuse the file, or missing."),
+    ] = "refuse",
+    dates: Annotated[
+        str,
+        typer.Option(
+            help="What dates become: days since the first one, or parts: year, month, weekday."
+        ),
+    ] = "days",
+    date_order: Annotated[
+        str | None,
+        typer.Option(help="What 3/4/2024 is: dmy or mdy.", show_default="as the file tells"),
+    ] = None,
+    id: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that names the rows: it is left out, and written to the predictions.",
+            show_default="unique texts, row numbers, a column called id",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Use a column that looks like an id.", show_default=False
+        ),
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Take a column as categories, also if its values are numbers.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The sheet of an Excel file.", show_default="the first"),
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LEVEL",
+            help="The reference level of a column of texts.",
+            show_default="the most frequent",
+        ),
+    ] = None,
+    rare: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Pool texts that fewer training rows have as the level 'other'; 0 pools none.",
+            show_default="10, or 1 % of the rows",
+        ),
+    ] = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
+    Separator, encoding, decimal commas, dates and ids are detected, and what is not plain is said.
     Texts are categories, encoded relative to the most frequent one. Columns are standardised for
     the fit; the coefficients are in original units. Writes DIR/model.json, for `cfgd predict`, and
     DIR/report.html. The exit code is 1 if the fit did not converge.
@@ -377,6 +447,17 @@ def fit(
             offset=offset,
             class_weight=class_weight,
             positive=positive,
+            na=tuple(na or ()),
+            decimal=decimal,
+            bad_values=bad_values,
+            dates=dates,
+            date_order=date_order,
+            id=tuple(id or ()),
+            keep=tuple(keep or ()),
+            category=tuple(category or ()),
+            sheet=sheet,
+            reference=tuple(reference or ()),
+            rare=rare,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)
@@ -402,6 +483,14 @@ def predict(
             help="The file to write: .csv, .csv.gz, .parquet or .feather.",
         ),
     ],
+    id: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of DATA to write beside the predictions.",
+            show_default="the ids of the training data",
+        ),
+    ] = None,
 ) -> None:
     """Predict the target for every row of a table, with the probability of each class label.
 
@@ -411,5 +500,5 @@ def predict(
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_predict
 
-        code = run_predict(Console(), model, data, out)
+        code = run_predict(Console(), model, data, out, id or [])
     raise typer.Exit(code)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +37,7 @@ class LevelCounts:
             for entry in pc.value_counts(values.filter(mask)):
                 counts[entry["values"].as_py()] += entry["counts"].as_py()
 
-    def column(self, name: str, reference: str | None, rare: int | None) -> TextColumn:
+    def column(self, path: Path, name: str, reference: str | None, rare: int | None) -> TextColumn:
         """Return the column with its levels.
 
         Raises
@@ -56,24 +57,22 @@ class LevelCounts:
         levels = self.training.keys() - {base, *few} | ({POOL} if few and base != POOL else set())
         if len(levels) > MAX_LEVELS:
             raise ValueError(
-                f"the column {name!r} has more than {MAX_LEVELS} different texts, too many for "
-                f"categories: leave it out with --drop {name}, or pool rare ones with --rare."
+                f"{path}: the column {name!r} has more than {MAX_LEVELS} different texts, too many "
+                f"for categories: leave it out with --drop {name}, or pool rare ones with --rare."
             )
         return TextColumn(name, base, tuple(sorted(levels)), few)
 
     def _rare_levels(self, kept: set[str], rare: int | None) -> tuple[str, ...]:
         least = min(RARE_ROWS, RARE_SHARE * self.training.total()) if rare is None else rare
         few = [level for level, n in self.training.items() if n < least and level not in kept]
-        return tuple(sorted(few)) if len(few) > 1 else ()
+        return tuple(sorted({*few} - {POOL})) if len(few) > 1 else ()
 
     def shares(self, column: TextColumn) -> list[float]:
         """Return for each level of the column the share of the training rows that have it."""
         total = self.training.total()
         pooled = sum(self.training[level] for level in column.rare)
-        own = {level: self.training[level] for level in column.levels}
-        if column.rare and POOL in own:
-            own[POOL] += pooled - (self.training[POOL] if POOL in column.rare else 0)
-        return [own[level] / total for level in column.levels]
+        counts = (self.training[level] + pooled * (level == POOL) for level in column.levels)
+        return [count / total for count in counts]
 
 
 def parse_references(given: Sequence[str]) -> dict[str, str]:

@@ -172,6 +172,18 @@ def date_of(days: float) -> datetime.date:
     return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(np.floor(days)))
 
 
+def days_of_date(text: str) -> float | None:
+    """Return the days from 1970-01-01 to a date such as 2024-01-31; None for other texts.
+
+    >>> days_of_date("1971-01-01")
+    365.0
+    """
+    try:
+        return float((datetime.date.fromisoformat(text) - datetime.date(1970, 1, 1)).days)
+    except ValueError:
+        return None
+
+
 def part_of(days: np.ndarray, part: str) -> pa.Array:
     """Return the year as numbers, or the month or the weekday as texts; null where days are NaN.
 
@@ -185,7 +197,7 @@ def part_of(days: np.ndarray, part: str) -> pa.Array:
         years = dates.astype("M8[Y]").astype(np.int64) + 1970
         return pa.array(years.astype(float), mask=missing)
     if part == "month":
-        index, names = dates.astype("M8[M]").astype(np.int64) % 12, MONTHS
-    else:
-        index, names = (whole + EPOCH_WEEKDAY) % 7, WEEKDAYS
-    return pa.array(names).take(pa.array(index, mask=missing))
+        index = dates.astype("M8[M]").astype(np.int64) % 12
+        return pa.array(MONTHS).take(pa.array(index, mask=missing))
+    index = (whole + EPOCH_WEEKDAY) % 7
+    return pa.array(WEEKDAYS).take(pa.array(index, mask=missing))

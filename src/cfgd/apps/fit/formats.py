@@ -26,7 +26,7 @@ FEW_TEXTS, FEW_ROWS_SHARE = 20, 0.05
 SHOWN_TEXTS = 5  # bad values that a message names
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
     """The options of `cfgd fit` that say how to read a file.
 
@@ -42,10 +42,14 @@ class ReadingOptions:
         What dates become.
     date_order : str or None
         "dmy" or "mdy"; None if the file is to tell it.
-    ids, keep, categories : tuple of str
+    id, keep, category : tuple of str
         Columns that are ids, that are not, and that are categories.
     sheet : str or None
         The sheet of an Excel file; None for the first.
+    reference : tuple of str
+        Reference levels of columns of texts, as COLUMN=LEVEL.
+    rare : int or None
+        Texts of fewer training rows are pooled; None for the rule of `categories`.
     """
 
     na: tuple[str, ...] = ()
@@ -53,12 +57,14 @@ class ReadingOptions:
     bad_values: str = REFUSE_BAD
     dates: str = DAYS
     date_order: str | None = None
-    ids: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
     sheet: str | None = None
+    reference: tuple[str, ...] = ()
+    rare: int | None = None
 
-    def check(self) -> None:
+    def check_reading(self) -> None:
         """Raise a `ValueError` for a value that an option does not take."""
         for option, value, known in (
             ("--decimal", self.decimal, (None, *DECIMALS)),
@@ -192,7 +198,7 @@ class FormatDecision:
     def _kind(self, name: str) -> str:
         known = self.surveys[name]
         assert isinstance(known, ColumnSurvey)
-        if name in self.options.categories:
+        if name in self.options.category:
             return "category"
         present = known.present
         for kind in ("number", "date", "time"):
@@ -228,7 +234,7 @@ class FormatDecision:
         return len(known.different) <= FEW_TEXTS or bad <= FEW_ROWS_SHARE * known.present
 
     def _check_bad_values(self, name: str, kind: str, known: ColumnSurvey) -> None:
-        """Raise a `ValueError` for values that are not of the kind, or say that they are missing."""
+        """Raise a `ValueError` for bad values, or say that they are missing."""
         good = known.by_class[kind].count
         bad = known.present - good
         others = (found for other, found in known.by_class.items() if other != kind)

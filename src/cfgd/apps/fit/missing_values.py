@@ -17,7 +17,8 @@ policy                `cfgd fit`                                 `cfgd predict` 
                       mean.                                      none.
 ====================  =========================================  =================================
 
-`NumberColumn.encode` and `TextColumn.encode` impute; this module decides which rows are left out and what is an error.
+`NumberColumn.encode` and `TextColumn.encode` impute; this module decides which rows are left out
+and what is an error.
 Columns given by `--drop` are not read, so their missing values do not count.
 """
 
@@ -75,9 +76,7 @@ def check_for_fit(
         raise ValueError(f"{_location(path, name, mask, rows_before)}: {remedy}.")
 
 
-def check_for_prediction(
-    path: Path, policy: str, name: str, mask: Mask, rows_before: int
-) -> None:
+def check_for_prediction(path: Path, policy: str, name: str, mask: Mask, rows_before: int) -> None:
     """Raise a `ValueError` if a column has a missing value for which the model has no rule."""
     if mask.any() and policy == REFUSE:
         cause = f"the model was fitted with --missing {policy}"

@@ -83,14 +83,13 @@ class ReadTable(Table):
 
 
 def read_for_fit(
-    path: Path,
-    memory: float,
+    raw: Table,
     options: ReadingOptions,
     target: str,
     drop: Sequence[str] = (),
     used: Sequence[str] = (),
 ) -> ReadTable:
-    """Open a table and find out what its columns are.
+    """Find out what the columns of a file are, and return it with its columns converted.
 
     Parameters
     ----------
@@ -104,10 +103,21 @@ def read_for_fit(
     ValueError
         If the values of the file do not tell how to read them, or are not of one kind.
     """
-    options.check()
-    raw = open_table(path, memory, options.decimal, options.sheet)
+    for option, name in (("--target", target), *(("--id", name) for name in options.id)):
+        _check_name(raw, option, name)
+    for option, names in (("--keep", options.keep), ("--category", options.category)):
+        for name in names:
+            _check_name(raw, option, name)
+    if target in options.id:
+        raise ValueError(f"--id: {target!r} is the target.")
     reader = _FitReader(raw, options, target, set(drop), {target, *used, *options.keep})
     return reader.read()
+
+
+def _check_name(raw: Table, option: str, name: str) -> None:
+    if name not in raw.types:
+        known = ", ".join(map(repr, list(raw.types)[:20]))
+        raise ValueError(f"{option}: {raw.path} has no column {name!r}, only {known}.")
 
 
 @dataclasses.dataclass
@@ -120,41 +130,47 @@ class _FitReader:
 
     def read(self) -> ReadTable:
         raw, options = self.raw, self.options
-        self._check_names()
         reading = Reading(na=options.na, bad_values=options.bad_values)
         names = [name for name in raw.types if name not in self.drop]
         if isinstance(raw, Csv):
-            raw.read_as_text([*options.ids, *options.categories])
+            raw.read_as_text([*options.id, *options.category])
         surveys = self._survey(names, reading)
         decimal, doubtful = self._decimal(surveys)
         if isinstance(raw, Csv) and decimal != raw.decimal:
             raw.set_decimal(decimal)
-            raw.read_as_text([*options.ids, *options.categories])
+            raw.read_as_text([*options.id, *options.category])
             surveys = self._survey(names, reading)
             decimal, doubtful = self._decimal(surveys)
         ids = self._ids(surveys)
         empty = [
             name
             for name, known in surveys.items()
-            if not known.present and known.rows and name not in {self.target, *ids, *options.ids}
+            if not known.present and known.rows and name not in {self.target, *ids, *options.id}
         ]
         decision = FormatDecision(raw.path, surveys, options, decimal, self.target)
         texts = [
             name
             for name, known in surveys.items()
             if isinstance(known, ColumnSurvey)
-            and name not in {*ids, *empty, *options.ids, *options.categories}
+            and name not in {*ids, *empty, *options.id, *options.category}
         ]
         formats = {one.name: one for one in decision.formats(texts)}
-        formats |= {name: ColumnFormat(name, "category") for name in options.categories}
+        formats |= {name: ColumnFormat(name, "category") for name in options.category}
         for name in names:
-            if name not in {*formats, *ids, *empty, *options.ids}:
+            if name not in {*formats, *ids, *empty, *options.id}:
                 raw.kind(name)  # refuses types that are no numbers
                 formats[name] = ColumnFormat(name, "number")
-        formats |= {name: ColumnFormat(name, "id") for name in (*options.ids, *ids)}
+        formats |= {name: ColumnFormat(name, "id") for name in (*options.id, *ids)}
         if isinstance(raw, Csv):
             raw.read_as_text(list(ids))
         columns = tuple(formats[name] for name in raw.types if name in formats)
+        left_out = {*options.id, *ids, *empty}
+        if not set(names) - left_out - {self.target} and left_out:
+            shown = ", ".join(map(repr, sorted(left_out)))
+            raise ValueError(
+                f"{raw.path} has no column besides the target {self.target!r} and ids or empty "
+                f"columns: {shown}."
+            )
         sentences = [
             *describe_file(raw, decimal),
             *self._doubtful(doubtful, decimal),
@@ -163,23 +179,7 @@ class _FitReader:
             *(f"The column {name!r} is left out: it has no value." for name in empty),
         ]
         reading = dataclasses.replace(reading, decimal=decimal, columns=columns)
-        return ReadTable(raw, reading, [*options.ids, *ids, *empty], sentences)
-
-    def _check_names(self) -> None:
-        options = self.options
-        for option, given in (
-            ("--id", options.ids),
-            ("--keep", options.keep),
-            ("--category", options.categories),
-        ):
-            for name in given:
-                if name not in self.raw.types:
-                    known = ", ".join(map(repr, list(self.raw.types)[:20]))
-                    raise ValueError(
-                        f"{option}: {self.raw.path} has no column {name!r}, only {known}."
-                    )
-        if self.target in options.ids:
-            raise ValueError(f"--id: {self.target!r} is the target.")
+        return ReadTable(raw, reading, [*options.id, *ids, *empty], sentences)
 
     def _compares(self, name: str) -> bool:
         """Return whether a column of numbers may be an id."""
@@ -203,7 +203,7 @@ class _FitReader:
         first, found = next(iter(self.raw.types)), {}
         for name, known in surveys.items():
             values = known.uniqueness
-            if name in {*self.used, *self.options.categories, *self.options.ids} or values is None:
+            if name in {*self.used, *self.options.category, *self.options.id} or values is None:
                 continue
             is_other_text = isinstance(known, NumberSurvey) or (
                 known.by_class["text"].count == known.present  # no numbers, dates and times

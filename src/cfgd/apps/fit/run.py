@@ -27,9 +27,11 @@ from cfgd.apps.fit.fitting import (
     fit_coefficients,
     is_separable,
 )
+from cfgd.apps.fit.formats import ReadingOptions
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.quality import Quality, measure_quality
+from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
@@ -47,7 +49,7 @@ ASSUMED_MEMORY = 1e9  # bytes, where the system does not say how many are free
 
 
 @dataclasses.dataclass(frozen=True)
-class FitOptions:
+class FitOptions(ReadingOptions):
     """The arguments of `cfgd fit`; `memory` is in bytes."""
 
     data: Path
@@ -92,6 +94,7 @@ class FitResult:
     conditioning: Conditioning | None
     quality: Quality
     seconds: float
+    sentences: tuple[str, ...] = ()  # about what was detected in the file
 
     @property
     def separable(self) -> bool:
@@ -162,11 +165,18 @@ def fit(
     """
     began = time.perf_counter()
     _check_options(options)
+    options.check_reading()
     memory = _memory_budget(options)
     progress.start_stage("reading")
-    table = open_table(options.data, memory)
+    raw = open_table(options.data, memory, options.decimal, options.sheet)
+    table = read_for_fit(raw, options, options.target, options.drop, tuple(options.roles.names))
     statistics = TableStatistics(
-        table, options.target, list(options.drop), options.missing, options.roles
+        table,
+        options.target,
+        list(options.drop),
+        options.missing,
+        options.roles,
+        options,
     )
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))
@@ -241,6 +251,7 @@ def fit(
         errors=errors,
         facts={},
         offset=options.offset,
+        reading=table.reading,
     )
     result = FitResult(
         options=options,
@@ -258,6 +269,7 @@ def fit(
         conditioning=condition,
         quality=quality,
         seconds=time.perf_counter() - began,
+        sentences=tuple(table.sentences),
     )
     return dataclasses.replace(result, model=dataclasses.replace(model, facts=_facts(result)))
 

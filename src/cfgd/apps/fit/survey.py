@@ -73,7 +73,6 @@ class ColumnSurvey:
         self.unordered = Examples()
         self.percent, self.no_percent = Examples(), Examples()
         self.currencies: Counter[str] = Counter()
-        self.words: Counter[str] = Counter()
         self.different: set[str] = set()
         self.first_day = dict.fromkeys(ORDERS, np.inf)
         self.parts: dict[str, dict[str, set[object]]] = {
@@ -119,11 +118,9 @@ class ColumnSurvey:
         add(self.by_class["time"], is_time)
         used = np.bincount(index[index >= 0], minlength=len(texts)) > 0
         is_other = add(self.by_class["text"], ~is_number & ~is_a_date & ~is_time)
-        other = [text for text, chosen in zip(texts, is_other & used, strict=True) if chosen]
+        others = [texts[i] for i in np.flatnonzero(is_other & used).tolist()]
         if len(self.different) <= MANY_TEXTS:
-            self.different.update(other)
-        if len(self.words) <= EXAMPLES:
-            self.words.update(other)
+            self.different.update(others)
 
     def add_dates(self, column: pa.Array) -> None:
         """Add the next rows of a column of dates of an Arrow type."""

@@ -97,7 +97,7 @@ def _open_binary(path: Path, ending: str, head: bytes, memory: float, sheet: str
         raise ValueError(f"{path} is empty.")
     if not head.startswith(signature):
         raise _wrong_format(path, table_class.format, head)
-    return Excel(path, memory, sheet) if table_class is Excel else table_class(path, memory)  # type: ignore[call-arg]
+    return Excel(path, memory, sheet) if table_class is Excel else table_class(path, memory)
 
 
 def _open_text(

@@ -7,14 +7,15 @@ so that the rows that are held out do not influence the model that they test.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts
+from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
+from cfgd.apps.fit.formats import ReadingOptions
 from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.row_roles import RowRoles
@@ -25,7 +26,7 @@ MAX_LABELS = 100  # different values of a target that can be classes
 # A float holds up to 1.8e308: squares of numbers of this size can be added 1e28 times.
 LARGEST = 1e140
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
-NO_ROLES = RowRoles()
+NO_ROLES, PLAIN = RowRoles(), ReadingOptions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +67,10 @@ class TableStatistics:
         drop: list[str],
         missing: str,
         roles: RowRoles = NO_ROLES,
-        references: Mapping[str, str] | None = None,
-        rare: int | None = None,
+        reading: ReadingOptions = PLAIN,
     ) -> None:
         self.table, self.target, self.missing, self.roles = table, target, missing, roles
-        self.references, self.rare = references or {}, rare
+        self.references, self.rare = parse_references(reading.reference), reading.rare
         given = (("--target", target), *roles.options, *(("--drop", name) for name in drop))
         for option, name in given:
             if name not in table.types:
@@ -240,3 +240,21 @@ class TableStatistics:
             NumberColumn(name, float(means[name])) if name in means else self._text_column(name)
             for name in self.features
         ]
+
+    def _text_column(self, name: str) -> TextColumn:
+        counts = self.level_counts[name]
+        return counts.column(self.table.path, name, self.references.get(name), self.rare)
+
+    def standardisation(self) -> Standardisation:
+        """Return means and deviations of the columns of the design matrix."""
+        number_deviations = dict(zip(self.number_columns, self.moments.deviation, strict=True))
+        means, deviations = [], []
+        for column in self.columns():
+            if isinstance(column, NumberColumn):
+                means.append(column.mean)
+                deviations.append(number_deviations[column.name])
+            else:
+                for share in self.level_counts[column.name].shares(column):
+                    means.append(share)
+                    deviations.append(np.sqrt(share * (1 - share)))
+        return Standardisation(np.array(means), np.array(deviations))
