@@ -88,7 +88,7 @@ def texts_and_rows(examples: Examples) -> str:
 
 
 def decide_decimal(
-    path: Path, surveys: Surveys, file_decimal: str | None, fallback: str | None
+    path: Path, surveys: Surveys, of_numbers: dict[str, str], fallback: str | None
 ) -> tuple[str, list[str]]:
     """Return the decimal sign of a file, and the columns for which other columns decide it.
 
@@ -96,9 +96,9 @@ def decide_decimal(
     ----------
     surveys
         Of the columns of texts, some of which are numbers.
-    file_decimal
-        The sign that columns which were read as numbers already have for certain; None if none
-        has decimals.
+    of_numbers
+        The sign with which columns were read as numbers already, and where; empty if none of
+        them has decimals.
     fallback
         The sign where no value tells it; None for an error then, if there are doubtful numbers.
 
@@ -107,7 +107,7 @@ def decide_decimal(
     ValueError
         If the values of the file do not decide it, or contradict each other.
     """
-    found: dict[str, str] = {}  # for each sign a column and a text that has it
+    found = dict(of_numbers)  # for each sign where it is
     doubtful: dict[str, str] = {}
     for name, known in surveys.items():
         if not isinstance(known, ColumnSurvey) or not _is_mostly_numbers(known):
@@ -118,8 +118,6 @@ def decide_decimal(
         marks = [one for one in known.group_marks.values() if one.count]
         if marks and not any(known.decimal[sign].count for sign in DECIMALS):
             doubtful[name] = marks[0].first
-    if file_decimal is not None:
-        found.setdefault(file_decimal, "other columns")
     if len(found) > 1:
         raise ValueError(
             f"{path} has {NAMES[POINT]} ({found[POINT]}) and {NAMES[COMMA]} ({found[COMMA]}): "

@@ -24,7 +24,7 @@ from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.reading import read_for_prediction
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import rows_of_block
-from cfgd.apps.fit.table import Table, is_text, to_float64
+from cfgd.apps.fit.table import Table, is_text, to_float64, value_type
 from cfgd.apps.fit.table_formats import matching_ending
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, loss_function
 
@@ -79,17 +79,18 @@ def predict(
     _check_columns(model, table)
     if is_same_file(out, data):
         raise ValueError(f"{out} is the data file: choose another name for the predictions.")
-    through = [name for name in dict.fromkeys([*ids, *_reading(model).ids]) if name in table.types]
+    known_ids = [name for name in _reading(model).ids if name in table.raw.types]
+    through = list(dict.fromkeys([*ids, *known_ids]))
     block_rows, count = rows_of_block(memory, len(model.terms) + len(through)), 0
     unknown: Counter[str] = Counter()
     in_csv = ending in CSV_FORMATS
-    schema = pa.schema([*(pa.field(name, table.raw.types[name]) for name in through)])
-    schema = pa.schema([*schema, *_fields(model, set(through))])
+    id_fields = [pa.field(name, value_type(table.raw.types[name])) for name in through]
+    schema = pa.schema([*id_fields, *_fields(model, through)])
     if in_csv:
         labels = (spreadsheet_text(x) if isinstance(x, str) else x for x in model.labels)
         model = dataclasses.replace(model, labels=tuple(labels))
     with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
-        for batch in table.blocks(names, block_rows, through):
+        for batch, id_columns in table.blocks_with_ids(names, through, block_rows):
             _check_finite(model, table, batch, count)
             encoded = encode(model.columns, batch)
             _check_rows(model, table, batch, encoded, count, unknown)
@@ -97,7 +98,7 @@ def predict(
             about = roles.read(batch, {})
             left_out = left_out_rows(model.missing, encoded.missing) | about.unused
             columns = predictions(model, encoded.X, left_out, about.offset)
-            written = [_id_column(batch.column(name), in_csv) for name in through]
+            written = [_id_column(column, in_csv) for column in id_columns]
             writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
             count += batch.num_rows
             on_rows_read(batch.num_rows)
@@ -115,6 +116,7 @@ def _reading(model: Model) -> Reading:
 
 def _id_column(column: pa.Array, in_csv: bool) -> pa.Array:
     """Return a column as it is written: in CSV no text is a formula."""
+    column = column.cast(value_type(column.type))
     if in_csv and is_text(column.type):
         texts = [None if text is None else spreadsheet_text(text) for text in column.to_pylist()]
         return pa.array(texts, column.type)
@@ -161,7 +163,7 @@ def predictions(
     return [labels, *(pa.array(column, mask=left_out) for column in by_label)]
 
 
-def _fields(model: Model, others: set[str]) -> list[pa.Field]:
+def _fields(model: Model, others: list[str]) -> list[pa.Field]:
     name = "prediction"
     while name in others:
         name += "_"

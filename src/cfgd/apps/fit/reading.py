@@ -49,25 +49,26 @@ class ReadTable(Table):
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         raise NotImplementedError("`blocks` converts those of the file")
 
-    def blocks(
-        self, names: list[str], rows: int, through: Sequence[str] = ()
-    ) -> Iterator[pa.RecordBatch]:
-        """Read the table once: yield record batches of at most `rows` rows of these columns.
+    def blocks(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read the table once: yield record batches of at most `rows` rows of these columns."""
+        return (batch for batch, _ in self.blocks_with_ids(names, [], rows))
 
-        Columns of the file that `through` names come after them, as they are.
-        """
-        sources = list(dict.fromkeys([*(self.sources[name] for name in names), *through]))
+    def blocks_with_ids(
+        self, names: list[str], ids: list[str], rows: int
+    ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+        """Read the table once: yield converted columns, and the columns `ids` as they are."""
+        sources = list(dict.fromkeys([*(self.sources[name] for name in names), *ids]))
         before = 0
         for batch in self.raw.blocks(sources, rows):
             found: dict[str, pa.Array] = {}
-            for source in sources:
+            for source in dict.fromkeys(self.sources[name] for name in names):
                 column = batch.column(source)
                 if source in self.formats:
                     found |= self._converted(self.formats[source], column, before)
                 else:
                     found[source] = column
-            columns = [found[name] for name in names] + [batch.column(name) for name in through]
-            yield pa.RecordBatch.from_arrays(columns, [*names, *through])
+            converted = pa.RecordBatch.from_arrays([found[name] for name in names], names)
+            yield converted, [batch.column(name) for name in ids]
             before += batch.num_rows
 
     def _converted(self, known: ColumnFormat, column: pa.Array, before: int) -> dict[str, pa.Array]:
@@ -207,6 +208,7 @@ class _FitReader:
                 continue
             is_other_text = isinstance(known, NumberSurvey) or (
                 known.by_class["text"].count == known.present  # no numbers, dates and times
+                and known.boolean_words is None
             )
             if not is_other_text and not is_id_name(name):
                 continue
@@ -229,14 +231,17 @@ class _FitReader:
         ]
 
 
-def _decimal_of_numbers(raw: Table, surveys: Surveys) -> str | None:
-    """Return the decimal sign that columns of numbers in a text file have, None if none has one."""
+def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
+    """Return the decimal sign of columns that a text file has as numbers, and one such column."""
     if not isinstance(raw, Csv):
-        return None
-    has_decimals = any(
-        isinstance(known, NumberSurvey) and known.has_decimals for known in surveys.values()
+        return {}
+    found = (
+        name
+        for name, known in surveys.items()
+        if isinstance(known, NumberSurvey) and known.has_decimals
     )
-    return raw.decimal if has_decimals else None
+    name = next(found, None)
+    return {} if name is None else {raw.decimal: f"in the column {name!r}"}
 
 
 def describe_file(raw: Table, decimal: str) -> list[str]:
@@ -266,6 +271,8 @@ def read_for_prediction(
         if name not in raw.types:
             known = ", ".join(map(repr, list(raw.types)[:20]))
             raise ValueError(f"{path} has no column {name!r}, which the model needs, only {known}.")
+    for name in ids:
+        _check_name(raw, "--id", name)
     texts = [one.name for one in formats if one.kind in ("text", "category", "id")] + list(ids)
     numbers = [one.name for one in formats if one.kind == "number"]
     decimal = reading.decimal

@@ -13,6 +13,7 @@ from cfgd.apps.fit.compression import first_bytes
 
 HEAD_BYTES = 2**18  # of the beginning of a file: hundreds of rows, and a few hundredths of a second
 HEAD_ROWS = 500  # that are looked at for the separator
+MOST = 0.9  # the share of rows that have the same number of fields below a title
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -79,8 +80,10 @@ def sniff(path: Path, encoding: str | None = None) -> Dialect:
     rows = _parse(body, separator, is_whole)
     header = [name.strip() for name in rows[0]] if rows else []
     rows = rows[1:]
+    if len(header) == 1:
+        _check_header(path, header[0], body, is_whole)
     widths = Counter(map(len, rows))
-    if widths and widths.most_common(1)[0][0] == len(header) + 1:
+    if len(header) > 1 and widths and widths.most_common(1)[0][0] == len(header) + 1:
         header = ["", *header]  # as R writes tables: the names of rows have no name
     names = tuple(name or UNNAMED.format(i) for i, name in enumerate(header))
     return Dialect(encoding, separator, skipped, names, tuple(map(tuple, rows)))
@@ -125,6 +128,18 @@ def detect_separator(text: str, is_whole: bool) -> str:
 
     best = max(SEPARATORS, key=agreement)
     return best if agreement(best) > (0, 0) else ","
+
+
+def _check_header(path: Path, header: str, text: str, is_whole: bool) -> None:
+    """Raise a `ValueError` if one field is above rows of several: it is a title, no header."""
+    for separator in SEPARATORS:
+        widths = Counter(len(row) for row in _parse(text, separator, is_whole)[1:])
+        width, rows = widths.most_common(1)[0] if widths else (1, 0)
+        if width > 1 and rows > MOST * widths.total():
+            raise ValueError(
+                f"{path}: the first line must have the names of the columns, got {header[:40]!r} "
+                f"above rows of {width} fields: delete the lines above the header."
+            )
 
 
 def _parse(text: str, separator: str, is_whole: bool) -> list[list[str]]:

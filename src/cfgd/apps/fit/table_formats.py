@@ -85,7 +85,14 @@ def open_table(
 
 def _ending(path: Path) -> str:
     """Return the ending of a name, without that of a compression."""
-    ending = matching_ending(path, ENDINGS)
+    try:
+        ending = matching_ending(path, ENDINGS)
+    except ValueError:
+        texts, others = ", ".join(TEXT_FORMATS), ", ".join(BINARY_FORMATS)
+        raise ValueError(
+            f"{path}: the name must end in {texts} (each also with {' or '.join(CODECS)}), "
+            f"{others}."
+        ) from None
     for compressed in CODECS:
         ending = ending.removesuffix(compressed)
     return ending
