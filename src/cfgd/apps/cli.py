@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from cfgd.apps import bench_arguments, fit_arguments, reading_arguments
 from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
@@ -126,51 +127,14 @@ def reproduce(
 
 @app.command()
 def bench(
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Run fewer and smaller problems, in under three minutes."),
-    ] = False,
-    training: Annotated[
-        bool,
-        typer.Option(
-            "--training",
-            help="Compare the fractional direction with optimizers of optax in training networks.",
-        ),
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
-            "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
-            "characters, convolution, boundary-layer.",
-            show_default=False,
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many seeds (0, 1, ...).",
-            show_default="5, with --quick 1 or 2",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1, help="Seconds of each run of pinn.", show_default="30, with --quick 2"
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figures.")
-    ] = Path("bench"),
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The gas data as CSV (or .csv.gz).", show_default=False),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
-    ] = False,
+    quick: bench_arguments.Quick = False,
+    training: bench_arguments.Training = False,
+    only: bench_arguments.Only = None,
+    seeds: bench_arguments.Seeds = None,
+    seconds: bench_arguments.Seconds = None,
+    out: bench_arguments.Out = Path("bench"),
+    data: bench_arguments.Data = None,
+    resume: bench_arguments.Resume = False,
 ) -> None:
     """Compare Auto with SciPy, scikit-learn, optax, optimistix and the methods of the paper.
 
@@ -252,7 +216,12 @@ def fit(
             " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...).",
         ),
     ],
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN", help="The column to predict.", show_default="that of --formula"
+        ),
+    ] = "",
     loss: Annotated[
         str | None,
         typer.Option(
@@ -314,110 +283,25 @@ def fit(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of weights: the variance of a row is divided by its weight, as in"
-            " statsmodels' WLS and var_weights; for counts and classes a row of weight 2 counts"
-            " twice.",
-            show_default=False,
-        ),
-    ] = None,
-    offset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that is added to the linear predictor, such as the logarithm of the"
-            " exposure of counts.",
-            show_default=False,
-        ),
-    ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WEIGHTS",
-            help="Weights of the classes in the fit: balanced, or yes=2,no=1.",
-            show_default=False,
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The positive one of two labels, whose odds are modelled.",
-            show_default="the second in order",
-        ),
-    ] = None,
-    na: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="A mark of missing values besides NA, N/A, NaN, null, None, ?, -, . and nothing,"
-            " such as -999; may be given several times.",
-            show_default=False,
-        ),
-    ] = None,
-    decimal: Annotated[
-        str | None,
-        typer.Option(help="The decimal sign: . or ,", show_default="as the file tells"),
-    ] = None,
-    bad_values: Annotated[
-        str,
-        typer.Option(help="What a few texts among numbers are: refuse the file, or missing."),
-    ] = "refuse",
-    dates: Annotated[
-        str,
-        typer.Option(
-            help="What dates become: days since the first one, or parts: year, month, weekday."
-        ),
-    ] = "days",
-    date_order: Annotated[
-        str | None,
-        typer.Option(help="What 3/4/2024 is: dmy or mdy.", show_default="as the file tells"),
-    ] = None,
-    id: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that names the rows: it is left out, and written to the predictions.",
-            show_default="unique texts, row numbers, a column called id",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Use a column that looks like an id.", show_default=False
-        ),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Take a column as categories, also if its values are numbers.",
-            show_default=False,
-        ),
-    ] = None,
-    sheet: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The sheet of an Excel file.", show_default="the first"),
-    ] = None,
-    reference: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LEVEL",
-            help="The reference level of a column of texts.",
-            show_default="the most frequent",
-        ),
-    ] = None,
-    rare: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Pool texts that fewer training rows have as the level 'other'; 0 pools none.",
-            show_default="10, or 1 % of the rows",
-        ),
-    ] = None,
+    weights: fit_arguments.Weights = None,
+    offset: fit_arguments.Offset = None,
+    class_weight: fit_arguments.ClassWeight = None,
+    positive: fit_arguments.Positive = None,
+    formula: fit_arguments.FormulaText = None,
+    summary: fit_arguments.Summary = False,
+    errors: fit_arguments.Errors = "classical",
+    cluster: fit_arguments.Cluster = None,
+    na: reading_arguments.Na = None,
+    decimal: reading_arguments.Decimal = None,
+    bad_values: reading_arguments.BadValues = "refuse",
+    dates: reading_arguments.Dates = "days",
+    date_order: reading_arguments.DateOrder = None,
+    id: reading_arguments.Id = None,
+    keep: reading_arguments.Keep = None,
+    category: reading_arguments.Category = None,
+    sheet: reading_arguments.Sheet = None,
+    reference: reading_arguments.Reference = None,
+    rare: reading_arguments.Rare = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
@@ -447,6 +331,10 @@ def fit(
             offset=offset,
             class_weight=class_weight,
             positive=positive,
+            formula=formula,
+            summary=summary,
+            errors=errors,
+            cluster=cluster,
             na=tuple(na or ()),
             decimal=decimal,
             bad_values=bad_values,
@@ -483,14 +371,7 @@ def predict(
             help="The file to write: .csv, .csv.gz, .parquet or .feather.",
         ),
     ],
-    id: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of DATA to write beside the predictions.",
-            show_default="the ids of the training data",
-        ),
-    ] = None,
+    id: reading_arguments.IdOfPrediction = None,
 ) -> None:
     """Predict the target for every row of a table, with the probability of each class label.
 

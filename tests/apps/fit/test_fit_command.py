@@ -202,7 +202,7 @@ def lines(*rows):
     return "\n".join(rows) + "\n"
 
 
-MANY = lines("a,y", *(f"t{i // 11},{i}" for i in range(20_000)))
+MANY = lines("a,y", *(f"t{i // 10},{i}" for i in range(12_000)))
 NO_HOLD = ("--test", "0")
 INVALID_FITS = {
     # file name, content, options, the message after "cfgd: "
@@ -223,7 +223,7 @@ INVALID_FITS = {
     "a constant column": ("d.csv", "a,b,y\n1,5,1\n2,5,2\n3,5,4\n", NO_HOLD, "{path}: the column 'b' is constant in the training rows (5): leave it out with --drop b."),
     "a constant text": ("d.csv", "a,b,y\n1,u,1\n2,u,2\n3,u,4\n", NO_HOLD, "{path}: the column 'b' is constant in the training rows ('u'): leave it out with --drop b."),
     "a constant target": ("d.csv", "a,y\n1,5\n2,5\n", NO_HOLD, "{path}: the target 'y' is constant (5)."),
-    "too many texts": ("d.csv", MANY, (), "{path}: the column 'a' has more than 1000 different texts, too many for categories: leave it out with --drop a, or pool rare ones with --rare."),
+    "too many texts": ("d.csv", MANY, ("--rare", "0"), "{path}: the column 'a' has more than 1000 different texts, too many for categories: leave it out with --drop a, or pool rare ones with --rare."),
     "too few rows": ("d.csv", CSV, NO_HOLD, "{path}: 3 training rows do not determine 3 coefficients: add a penalty with --l2 or --cross-validate."),
     "a text for squares": ("d.csv", "a,y\n1,u\n2,v\n3,u\n", ("--loss", "squared", *NO_HOLD), "--loss squared: the target 'y' is a text; the losses for texts are logistic and multinomial."),
     "three labels": ("d.csv", "a,y\n1,u\n2,v\n3,w\n", ("--loss", "logistic", *NO_HOLD), "--loss logistic: the target 'y' must have two values, got 3: use --loss multinomial."),

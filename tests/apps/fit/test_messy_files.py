@@ -19,7 +19,7 @@ from pyarrow import feather
 from typer.testing import CliRunner
 
 from cfgd.apps.cli import app
-from cfgd.apps.fit.formats import ReadingOptions
+from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.reading import read_for_fit

@@ -1,7 +1,8 @@
 """The policy for missing values: what `cfgd fit --missing` means, for the fit and for predictions.
 
 A value is missing where the file has none: an empty field, null, NaN, or a mark such as NA or ?
-(`missing_marks`), and where `--bad-values missing` takes a bad value as missing. (Infinity is not a missing value: it is always an error.)
+(`missing_marks`), and where `--bad-values missing` takes a bad value as missing. (Infinity is not
+a missing value: it is always an error.)
 
 ====================  =========================================  =================================
 policy                `cfgd fit`                                 `cfgd predict` with that model

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import json_safe, reason, write
+from cfgd.apps.fit import formula_json
 from cfgd.apps.fit.column_format import Reading
 from cfgd.apps.fit.columns import POOL, Column, NumberColumn, TextColumn, term_names
+from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.missing_values import POLICIES
 from cfgd.apps.fit.reading_json import READING, reading_as_json
 from cfgd.apps.fit.target import LOSS_NAMES
@@ -30,7 +32,7 @@ from cfgd.objectives.linear.losses import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
-OPTIONAL = ("offset", "reading")  # fields that a file may lack
+OPTIONAL = ("offset", "formula", "reading")  # fields that a file may lack
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Model:
         How the model was fitted.
     offset : str or None
         The column that is added to the linear predictor.
+    formula : Formula or None
+        What makes the columns of the design matrix of the encoded columns.
     reading : Reading or None
         How the file of the training data was read; None for plain numbers and texts.
     """
@@ -67,12 +71,14 @@ class Model:
     errors: np.ndarray | None
     facts: dict[str, Any]
     offset: str | None = None
+    formula: Formula | None = None
     reading: Reading | None = None
 
     @property
     def terms(self) -> list[str]:
         """The names of the coefficients."""
-        return [*term_names(self.columns), INTERCEPT]
+        of_columns = term_names(self.columns) if self.formula is None else self.formula.terms
+        return [*of_columns, INTERCEPT]
 
     def save(self, path: Path) -> None:
         """Write the model as JSON."""
@@ -98,6 +104,8 @@ class Model:
         # fields that older versions do not know are written where they are needed
         if self.offset is not None:
             saved["offset"] = self.offset
+        if self.formula is not None:
+            saved["formula"] = formula_json.as_json(self.formula)
         if self.reading is not None:
             saved["reading"] = reading_as_json(self.reading)
         write(path, _format_json(json_safe(saved, lambda value: None)))
@@ -196,6 +204,7 @@ def _model_from_json(
     terms: tuple[dict[str, Any], ...],
     facts: dict[str, Any],
     offset: str | None,
+    formula: Formula | None,
     reading: Reading | None,
 ) -> Model:
     """Check that the fields of a model agree, and return it."""
@@ -210,7 +219,10 @@ def _model_from_json(
         raise ValueError("columns must be at least one and have different names")
     if offset is not None and loss == MULTINOMIAL:
         raise ValueError("offset must be null for the loss multinomial")
-    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts, offset, reading)
+    if formula is not None:
+        formula_json.check_formula(formula, columns)
+    without = (np.zeros(0), None, facts, offset, formula, reading)  # no coefficients yet
+    model = Model(target, loss, labels, missing, columns, *without)
     _check_terms([term["term"] for term in terms], model.terms)
     width = len(labels) if loss == MULTINOMIAL else 1
     arrays = [_array(terms, field, width) for field in ("coefficient", "standard error")]
@@ -254,6 +266,7 @@ MODEL = record(
         "terms": listing(TERM),
         "facts": parameters,
         "offset": maybe(any_text),
+        "formula": maybe(formula_json.FORMULA),
         "reading": maybe(READING),
     },
     _model_from_json,

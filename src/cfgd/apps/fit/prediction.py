@@ -97,7 +97,8 @@ def predict(
             roles.check_values(table.path, batch, model.missing, count)
             about = roles.read(batch, {})
             left_out = left_out_rows(model.missing, encoded.missing) | about.unused
-            columns = predictions(model, encoded.X, left_out, about.offset)
+            X = _design_matrix(model, table, encoded.X, left_out)
+            columns = predictions(model, X, left_out, about.offset)
             written = [_id_column(column, in_csv) for column in id_columns]
             writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
             count += batch.num_rows
@@ -135,6 +136,17 @@ def _unknown_texts(model: Model, unknown: Counter[str]) -> list[str]:
         f"training row has; it is taken as {places[name]!r}."
         for name, rows in unknown.items()
     ]
+
+
+def _design_matrix(model: Model, table: Table, X: np.ndarray, left_out: Mask) -> np.ndarray:
+    """Return the design matrix of encoded columns, by the formula if there is one."""
+    if model.formula is None:
+        return X
+    design, unknown = model.formula(model.columns, X)
+    if np.any(unknown & ~left_out):
+        calls = ", ".join(call for call in model.formula.states if call.startswith("C("))
+        raise ValueError(f"{table.path}: {calls} has a level that no training row has.")
+    return np.where(left_out[:, None], 0.0, design)
 
 
 def predictions(

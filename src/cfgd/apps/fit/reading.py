@@ -12,7 +12,7 @@ import pyarrow as pa
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
 from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.dates import is_date
-from cfgd.apps.fit.formats import FormatDecision, ReadingOptions, decide_decimal
+from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
 from cfgd.apps.fit.ids import is_id_name, reason_for_id
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
 from cfgd.apps.fit.survey import ColumnSurvey, NumberSurvey, Surveys, is_surveyed, survey

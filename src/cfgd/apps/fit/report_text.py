@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
-
 from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
+from cfgd.apps.fit.formats import format_label, format_number
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
-from cfgd.apps.fit.uncertainty import Z95
+from cfgd.apps.fit.target import Target
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
-CoefficientRow = tuple[str, str, str, str]  # term, coefficient, standard error, interval
 
-
-def format_number(value: float) -> str:
-    return "unknown" if np.isnan(value) else f"{value:.5g}"
-
-
-def format_label(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else f"{value!r}"
-
-
-def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
-    """Yield a heading and the rows of coefficients: one table, or one for each class."""
-    w, errors = result.model.coefficients, result.model.errors
-    if result.target.classes == 1:
-        yield "", _coefficient_rows(result, w, errors)
-        return
-    for k, label in enumerate(result.target.labels):
-        class_errors = None if errors is None else errors[:, k]
-        yield format_label(label), _coefficient_rows(result, w[:, k], class_errors)
-
-
-def _coefficient_rows(
-    result: FitResult, w: np.ndarray, errors: np.ndarray | None
-) -> list[CoefficientRow]:
-    rows: list[CoefficientRow] = []
-    for i, term in enumerate(result.model.terms):
-        if errors is None:
-            rows.append((term, format_number(w[i]), "", ""))
-            continue
-        low, high = w[i] - Z95 * errors[i], w[i] + Z95 * errors[i]
-        interval = f"{format_number(low)} to {format_number(high)}"
-        rows.append((term, format_number(w[i]), format_number(errors[i]), interval))
-    return rows
+def positive_label(target: Target) -> str:
+    """Return the label whose odds a logistic model is about; empty for other models."""
+    return format_label(target.labels[1]) if target.loss == "logistic" else ""
 
 
 def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
@@ -67,34 +35,36 @@ def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
 
 
 def summary(result: FitResult) -> str:
-    """Return one sentence about the loss and the rows."""
-    statistics = result.statistics
+    """Return what was fitted to how many rows in one sentence."""
+    statistics, target = result.statistics, result.target
+    used = len(result.model.columns)
+    columns = f"{used:,} column{'' if used == 1 else 's'}"
     rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
     if statistics.held_out_count:
         rows += f", with {statistics.held_out_count:,} more held out"
     if statistics.left_out_count:
         rows += f", and {statistics.left_out_count:,} with missing values left out"
-    return f"{_describe_loss(result)} {result.target.reason}, fitted to {rows}."
+    name = MODEL_NAMES[target.loss]
+    return f"{name} of {target.name!r} on {columns} ({target.reason}), fitted to {rows}."
 
 
-def _describe_loss(result: FitResult) -> str:
+def _model_remarks(result: FitResult) -> list[str]:
+    """Return sentences that say what the coefficients and the positive class are."""
     target = result.target
+    sentences = [effect_of(target, positive_label(target)).sentence]
     if target.loss == "logistic":
         negative, positive = map(format_label, target.labels)
-        return (
-            f"Loss logistic (whether {target.name!r} is {positive}, the positive class, rather "
-            f"than {negative})"
-        )
-    if target.loss in CLASSIFICATION_LOSSES:
-        return f"Loss multinomial ({len(target.labels)} classes of {target.name!r})"
-    if target.loss == "huber":
-        return f"Loss huber (linear for residuals above {format_number(target.scale)})"
-    return f"Loss {target.loss}"
+        sentences.insert(0, f"The positive class is {positive}, the other one {negative}.")
+    elif target.loss == "huber":
+        threshold = format_number(target.scale)
+        sentences.append(f"Residuals above {threshold} count linearly and not squared.")
+    return sentences
 
 
 def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
+        *_model_remarks(result),
         *_penalty(result),
         *_missing_errors(result),
         _conditioning(result),
@@ -147,41 +117,46 @@ def _penalty(result: FitResult) -> list[str]:
     if not result.l2:
         return []
     chosen = ", chosen by cross-validation in five folds" if result.cross_validation else ""
-    return [
+    sentence = (
         f"The penalty is l2 = {format_number(result.l2)}{chosen}. It shrinks the coefficients of "
-        "the standardised columns; the standard errors do not include the bias of that."
+        "the standardised columns"
+    )
+    if result.model.errors is None:
+        return [f"{sentence}."]
+    return [
+        f"{sentence}: the standard errors are those of the shrunken coefficients, without their "
+        "bias, so that there are no 95 % intervals."
     ]
 
 
 def _missing_errors(result: FitResult) -> list[str]:
     if result.model.errors is not None:
-        return []
-    return [
-        "There are no standard errors: the rows do not determine the coefficients, or there are "
-        "too many coefficients."
-    ]
+        is_classical = result.options.errors == CLASSICAL
+        return [] if is_classical else [f"The standard errors are {result.error_kind}."]
+    return [f"There are no standard errors: {result.no_errors}."]
 
 
 def _conditioning(result: FitResult) -> str:
     condition = result.conditioning
     if condition is None:
-        return "The conditioning is not computed: there are too many columns."
+        return "Collinearity is not examined: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
+        found = condition.combinations(result.model.terms[:-1])
+        constant = f" ({found} is constant)" if found else ""
         return (
-            f"The columns are singular: {worst!r} is a linear combination of others, and only the "
-            "penalty determines their coefficients."
+            f"The columns are collinear: {worst!r} is a linear combination of others{constant}, "
+            "and only the penalty determines their coefficients."
         )
     inflation = ""
     if condition.inflation > SHOWN_INFLATION:
         inflation = (
-            f"; {worst!r} is the most collinear column, with a variance inflation factor of "
-            f"{format_number(condition.inflation)}"
+            "; the highest variance inflation factor (VIF) is "
+            f"{format_number(condition.inflation)}, of {worst!r}"
         )
     return (
-        f"The conditioning of the columns is {condition.grade}: condition number "
-        f"{condition.standardised:.3g} standardised, {condition.raw:.3g} in original units"
-        f"{inflation}."
+        f"Collinearity is {condition.grade}: the condition number of the standardised columns is "
+        f"{condition.standardised:.3g} ({condition.raw:.3g} in original units){inflation}."
     )
 
 
@@ -191,7 +166,8 @@ def _reference_categories(result: FitResult) -> list[str]:
         return []
     bases = ", ".join(f"{column.base!r} for {column.name!r}" for column in columns[:SHOWN_BASES])
     more = " and so on" if len(columns) > SHOWN_BASES else ""
-    return [f"Coefficients of texts are relative to a reference category: {bases}{more}."]
+    compared = "The reference level, with which the other levels of a column are compared"
+    return [f"{compared}, is {bases}{more}."]
 
 
 def _reading(result: FitResult) -> list[str]:
@@ -206,6 +182,11 @@ def _reading(result: FitResult) -> list[str]:
             f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "
             "it counts as the pool of rare levels, or as the reference level where there is none."
         )
+    if result.undefined_rows:
+        sentences.append(
+            f"{result.undefined_rows:,} held-out rows do not count in the measures: they have a "
+            "level of the formula that no training row has."
+        )
     return sentences
 
 
@@ -214,8 +195,9 @@ def outcome(result: FitResult) -> str:
     solution = result.solution
     if result.separable:
         return (
-            "Not converged: the classes are separable, so the likelihood has no maximum and the "
-            "coefficients are arbitrary. Add a penalty, with --l2 1 or --cross-validate."
+            f"Not converged: the classes are separated. {solution.details} The likelihood has no "
+            "maximum and the coefficients are arbitrary. Add a penalty, with --l2 1 or "
+            "--cross-validate, or leave out what separates them with --drop."
         )
     if solution.success:
         return f"Converged in {solution.iterations} iterations, {result.seconds:.1f} s in all."

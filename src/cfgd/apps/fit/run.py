@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from cfgd import distributed
-from cfgd._core.process_group import ProcessGroup
 from cfgd._core.version import __version__
 from cfgd.apps.fit.baseline import weighted_baseline
 from cfgd.apps.fit.class_weights import class_weights, read_class_weights
@@ -25,27 +22,32 @@ from cfgd.apps.fit.fitting import (
     SolverOptions,
     baseline_coefficients,
     fit_coefficients,
-    is_separable,
+    name_separation,
 )
-from cfgd.apps.fit.formats import ReadingOptions
+from cfgd.apps.fit.format_decision import ReadingOptions
+from cfgd.apps.fit.formula_rows import evaluate_formula, read_table_of_formula
+from cfgd.apps.fit.memory import memory_budget
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
+from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.quality import Quality, measure_quality
 from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
+from cfgd.apps.fit.sandwich import (
+    CLASSICAL,
+    CLUSTER,
+    KINDS,
+    describe_errors,
+)
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, LOSS_NAMES, Target, choose_target
-from cfgd.apps.fit.uncertainty import covariance, in_original_units
+from cfgd.apps.fit.target import LOSS_NAMES, Target, choose_target
+from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
 from cfgd.objectives.linear.losses import MULTINOMIAL
 from cfgd.solve import Solution
-
-MEMORY_SHARE = (
-    1 / 4
-)  # of the free memory for the rows: a fit makes about two copies of some of them
-ASSUMED_MEMORY = 1e9  # bytes, where the system does not say how many are free
+from cfgd.status import Status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,7 @@ class FitOptions(ReadingOptions):
     """The arguments of `cfgd fit`; `memory` is in bytes."""
 
     data: Path
-    target: str
+    target: str = ""  # by default that of the formula
     loss: str | None = None
     l2: float | None = None
     cross_validate: bool = False
@@ -68,11 +70,15 @@ class FitOptions(ReadingOptions):
     offset: str | None = None
     class_weight: str | None = None
     positive: str | None = None
+    formula: str | None = None
+    summary: bool = False
+    errors: str = CLASSICAL
+    cluster: str | None = None
 
     @property
     def roles(self) -> RowRoles:
         """The columns of weights, offsets and clusters."""
-        return RowRoles(self.weights, self.offset)
+        return RowRoles(self.weights, self.offset, self.cluster)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +90,9 @@ class FitResult:
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
     standardised_errors: np.ndarray | None  # their standard errors
+    error_kind: str  # classical, robust or clustered, in words
+    no_errors: str  # why there are no standard errors, if there are none
+    dof: float  # of Student's t for intervals; infinite for the normal distribution
     statistics: TableStatistics
     unknown_text_rows: int  # held-out rows with a text that no training row has
     streamed: bool
@@ -94,50 +103,24 @@ class FitResult:
     conditioning: Conditioning | None
     quality: Quality
     seconds: float
+    undefined_rows: int = 0  # held-out rows for which the formula has no value
     sentences: tuple[str, ...] = ()  # about what was detected in the file
 
     @property
     def separable(self) -> bool:
-        """Whether the classes are separable, so that the likelihood has no maximum."""
-        return self.target.loss in CLASSIFICATION_LOSSES and is_separable(self.solution)
+        """Whether the classes are separated, so that the likelihood has no maximum."""
+        return self.solution.status is Status.separated
 
     @property
     def success(self) -> bool:
         """Whether the solver converged to coefficients that exist."""
-        return bool(self.solution.success) and not self.separable
+        return bool(self.solution.success)
 
     @property
     def measured_on(self) -> str:
         """The rows on which the quality is measured, in words."""
         rows = f"{self.quality.rows:,}"
         return f"{rows} held-out rows" if self.options.test else f"the {rows} training rows"
-
-
-class ProgressReporter:
-    """Receives the progress of a fit; this base class ignores it."""
-
-    def start_stage(self, name: str, rows: int | None = None) -> None:
-        """Start a stage: one pass over `rows` rows, or work whose extent is not known."""
-
-    def rows_read(self, rows: int) -> None:
-        """Add to the rows that the current pass has read."""
-
-    def update(self, fraction: float, description: str) -> None:
-        """Set the finished fraction of the stage, from 0 to 1."""
-
-
-def free_memory() -> float:
-    """Return the free memory in bytes, or an assumption if the system does not tell."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * float(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return ASSUMED_MEMORY
 
 
 def fit(
@@ -166,17 +149,19 @@ def fit(
     began = time.perf_counter()
     _check_options(options)
     options.check_reading()
-    memory = _memory_budget(options)
+    memory = memory_budget(options.memory)
     progress.start_stage("reading")
     raw = open_table(options.data, memory, options.decimal, options.sheet)
-    table = read_for_fit(raw, options, options.target, options.drop, tuple(options.roles.names))
+    parsed, drop = None, list(options.drop)
+    if options.formula is not None:
+        parsed, table, drop = read_table_of_formula(
+            options.formula, raw, options, options.target, drop, options.roles
+        )
+        options = dataclasses.replace(options, target=parsed.target)
+    else:
+        table = read_for_fit(raw, options, options.target, drop, options.roles.names)
     statistics = TableStatistics(
-        table,
-        options.target,
-        list(options.drop),
-        options.missing,
-        options.roles,
-        options,
+        table, options.target, drop, options.missing, options.roles, options
     )
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))
@@ -184,6 +169,10 @@ def fit(
     target = choose_target(statistics, options.loss, options.positive)
     _check_target(options, target)
     columns, standardisation = statistics.columns(), statistics.standardisation()
+    formula = None
+    if parsed is not None:
+        progress.start_stage("formula")
+        formula, standardisation = evaluate_formula(parsed, statistics, target, split, block_rows)
     width = len(standardisation.mean)
     streamed = 8 * width * (statistics.training_count + statistics.held_out_count) > memory
     _check_streaming(options, streamed, memory)
@@ -199,6 +188,7 @@ def fit(
         statistics.training_count,
         progress.rows_read,
         options.roles,
+        formula,
     )
     rows: Rows = stream
     if not streamed:
@@ -217,7 +207,7 @@ def fit(
     correlations = correlation_matrix(rows)
     condition = None if correlations is None else conditioning(correlations, standardisation)
     if condition is not None:
-        _check_columns(options, condition, term_names(columns))
+        _check_columns(options, condition, formula.terms if formula else term_names(columns))
     on_data_checked()
 
     l2, validation = options.l2 or 0.0, None
@@ -231,12 +221,14 @@ def fit(
         options.method,
         memory,
         progress.update,
-        stop_if_separable=bool(target.labels),
         checkpoint=options.checkpoint,
     )
     w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
+    terms = formula.terms if formula else term_names(columns)
+    solution = name_separation(rows, w, solution, memory, list(terms)) if l2 == 0 else solution
     progress.start_stage("standard errors", statistics.row_count)
-    C = covariance(rows, w, l2)
+    found = chosen_covariance(rows, w, l2, options.errors, solution, memory)
+    C = found.matrix
     progress.start_stage("quality", statistics.row_count)
     quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
 
@@ -251,6 +243,7 @@ def fit(
         errors=errors,
         facts={},
         offset=options.offset,
+        formula=formula,
         reading=table.reading,
     )
     result = FitResult(
@@ -259,8 +252,12 @@ def fit(
         target=target,
         standardised=w,
         standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        error_kind=describe_errors(options.errors, target.loss, options.cluster, found.clusters),
+        no_errors=found.reason,
+        dof=found.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
+        undefined_rows=stream.undefined_rows,
         streamed=streamed,
         passes=stream.passes,
         l2=l2,
@@ -272,17 +269,6 @@ def fit(
         sentences=tuple(table.sentences),
     )
     return dataclasses.replace(result, model=dataclasses.replace(model, facts=_facts(result)))
-
-
-def _memory_budget(options: FitOptions) -> float:
-    """Return the bytes for rows; all processes agree on them, so as to read the same blocks."""
-    process = distributed.start()
-    memory = options.memory
-    if memory is None:
-        memory = MEMORY_SHARE * free_memory() / process.count
-    if process.count > 1:
-        memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
-    return memory
 
 
 def _facts(result: FitResult) -> dict[str, Any]:
@@ -298,7 +284,8 @@ def _facts(result: FitResult) -> dict[str, Any]:
         **_weight_facts(result),
         "l2": result.l2,
         "method": result.options.method,
-        "status": "separated" if result.separable else result.solution.status.name,
+        "standard errors": result.error_kind,
+        "status": result.solution.status.name,
         "condition number": None if condition is None else condition.standardised,
         "measured on": result.measured_on,
         "quality": result.quality.model,
@@ -310,6 +297,8 @@ def _weight_facts(result: FitResult) -> dict[str, Any]:
     """Return the facts about weights, offset and positive label, where there are any."""
     options, target = result.options, result.target
     facts: dict[str, Any] = {}
+    if options.formula is not None:
+        facts["formula"] = options.formula
     if options.weights is not None:
         facts["weights"] = options.weights
     if options.offset is not None:
@@ -342,6 +331,10 @@ def _check_options(options: FitOptions) -> None:
         raise ValueError(f"--test must be a share from 0 to 0.9, got {options.test:g}.")
     if options.memory is not None and not 0 < options.memory < np.inf:
         raise ValueError(f"--memory must be positive, got {options.memory / 1e6:g}.")
+    if not options.target and options.formula is None:
+        raise ValueError("--target is missing: give the column to predict, or --formula.")
+    if (options.errors == CLUSTER) != (options.cluster is not None):
+        raise ValueError("--errors cluster and --cluster COLUMN: give both of them or none.")
     if options.class_weight is not None:
         read_class_weights(options.class_weight)
     if options.offset is not None and distributed.start().count > 1:
@@ -352,6 +345,7 @@ def _check_options(options: FitOptions) -> None:
         ("--method", options.method, tuple(METHODS)),
         ("--loss", options.loss, (None, *LOSS_NAMES)),
         ("--missing", options.missing, POLICIES),
+        ("--errors", options.errors, KINDS),
     ):
         if value not in known:
             names = ", ".join(filter(None, known))
@@ -374,10 +368,12 @@ def _check_streaming(options: FitOptions, streamed: bool, memory: float) -> None
 
 def _check_columns(options: FitOptions, condition: Conditioning, terms: list[str]) -> None:
     if condition.grade == SINGULAR and not options.l2 and not options.cross_validate:
+        found = condition.combinations(terms)
+        constant = f" ({found} is constant)" if found else ""
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            "others, so that their coefficients are not determined: leave one out with --drop, or "
-            "add a penalty with --l2 or --cross-validate."
+            f"others{constant}, so that their coefficients are not determined: leave one out with "
+            "--drop, or add a penalty with --l2 or --cross-validate."
         )
 
 

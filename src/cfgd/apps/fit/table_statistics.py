@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
-from cfgd.apps.fit.formats import ReadingOptions
+from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.row_roles import RowRoles

@@ -1,0 +1,52 @@
+"""Options of `cfgd bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Run fewer and smaller problems, in under three minutes."),
+]
+Training = Annotated[
+    bool,
+    typer.Option(
+        "--training",
+        help="Compare the fractional direction with optimizers of optax in training networks.",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP",
+        help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
+        "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
+        "characters, convolution, boundary-layer.",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="How many seeds (0, 1, ...).",
+        show_default="5, with --quick 1 or 2",
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(min=0.1, help="Seconds of each run of pinn.", show_default="30, with --quick 2"),
+]
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder for bench.json and the figures.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The gas data as CSV (or .csv.gz).", show_default=False),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
+]

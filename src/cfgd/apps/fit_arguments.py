@@ -1,0 +1,72 @@
+"""Options of `cfgd fit` for statistics: weights, classes, formulas and standard errors."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="A column of weights: the variance of a row is divided by its weight, as in"
+        " statsmodels' WLS and var_weights; for counts and classes a row of weight 2 counts"
+        " twice.",
+        show_default=False,
+    ),
+]
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="A column that is added to the linear predictor, such as the logarithm of the"
+        " exposure of counts.",
+        show_default=False,
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WEIGHTS",
+        help="Weights of the classes in the fit: balanced, or yes=2,no=1.",
+        show_default=False,
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL",
+        help="The positive one of two labels, whose odds are modelled.",
+        show_default="the second in order",
+    ),
+]
+FormulaText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help='The columns of the model, such as "y ~ a*b + poly(c, 2) + log(d)".',
+        show_default="all columns as they are",
+    ),
+]
+Summary = Annotated[
+    bool,
+    typer.Option(
+        "--summary",
+        help="Print the coefficients with p-values, as a table in the manner of statsmodels.",
+    ),
+]
+Errors = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="The standard errors: classical, hc3 (robust against unequal variances) or cluster"
+        " (rows of a cluster depend on each other).",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="The column of clusters for --errors cluster.", show_default=False
+    ),
+]
