@@ -27,6 +27,7 @@ SLOW = {
     "guides/scipy.md",
     "guides/shell.md",
     "guides/sweep.md",
+    "guides/tables.md",
     "how/momentum.md",
     "how/smoothing.md",
     "how/versions.md",

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cfgd.apps import bench_arguments, fit_arguments
+from cfgd.apps import bench_arguments, fit_arguments, reading_arguments
 from cfgd.apps.errors import exit_on_expected_error
 
 app = typer.Typer(
@@ -212,8 +212,8 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="A table: .csv, .csv.gz, .parquet, .feather or .npz (a vector is a column, a"
-            " matrix X the columns X_0, X_1, ...).",
+            help="A table: .csv, .tsv or .jsonl, also compressed (.gz, .zst), .xlsx, .parquet,"
+            " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...).",
         ),
     ],
     target: Annotated[
@@ -249,7 +249,7 @@ def fit(
         str,
         typer.Option(
             help="The policy for missing values: refuse the file, drop the row, or impute the mean"
-            " of the column."
+            " of the column (for texts a level of their own)."
         ),
     ] = "refuse",
     drop: Annotated[
@@ -291,9 +291,21 @@ def fit(
     summary: fit_arguments.Summary = False,
     errors: fit_arguments.Errors = "classical",
     cluster: fit_arguments.Cluster = None,
+    na: reading_arguments.Na = None,
+    decimal: reading_arguments.Decimal = None,
+    bad_values: reading_arguments.BadValues = "refuse",
+    dates: reading_arguments.Dates = "days",
+    date_order: reading_arguments.DateOrder = None,
+    id: reading_arguments.Id = None,
+    keep: reading_arguments.Keep = None,
+    category: reading_arguments.Category = None,
+    sheet: reading_arguments.Sheet = None,
+    reference: reading_arguments.Reference = None,
+    rare: reading_arguments.Rare = None,
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
+    Separator, encoding, decimal commas, dates and ids are detected, and what is not plain is said.
     Texts are categories, encoded relative to the most frequent one. Columns are standardised for
     the fit; the coefficients are in original units. Writes DIR/model.json, for `cfgd predict`, and
     DIR/report.html. The exit code is 1 if the fit did not converge.
@@ -323,6 +335,17 @@ def fit(
             summary=summary,
             errors=errors,
             cluster=cluster,
+            na=tuple(na or ()),
+            decimal=decimal,
+            bad_values=bad_values,
+            dates=dates,
+            date_order=date_order,
+            id=tuple(id or ()),
+            keep=tuple(keep or ()),
+            category=tuple(category or ()),
+            sheet=sheet,
+            reference=tuple(reference or ()),
+            rare=rare,
         )
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)
@@ -348,6 +371,7 @@ def predict(
             help="The file to write: .csv, .csv.gz, .parquet or .feather.",
         ),
     ],
+    id: reading_arguments.IdOfPrediction = None,
 ) -> None:
     """Predict the target for every row of a table, with the probability of each class label.
 
@@ -357,5 +381,5 @@ def predict(
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_predict
 
-        code = run_predict(Console(), model, data, out)
+        code = run_predict(Console(), model, data, out, id or [])
     raise typer.Exit(code)

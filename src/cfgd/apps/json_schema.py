@@ -20,6 +20,7 @@ PARTS = "parts"  # the folder of finished results, each saved as soon as it is c
 Check = Callable[[Any, str], Any]
 MEGABYTES = 50  # limit of the size of a file; those that are written have less than one
 DEPTH = 5  # limit of the nesting of parameters
+SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -75,6 +76,13 @@ def text(value: Any, place: str) -> str:
         raise wrong(place, "text", value)
     if CONTROL_CHARACTERS.search(value):
         raise wrong(place, "text without control characters", value)
+    return value
+
+
+def any_text(value: Any, place: str) -> str:
+    """Return a text, which may hold control characters: whatever displays it must escape it."""
+    if not isinstance(value, str) or SURROGATES.search(value):
+        raise wrong(place, "text", value)
     return value
 
 

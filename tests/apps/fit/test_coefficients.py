@@ -308,5 +308,6 @@ def test_columns_are_plain_dataclasses(fitted):
         "name": "kind",
         "base": "b",
         "levels": ("a", "c & d"),
+        "rare": (),
         "kind": "text",
     }

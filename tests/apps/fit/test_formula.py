@@ -213,7 +213,7 @@ def test_rows_of_a_new_level_are_not_measured_and_not_predicted(tmp_path):
     rare = np.flatnonzero(np.random.default_rng(0).random(ROWS) < 0.3)[0]
     columns["n"][rare] = 7.0
     result = run(write(tmp_path / "a.parquet", columns), "y ~ a + C(n)", test=0.3)
-    assert result.unknown_text_rows == 1
+    assert result.undefined_rows == 1
     result.model.save(tmp_path / "model.json")
     code, output = cfgd(
         "predict", tmp_path / "model.json", tmp_path / "a.parquet", "-o", tmp_path / "out.csv"

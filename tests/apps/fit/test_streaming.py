@@ -12,6 +12,8 @@ from fit_tables import skewed_columns, targets, write
 
 from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
 from cfgd.apps.fit.conditioning import correlation_matrix
+from cfgd.apps.fit.format_decision import ReadingOptions
+from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.rows import StreamedRows, rows_of_block
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from cfgd.apps.fit.split import Split
@@ -116,14 +118,14 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
 
 
 @pytest.mark.slow
-def test_held_out_rows_with_an_unknown_text_are_counted(tmp_path):
+def test_held_out_rows_with_an_unknown_text_count_as_the_reference_level(tmp_path):
     random, columns, eta = skewed_columns(700)
     held_out = np.flatnonzero(np.random.default_rng(0).random(700) < 0.2)
     columns["kind"][held_out[3]] = "new"
     path = write(tmp_path / "a.parquet", columns | {"y": targets("squared", random, eta)})
     for memory in (None, GRADIENTS_ONLY):
         result = fit_table(path, memory=memory)
-        assert (result.unknown_text_rows, result.quality.rows) == (1, len(held_out) - 1)
+        assert (result.unknown_text_rows, result.quality.rows) == (1, len(held_out))
         assert result.model.columns[1].levels == ("a", "c & d")
 
 
@@ -224,7 +226,8 @@ def test_later_rows_of_csv_can_turn_a_column_into_text(tmp_path):
     lines = [f"{i},{i % 2},{'' if i < 150_000 else i}" for i in range(200_000)]
     lines[-1] = "199999,maybe,7"
     (tmp_path / "late.csv").write_text("a,b,c\n" + "\n".join(lines), encoding="utf-8")
-    table = open_table(tmp_path / "late.csv", 1e9)
+    options = ReadingOptions(category=("b",), keep=("a",))
+    table = read_for_fit(open_table(tmp_path / "late.csv", 1e9), options, "c")
     assert [table.kind(name) for name in "abc"] == ["number", "text", "number"]
     last = list(table.blocks(["c", "b"], 1000))[-1]
     assert (last.column("b")[-1].as_py(), last.column("c")[-1].as_py()) == ("maybe", 7.0)

@@ -1,7 +1,7 @@
 """Encode the columns of a table as columns of the design matrix.
 
-A column of numbers becomes one column; a column of texts is one-hot encoded, without its most
-frequent value.
+A column of numbers becomes one column; a column of texts is one-hot encoded, without its reference
+level.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Mask: TypeAlias = Bool[np.ndarray, " n"]
 class EncodedRows:
     """Rows of the design matrix, with masks of the rows that need attention.
 
-    `missing` marks rows with a missing value, `unknown` those with a text that no training row has.
+    `missing` marks rows with a missing value, `unknown` those with a text that no training row has;
+    it is encoded as the pool of rare texts, or as the reference level.
     """
 
     X: Matrix
@@ -54,13 +55,23 @@ class NumberColumn:
         return EncodedRows(imputed[:, None], missing, np.zeros_like(missing))
 
 
+POOL = "other"  # the level of rare texts
+MISSING = "(missing)"  # the level of missing texts, where they are not errors
+
+
 @dataclasses.dataclass(frozen=True)
 class TextColumn:
-    """A column of texts: a column of zeros and ones for each of `levels`, all zeros for `base`."""
+    """A column of texts: a column of zeros and ones for each of `levels`, all zeros for `base`.
+
+    `base` is the reference level, and `rare` are the texts of training rows that are pooled as the
+    level `POOL`. A text that no training row has is encoded as `POOL`, or as the reference level if
+    there is no pool. A missing text is encoded as `MISSING` if that is a level, else alike.
+    """
 
     name: str
     base: str
     levels: tuple[str, ...]
+    rare: tuple[str, ...] = ()
 
     kind: ColumnKind = "text"
 
@@ -69,12 +80,22 @@ class TextColumn:
         """The names of its columns of the design matrix."""
         return [f"{self.name} = {level}" for level in self.levels]
 
+    @property
+    def place_of_unknown(self) -> str:
+        """The level that texts without one are encoded as."""
+        return POOL if self.rare else self.base
+
     def encode(self, column: pa.Array) -> EncodedRows:
         column = to_strings(column)
         missing = column.is_null().to_numpy(zero_copy_only=False)
-        known = pa.array([*self.levels, self.base], pa.string())
-        index = pc.fill_null(pc.index_in(column, known), -1).to_numpy(zero_copy_only=False)
-        unknown = (index < 0) & ~missing
+        places = [*self.levels, self.base]  # the index of the reference level is behind all levels
+        known = pa.array([*places, *self.rare], pa.string())
+        found = pc.fill_null(pc.index_in(column, known), -1).to_numpy(zero_copy_only=False)
+        unknown = (found < 0) & ~missing
+        other = places.index(self.place_of_unknown)
+        index = np.where((found < 0) | (found >= len(places)), other, found)
+        if MISSING in places:
+            index = np.where(missing, places.index(MISSING), index)
         one_hot = (index[:, None] == np.arange(len(self.levels))).astype(float)
         return EncodedRows(one_hot, missing, unknown)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -157,7 +157,9 @@ def _print_coefficients(console: Console, result: FitResult) -> None:
         console.print(f"{more:,} more coefficients are in {COEFFICIENTS_FILE}.", highlight=False)
 
 
-def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> int:
+def run_predict(
+    console: Console, model_path: Path, data: Path, out: Path, ids: Sequence[str] = ()
+) -> int:
     """Write predictions for a table, and print where they are; return the exit code."""
     model = read_model(model_path)
     if is_same_file(out, model_path):
@@ -165,8 +167,11 @@ def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> in
     with progress_display(console) as progress:
         progress.start_stage("predicting")
         memory = MEMORY_SHARE * free_memory()
-        count = predict(model, data, out, memory, progress.rows_read)
-    console.print(_safe(f"{count:,} predictions of {model.target!r}:"), highlight=False)
+        written = predict(model, data, out, memory, progress.rows_read, ids)
+    for sentence in written.sentences:
+        style = "yellow" if sentence.startswith("Warning") else ""
+        console.print(_safe(sentence), highlight=False, style=style)
+    console.print(_safe(f"{written.rows:,} predictions of {model.target!r}:"), highlight=False)
     console.print(f"[bold]{_safe(str(out.resolve()))}[/]", soft_wrap=True)
     return 0
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cfgd.apps.fit.columns import term_names
+from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.formula_states import collect_states, formula_standardisation
 from cfgd.apps.fit.read_formula import ParsedFormula, read_formula
+from cfgd.apps.fit.reading import ReadTable, read_for_fit
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import StreamedRows
 from cfgd.apps.fit.split import Split, training_rows
@@ -46,6 +48,23 @@ def formula_of_table(
                 "offsets or clusters."
             )
     return dataclasses.replace(parsed, target=found)
+
+
+def read_table_of_formula(
+    text: str, raw: Table, options: ReadingOptions, target: str, drop: list[str], roles: RowRoles
+) -> tuple[ParsedFormula, ReadTable, list[str]]:
+    """Read the columns that a formula names; return it, the table, and the columns to leave out.
+
+    Columns that only the dot of `y ~ .` stands for are left out if they are ids.
+    """
+    parsed = formula_of_table(text, raw, target, drop, roles)
+    named = [name for name in parsed.columns if name in text]
+    read = (*parsed.columns, parsed.target, *roles.names, *options.id)
+    unread = [name for name in raw.types if name not in read]
+    table = read_for_fit(raw, options, parsed.target, unread, (*roles.names, *named))
+    parsed = formula_of_table(text, table, parsed.target, list({*drop, *unread}), roles)
+    used = (*parsed.columns, parsed.target)
+    return parsed, table, [name for name in table.types if name not in used]
 
 
 def evaluate_formula(

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from cfgd.apps.fit.categories import MAX_LEVELS
 from cfgd.apps.fit.columns import Column
 from cfgd.apps.fit.expression import Expression, States
 from cfgd.apps.fit.formula import BaseColumns, Formula, monic_polynomials, needs_state
 from cfgd.apps.fit.moments import RunningMoments
-from cfgd.apps.fit.table_statistics import MAX_LEVELS, Standardisation
+from cfgd.apps.fit.table_statistics import Standardisation
 
 Blocks = Callable[[], Iterator[np.ndarray]]  # the encoded columns of the training rows
 

@@ -1,7 +1,8 @@
 """The policy for missing values: what `cfgd fit --missing` means, for the fit and for predictions.
 
-A value is missing where the file has none: an empty field of a CSV file, an empty text, null, or
-NaN. (Infinity is not a missing value: it is always an error.)
+A value is missing where the file has none: an empty field, null, NaN, or a mark such as NA or ?
+(`missing_marks`), and where `--bad-values missing` takes a bad value as missing. (Infinity is not
+a missing value: it is always an error.)
 
 ====================  =========================================  =================================
 policy                `cfgd fit`                                 `cfgd predict` with that model
@@ -12,11 +13,13 @@ policy                `cfgd fit`                                 `cfgd predict` 
                       of a column or of the target.
 `mean`                Impute a missing number by the mean of     Impute that same mean, which
                       its column over the training rows. A       model.json holds. A missing text
-                      missing text or target is an error: it     is an error.
-                      has no mean.
+                      missing text is a level of its own. A      is that level, or as a text that
+                      missing target is an error: it has no      no training row has if there were
+                      mean.                                      none.
 ====================  =========================================  =================================
 
-`NumberColumn.encode` imputes; this module decides which rows are left out and what is an error.
+`NumberColumn.encode` and `TextColumn.encode` impute; this module decides which rows are left out
+and what is an error.
 Columns given by `--drop` are not read, so their missing values do not count.
 """
 
@@ -60,26 +63,24 @@ def check_for_fit(
         How many rows of the file precede the block.
     """
     for name, mask in missing.items():
-        can_impute = kinds[name] == "number" and name != target
+        can_impute = name != target
         if not mask.any() or _is_allowed(policy, can_impute):
             continue
         remedy = "use --missing drop to leave out such rows"
         if policy == MEAN:
-            owner = "the target" if name == target else "a text"
-            remedy = f"{owner} has no mean to impute, {remedy}"
+            remedy = f"the target has no mean to impute, {remedy}"
         elif can_impute:
-            remedy = f"{remedy}, or --missing mean to impute the mean of the column"
+            other = "impute the mean of the column"
+            if kinds[name] == "text":
+                other = "make them a level of their own"
+            remedy = f"{remedy}, or --missing mean to {other}"
         raise ValueError(f"{_location(path, name, mask, rows_before)}: {remedy}.")
 
 
-def check_for_prediction(
-    path: Path, policy: str, name: str, kind: ColumnKind, mask: Mask, rows_before: int
-) -> None:
+def check_for_prediction(path: Path, policy: str, name: str, mask: Mask, rows_before: int) -> None:
     """Raise a `ValueError` if a column has a missing value for which the model has no rule."""
-    if mask.any() and not _is_allowed(policy, can_impute=kind == "number"):
+    if mask.any() and policy == REFUSE:
         cause = f"the model was fitted with --missing {policy}"
-        if policy == MEAN:
-            cause += ", but a text has no mean"
         raise ValueError(f"{_location(path, name, mask, rows_before)}, and {cause}.")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,28 @@ import numpy as np
 
 from cfgd._core.files import json_safe, reason, write
 from cfgd.apps.fit import formula_json
-from cfgd.apps.fit.columns import Column, NumberColumn, TextColumn, term_names
+from cfgd.apps.fit.column_format import Reading
+from cfgd.apps.fit.columns import POOL, Column, NumberColumn, TextColumn, term_names
 from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.missing_values import POLICIES
+from cfgd.apps.fit.reading_json import READING, reading_as_json
 from cfgd.apps.fit.target import LOSS_NAMES
-from cfgd.apps.json_schema import content, finite, listing, maybe, one_of, parameters, record, wrong
+from cfgd.apps.json_schema import (
+    any_text,
+    content,
+    finite,
+    listing,
+    maybe,
+    one_of,
+    parameters,
+    record,
+    wrong,
+)
 from cfgd.objectives.linear.losses import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
-OPTIONAL = ("offset", "formula")  # fields that a file may lack
-SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no encoding can write
+OPTIONAL = ("offset", "formula", "reading")  # fields that a file may lack
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +58,8 @@ class Model:
         The column that is added to the linear predictor.
     formula : Formula or None
         What makes the columns of the design matrix of the encoded columns.
+    reading : Reading or None
+        How the file of the training data was read; None for plain numbers and texts.
     """
 
     target: str
@@ -60,6 +72,7 @@ class Model:
     facts: dict[str, Any]
     offset: str | None = None
     formula: Formula | None = None
+    reading: Reading | None = None
 
     @property
     def terms(self) -> list[str]:
@@ -93,6 +106,8 @@ class Model:
             saved["offset"] = self.offset
         if self.formula is not None:
             saved["formula"] = formula_json.as_json(self.formula)
+        if self.reading is not None:
+            saved["reading"] = reading_as_json(self.reading)
         write(path, _format_json(json_safe(saved, lambda value: None)))
 
 
@@ -127,33 +142,37 @@ def read_model(path: Path) -> Model:
 
 
 def _column_as_json(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "kind": column.kind} | {
+    saved = {"name": column.name, "kind": column.kind} | {
         field.name: getattr(column, field.name)
         for field in dataclasses.fields(column)
         if field.name not in ("name", "kind")
     }
-
-
-def _any_text(value: Any, place: str) -> str:
-    """Return a text, which may hold control characters: whatever displays it must escape it."""
-    if not isinstance(value, str) or SURROGATES.search(value):
-        raise wrong(place, "text", value)
-    return value
+    return {field: entry for field, entry in saved.items() if field != "rare" or entry}
 
 
 def _label(value: Any, place: str) -> str | float:
-    return _any_text(value, place) if isinstance(value, str) else finite(value, place)
+    return any_text(value, place) if isinstance(value, str) else finite(value, place)
 
 
-def _text_column(name: str, kind: str, base: str, levels: tuple[str, ...]) -> TextColumn:
-    if len({base, *levels}) < 1 + len(levels):
+def _text_column(
+    name: str, kind: str, base: str, levels: tuple[str, ...], rare: tuple[str, ...]
+) -> TextColumn:
+    if len({base, *levels, *rare}) < 1 + len(levels) + len(rare):
         raise ValueError(f"the base and the levels of the column {name[:40]!r} must be distinct")
-    return TextColumn(name, base, levels)
+    if rare and POOL not in (base, *levels):
+        raise ValueError(f"the column {name[:40]!r} must have the level {POOL!r} for rare texts")
+    return TextColumn(name, base, levels, rare)
 
 
-NUMBER_COLUMN = record({"name": _any_text, "kind": _any_text, "mean": finite}, NumberColumn)
+NUMBER_COLUMN = record({"name": any_text, "kind": any_text, "mean": finite}, NumberColumn)
 TEXT_COLUMN = record(
-    {"name": _any_text, "kind": _any_text, "base": _any_text, "levels": listing(_any_text)},
+    {
+        "name": any_text,
+        "kind": any_text,
+        "base": any_text,
+        "levels": listing(any_text),
+        "rare": listing(any_text),
+    },
     _text_column,
 )
 
@@ -161,12 +180,14 @@ TEXT_COLUMN = record(
 def _column(value: Any, place: str) -> Column:
     kind = value.get("kind") if isinstance(value, dict) else None
     one_of(("number", "text"))(kind, f"{place}.kind")
-    return NUMBER_COLUMN(value, place) if kind == "number" else TEXT_COLUMN(value, place)
+    if kind == "number":
+        return NUMBER_COLUMN(value, place)
+    return TEXT_COLUMN({"rare": []} | value, place)
 
 
 TERM = record(
     {
-        "term": _any_text,
+        "term": any_text,
         "coefficient": listing(finite),
         "standard error": maybe(listing(finite)),
     }
@@ -184,6 +205,7 @@ def _model_from_json(
     facts: dict[str, Any],
     offset: str | None,
     formula: Formula | None,
+    reading: Reading | None,
 ) -> Model:
     """Check that the fields of a model agree, and return it."""
     wanted = {"logistic": "2 labels", MULTINOMIAL: "at least 2 labels"}.get(loss, "no labels")
@@ -199,7 +221,8 @@ def _model_from_json(
         raise ValueError("offset must be null for the loss multinomial")
     if formula is not None:
         formula_json.check_formula(formula, columns)
-    model = Model(target, loss, labels, missing, columns, np.zeros(0), None, facts, offset, formula)
+    without = (np.zeros(0), None, facts, offset, formula, reading)  # no coefficients yet
+    model = Model(target, loss, labels, missing, columns, *without)
     _check_terms([term["term"] for term in terms], model.terms)
     width = len(labels) if loss == MULTINOMIAL else 1
     arrays = [_array(terms, field, width) for field in ("coefficient", "standard error")]
@@ -235,15 +258,16 @@ def _array(terms: tuple[dict[str, Any], ...], field: str, width: int) -> np.ndar
 MODEL = record(
     {
         "format": one_of((FORMAT,)),
-        "target": _any_text,
+        "target": any_text,
         "loss": one_of(LOSS_NAMES),
         "labels": listing(_label),
         "missing": one_of(POLICIES),
         "columns": listing(_column),
         "terms": listing(TERM),
         "facts": parameters,
-        "offset": maybe(_any_text),
+        "offset": maybe(any_text),
         "formula": maybe(formula_json.FORMULA),
+        "reading": maybe(READING),
     },
     _model_from_json,
 )

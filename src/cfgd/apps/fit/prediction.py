@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import gzip
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,13 +17,15 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from cfgd._core.files import atomic_writer, is_same_file
-from cfgd.apps.fit.columns import EncodedRows, Mask, encode
+from cfgd.apps.fit.column_format import ColumnFormat, Reading
+from cfgd.apps.fit.columns import EncodedRows, Mask, TextColumn, encode
 from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
+from cfgd.apps.fit.reading import read_for_prediction
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import rows_of_block
-from cfgd.apps.fit.table import Table, to_float64
-from cfgd.apps.fit.table_formats import matching_ending, open_table
+from cfgd.apps.fit.table import Table, is_text, to_float64, value_type
+from cfgd.apps.fit.table_formats import matching_ending
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, loss_function
 
 CSV_FORMATS = [".csv", ".csv.gz"]
@@ -45,44 +48,94 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if FORMULA.match(text) else text
 
 
-def predict(
-    model: Model, data: Path, out: Path, memory: float, on_rows_read: Callable[[int], None]
-) -> int:
-    """Write a prediction for each row of `data`, in their order, and return how many.
+@dataclasses.dataclass
+class Written:
+    """What was written: predictions of `rows` rows, and sentences about them."""
 
-    `out` appears only when it is complete. Values that the model cannot predict from (a text that
-    no training row has, infinity, a missing value where its policy refuses that) raise a
-    `ValueError`. In CSV, labels that a spreadsheet would run are written with an apostrophe
-    (`spreadsheet_text`); Parquet and Feather have them as they are.
+    rows: int
+    sentences: list[str]
+
+
+def predict(
+    model: Model,
+    data: Path,
+    out: Path,
+    memory: float,
+    on_rows_read: Callable[[int], None],
+    ids: Sequence[str] = (),
+) -> Written:
+    """Write a prediction for each row of `data`, in their order.
+
+    `out` appears only when it is complete. The columns `ids`, and those that were ids of the
+    training data, come first. A text that no training row has is taken as the pool of rare texts,
+    or as the reference level. Values that the model cannot predict from (infinity, a missing value
+    where its policy refuses that) raise a `ValueError`. In CSV, texts that a spreadsheet would run
+    are written with an apostrophe (`spreadsheet_text`); Parquet and Feather have them as they are.
     """
     ending = matching_ending(out, OUTPUT_FORMATS)
-    table = open_table(data, memory)
+    roles = RowRoles(offset=model.offset)
+    names = list(dict.fromkeys([*(column.name for column in model.columns), *roles.names]))
+    table = read_for_prediction(data, memory, _reading(model), names, ids)
     _check_columns(model, table)
     if is_same_file(out, data):
         raise ValueError(f"{out} is the data file: choose another name for the predictions.")
-    roles = RowRoles(offset=model.offset)
-    names = list(dict.fromkeys([*(column.name for column in model.columns), *roles.names]))
-    block_rows, count = rows_of_block(memory, len(model.terms)), 0
-    schema = pa.schema(_fields(model))
-    if ending in CSV_FORMATS:
+    known_ids = [name for name in _reading(model).ids if name in table.raw.types]
+    through = list(dict.fromkeys([*ids, *known_ids]))
+    block_rows, count = rows_of_block(memory, len(model.terms) + len(through)), 0
+    unknown: Counter[str] = Counter()
+    in_csv = ending in CSV_FORMATS
+    id_fields = [pa.field(name, value_type(table.raw.types[name])) for name in through]
+    schema = pa.schema([*id_fields, *_fields(model, through)])
+    if in_csv:
         labels = (spreadsheet_text(x) if isinstance(x, str) else x for x in model.labels)
         model = dataclasses.replace(model, labels=tuple(labels))
     with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
-        for batch in table.blocks(names, block_rows):
+        for batch, id_columns in table.blocks_with_ids(names, through, block_rows):
             _check_finite(model, table, batch, count)
             encoded = encode(model.columns, batch)
-            _check_rows(model, table, batch, encoded, count)
+            _check_rows(model, table, batch, encoded, count, unknown)
             roles.check_values(table.path, batch, model.missing, count)
             about = roles.read(batch, {})
             left_out = left_out_rows(model.missing, encoded.missing) | about.unused
             X = _design_matrix(model, table, encoded.X, left_out)
             columns = predictions(model, X, left_out, about.offset)
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+            written = [_id_column(column, in_csv) for column in id_columns]
+            writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
             count += batch.num_rows
             on_rows_read(batch.num_rows)
         if not count:
             raise ValueError(f"{data} has no rows.")
-    return count
+    return Written(count, [*table.sentences, *_unknown_texts(model, unknown)])
+
+
+def _reading(model: Model) -> Reading:
+    """Return how files are read for a model: by plain numbers and texts if it does not say."""
+    if model.reading is not None:
+        return model.reading
+    return Reading(columns=tuple(ColumnFormat(one.name, one.kind) for one in model.columns))
+
+
+def _id_column(column: pa.Array, in_csv: bool) -> pa.Array:
+    """Return a column as it is written: in CSV no text is a formula."""
+    column = column.cast(value_type(column.type))
+    if in_csv and is_text(column.type):
+        texts = [None if text is None else spreadsheet_text(text) for text in column.to_pylist()]
+        return pa.array(texts, column.type)
+    return column
+
+
+def _unknown_texts(model: Model, unknown: Counter[str]) -> list[str]:
+    """Return a sentence for each column in which rows have a text that no training row has."""
+    places = {
+        column.name: column.place_of_unknown
+        for column in model.columns
+        if isinstance(column, TextColumn)
+    }
+    return [
+        f"Warning: {rows:,} row{'s have' if rows > 1 else ' has'} a text in {name!r} that no "
+        f"training row has; it is taken as {places[name]!r}."
+        for name, rows in unknown.items()
+    ]
 
 
 def _design_matrix(model: Model, table: Table, X: np.ndarray, left_out: Mask) -> np.ndarray:
@@ -122,12 +175,15 @@ def predictions(
     return [labels, *(pa.array(column, mask=left_out) for column in by_label)]
 
 
-def _fields(model: Model) -> list[pa.Field]:
+def _fields(model: Model, others: list[str]) -> list[pa.Field]:
+    name = "prediction"
+    while name in others:
+        name += "_"
     if model.loss not in CLASSIFICATION_LOSSES:
-        return [pa.field("prediction", pa.float64())]
+        return [pa.field(name, pa.float64())]
     labels = _label_array(model.labels)
     names = [f"probability of {label}" for label in labels.to_pylist()]
-    return [pa.field("prediction", labels.type), *(pa.field(name, pa.float64()) for name in names)]
+    return [pa.field(name, labels.type), *(pa.field(name, pa.float64()) for name in names)]
 
 
 def _label_array(labels: tuple[Any, ...]) -> pa.Array:
@@ -161,13 +217,6 @@ def _check_columns(model: Model, table: Table) -> None:
                 f"{table.path} has no column {name!r}, which the model needs, only {known}."
             )
     roles.check(table, "")
-    for column in model.columns:
-        kind = table.kind(column.name)
-        if kind != column.kind:
-            raise ValueError(
-                f"{table.path}: the column {column.name!r} must be a {column.kind} as in the "
-                f"training data, got a {kind}."
-            )
 
 
 def _check_finite(model: Model, table: Table, batch: pa.RecordBatch, rows_before: int) -> None:
@@ -183,20 +232,18 @@ def _check_finite(model: Model, table: Table, batch: pa.RecordBatch, rows_before
 
 
 def _check_rows(
-    model: Model, table: Table, batch: pa.RecordBatch, encoded: EncodedRows, rows_before: int
+    model: Model,
+    table: Table,
+    batch: pa.RecordBatch,
+    encoded: EncodedRows,
+    rows_before: int,
+    unknown: Counter[str],
 ) -> None:
-    """Raise a `ValueError` for an unknown text, or a missing value that the policy refuses."""
+    """Count unknown texts; raise a `ValueError` for a missing value that the policy refuses."""
     if not encoded.unknown.any() and not encoded.missing.any():
         return
     for column in model.columns:
-        values = batch.column(column.name)
-        rows = column.encode(values)
+        rows = column.encode(batch.column(column.name))
         if rows.unknown.any():
-            i = int(np.argmax(rows.unknown))
-            raise ValueError(
-                f"{table.path}: the column {column.name!r} is {values[i].as_py()!r} in row "
-                f"{rows_before + i + 1}, which no training row has."
-            )
-        check_for_prediction(
-            table.path, model.missing, column.name, column.kind, rows.missing, rows_before
-        )
+            unknown[column.name] += int(rows.unknown.sum())
+        check_for_prediction(table.path, model.missing, column.name, rows.missing, rows_before)

@@ -171,7 +171,7 @@ def _reference_categories(result: FitResult) -> list[str]:
 
 
 def _reading(result: FitResult) -> list[str]:
-    sentences = []
+    sentences = [*result.sentences]
     if result.streamed:
         sentences.append(
             "The rows do not fit into --memory: the file was read "
@@ -179,8 +179,13 @@ def _reading(result: FitResult) -> list[str]:
         )
     if result.unknown_text_rows:
         sentences.append(
-            f"{result.unknown_text_rows:,} rows do not count in the measures: they have a text "
-            "that no training row has."
+            f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "
+            "it counts as the pool of rare levels, or as the reference level where there is none."
+        )
+    if result.undefined_rows:
+        sentences.append(
+            f"{result.undefined_rows:,} held-out rows do not count in the measures: they have a "
+            "level of the formula that no training row has."
         )
     return sentences
 

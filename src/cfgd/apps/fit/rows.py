@@ -97,7 +97,10 @@ class StreamedRows(Rows):
     roles: RowRoles = NO_ROLES
     formula: Formula | None = None
     passes: int = 0
-    unknown_text_rows: int = 0  # rows of the last pass with a text that no training row has
+    # rows of the last pass with a text that no training row has, and those for which the formula
+    # has no value, because a level of C(...) is in no training row
+    unknown_text_rows: int = 0
+    undefined_rows: int = 0
     cluster_codes: ClusterCodes = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,20 +108,23 @@ class StreamedRows(Rows):
 
     def coded_blocks(self) -> Iterator[tuple[RowBlock, np.ndarray]]:
         """Iterate over the rows and the codes of the split, without the rows that are left out."""
-        next_codes, self.unknown_text_rows = self.split.code_generator(), 0
+        next_codes = self.split.code_generator()
+        self.unknown_text_rows = self.undefined_rows = 0
         self.passes += 1
         names = [*(column.name for column in self.columns), self.target.name, *self.roles.names]
         for batch in self.table.blocks(names, self.block_rows):
             codes = next_codes(batch.num_rows)
             y = self.target.encode(batch.column(self.target.name))
             encoded = encode(self.columns, batch)
+            undefined = np.zeros_like(encoded.missing)
             if self.formula is not None:
-                X, unknown = self.formula(self.columns, encoded.X)
-                encoded = EncodedRows(X, encoded.missing, encoded.unknown | unknown)
+                X, undefined = self.formula(self.columns, encoded.X)
+                encoded = EncodedRows(X, encoded.missing, encoded.unknown)
             roles = self.roles.read(batch, self.cluster_codes)
             left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y)) | roles.unused
             self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
-            used = ~left_out & ~encoded.unknown
+            self.undefined_rows += int(np.sum(undefined & ~left_out))
+            used = ~left_out & ~undefined
             offset = None if roles.offset is None else roles.offset / self.target.scale
             about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster).select(used)
             yield about._replace(X=self.standardisation(about.X)), codes[used]
@@ -167,7 +173,7 @@ class InMemoryRows(Rows):
                         array[place] = values[mask]
             training_end += int(training.sum())
             end += int((~training).sum())
-        # fewer than n where held-out rows have a text that no training row has
+        # fewer than n where the formula has no value
         data = data.select(slice(end))
         return cls(data, codes[:end], rows.target, rows.block_rows, statistics.training_count)
 

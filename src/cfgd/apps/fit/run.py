@@ -24,12 +24,14 @@ from cfgd.apps.fit.fitting import (
     fit_coefficients,
     name_separation,
 )
-from cfgd.apps.fit.formula_rows import evaluate_formula, formula_of_table
+from cfgd.apps.fit.format_decision import ReadingOptions
+from cfgd.apps.fit.formula_rows import evaluate_formula, read_table_of_formula
 from cfgd.apps.fit.memory import memory_budget
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.quality import Quality, measure_quality
+from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
 from cfgd.apps.fit.sandwich import (
@@ -49,7 +51,7 @@ from cfgd.status import Status
 
 
 @dataclasses.dataclass(frozen=True)
-class FitOptions:
+class FitOptions(ReadingOptions):
     """The arguments of `cfgd fit`; `memory` is in bytes."""
 
     data: Path
@@ -101,6 +103,8 @@ class FitResult:
     conditioning: Conditioning | None
     quality: Quality
     seconds: float
+    undefined_rows: int = 0  # held-out rows for which the formula has no value
+    sentences: tuple[str, ...] = ()  # about what was detected in the file
 
     @property
     def separable(self) -> bool:
@@ -144,15 +148,21 @@ def fit(
     """
     began = time.perf_counter()
     _check_options(options)
+    options.check_reading()
     memory = memory_budget(options.memory)
     progress.start_stage("reading")
-    table = open_table(options.data, memory)
+    raw = open_table(options.data, memory, options.decimal, options.sheet)
     parsed, drop = None, list(options.drop)
     if options.formula is not None:
-        parsed = formula_of_table(options.formula, table, options.target, drop, options.roles)
+        parsed, table, drop = read_table_of_formula(
+            options.formula, raw, options, options.target, drop, options.roles
+        )
         options = dataclasses.replace(options, target=parsed.target)
-        drop = [name for name in table.types if name not in (*parsed.columns, options.target)]
-    statistics = TableStatistics(table, options.target, drop, options.missing, options.roles)
+    else:
+        table = read_for_fit(raw, options, options.target, drop, options.roles.names)
+    statistics = TableStatistics(
+        table, options.target, drop, options.missing, options.roles, options
+    )
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))
     statistics.collect(split, block_rows, progress.rows_read)
@@ -234,6 +244,7 @@ def fit(
         facts={},
         offset=options.offset,
         formula=formula,
+        reading=table.reading,
     )
     result = FitResult(
         options=options,
@@ -246,6 +257,7 @@ def fit(
         dof=found.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
+        undefined_rows=stream.undefined_rows,
         streamed=streamed,
         passes=stream.passes,
         l2=l2,
@@ -254,6 +266,7 @@ def fit(
         conditioning=condition,
         quality=quality,
         seconds=time.perf_counter() - began,
+        sentences=tuple(table.sentences),
     )
     return dataclasses.replace(result, model=dataclasses.replace(model, facts=_facts(result)))
 

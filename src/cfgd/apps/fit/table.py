@@ -71,15 +71,19 @@ class Table(abc.ABC):
     def kind(self, name: str) -> ColumnKind:
         """Return whether a column holds numbers or texts; raise a `ValueError` for other types."""
         column_type = self.types[name]
-        value_type = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-        if is_text(value_type):
+        if is_text(value_type(column_type)):
             return "text"
-        if is_numeric(value_type):
+        if is_numeric(value_type(column_type)):
             return "number"
         raise ValueError(
-            f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, texts "
-            f"and booleans can be used: leave it out with --drop {name}."
+            f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, "
+            f"texts, dates and booleans can be used: leave it out with --drop {name}."
         )
+
+
+def value_type(column_type: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a column, which may be categories."""
+    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
 
 
 def is_text(column_type: pa.DataType) -> bool:

@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-import gzip
 import stat
-import zlib
 from pathlib import Path
 
 from cfgd._core.files import reason
 from cfgd.apps.fit.arrow_table import Feather, Parquet
+from cfgd.apps.fit.compression import CODECS, codec, first_bytes
 from cfgd.apps.fit.csv_table import Csv
+from cfgd.apps.fit.excel_table import Excel
+from cfgd.apps.fit.json_table import JsonLines
 from cfgd.apps.fit.npz_table import Npz
+from cfgd.apps.fit.sniffing import BOMS, detect_encoding
 from cfgd.apps.fit.table import Table
 
+TEXT_FORMATS: dict[str, type[Csv | JsonLines]] = {
+    ".csv": Csv,
+    ".tsv": Csv,
+    ".txt": Csv,
+    ".jsonl": JsonLines,
+    ".ndjson": JsonLines,
+    ".json": JsonLines,
+}
 # for each ending the class of the table and the first bytes of such files
-FORMATS: dict[str, tuple[type[Csv | Parquet | Feather | Npz], bytes]] = {
-    ".csv": (Csv, b""),
-    ".csv.gz": (Csv, b"\x1f\x8b"),
+BINARY_FORMATS: dict[str, tuple[type[Parquet | Feather | Npz | Excel], bytes]] = {
+    ".xlsx": (Excel, b"PK"),
     ".parquet": (Parquet, b"PAR1"),
     ".feather": (Feather, b"ARROW1"),
     ".npz": (Npz, b"PK"),
 }
+ENDINGS = [
+    *(ending + more for ending in TEXT_FORMATS for more in ("", *CODECS)),
+    *BINARY_FORMATS,
+]
 # first bytes of files by which an error message names their true format
 SIGNATURES = {
     b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
     b"PAR1": "Parquet",
     b"ARROW1": "Feather",
     b"FEA1": "Feather of version 1",
-    b"PK\x03\x04": "a zip archive, as NPZ is",
+    b"PK\x03\x04": "a zip archive, as NPZ and Excel's .xlsx are",
+    b"\xd0\xcf\x11\xe0": "Excel's .xls of old, which Excel can save as .xlsx",
 }
 HEAD = 64  # bytes that are enough to recognise a format
 
 
-def open_table(path: Path, memory: float) -> Table:
+def open_table(
+    path: Path, memory: float, decimal: str | None = None, sheet: str | None = None
+) -> Table:
     """Open the table in a file; raise a `ValueError` if it is not what its name says.
 
-    `memory` is the number of bytes that reading may take.
+    Parameters
+    ----------
+    memory
+        The number of bytes that reading may take.
+    decimal
+        The decimal sign of a text file; None for that of its first rows.
+    sheet
+        The sheet of an Excel file; None for the first.
     """
     try:
         mode = path.stat().st_mode
@@ -46,22 +70,60 @@ def open_table(path: Path, memory: float) -> Table:
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
         raise ValueError(f"{path} is {kind}, not a file.")
-    ending = matching_ending(path, list(FORMATS))
-    table_class, signature = FORMATS[ending]
+    ending = _ending(path)
+    if sheet is not None and ending != ".xlsx":
+        raise ValueError(f"--sheet: {path} is no Excel file, so it has no sheets.")
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
-        is_compressed = ending == ".csv.gz" and head.startswith(signature)
-        content = _decompressed_head(path) if is_compressed else head
+        if ending in BINARY_FORMATS:
+            return _open_binary(path, ending, head, memory, sheet)
+        return _open_text(path, TEXT_FORMATS[ending], head, memory, decimal)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {reason(error)}.") from None
+
+
+def _ending(path: Path) -> str:
+    """Return the ending of a name, without that of a compression."""
+    try:
+        ending = matching_ending(path, ENDINGS)
+    except ValueError:
+        texts, others = ", ".join(TEXT_FORMATS), ", ".join(BINARY_FORMATS)
+        raise ValueError(
+            f"{path}: the name must end in {texts} (each also with {' or '.join(CODECS)}), "
+            f"{others}."
+        ) from None
+    for compressed in CODECS:
+        ending = ending.removesuffix(compressed)
+    return ending
+
+
+def _open_binary(path: Path, ending: str, head: bytes, memory: float, sheet: str | None) -> Table:
+    table_class, signature = BINARY_FORMATS[ending]
+    if not head.strip():
+        raise ValueError(f"{path} is empty.")
+    if not head.startswith(signature):
+        raise _wrong_format(path, table_class.format, head)
+    return Excel(path, memory, sheet) if table_class is Excel else table_class(path, memory)
+
+
+def _open_text(
+    path: Path, table_class: type[Csv | JsonLines], head: bytes, memory: float, decimal: str | None
+) -> Table:
+    if not head.strip():
+        raise ValueError(f"{path} is empty.")
+    if not head.startswith(codec(path)[1]):
+        raise _wrong_format(path, table_class.format, head)
+    content = first_bytes(path, HEAD)
     if not content.strip():
         raise ValueError(f"{path} is empty.")
-    if not head.startswith(signature) or (table_class is Csv and _is_binary(content)):
-        raise ValueError(
-            f"{path} is not {table_class.format}, as its name says: it {_describe(content)}."
-        )
-    return table_class(path, memory)
+    if _is_binary(content):
+        raise _wrong_format(path, table_class.format, content)
+    return Csv(path, memory, decimal) if table_class is Csv else JsonLines(path, memory)
+
+
+def _wrong_format(path: Path, format: str, head: bytes) -> ValueError:
+    return ValueError(f"{path} is not {format}, as its name says: it {_describe(head)}.")
 
 
 def matching_ending(path: Path, endings: list[str]) -> str:
@@ -73,16 +135,10 @@ def matching_ending(path: Path, endings: list[str]) -> str:
     return max(found, key=len)
 
 
-def _decompressed_head(path: Path) -> bytes:
-    try:
-        with gzip.open(path) as file:
-            return file.read(HEAD)
-    except (OSError, EOFError, zlib.error):
-        raise ValueError(f"{path} is damaged: it cannot be decompressed.") from None
-
-
 def _is_binary(head: bytes) -> bool:
-    """Return whether there are control characters, such as NUL in UTF-16, unknown in CSV."""
+    """Return whether there are control characters, unknown in tables, but NUL is in UTF-16."""
+    if any(head.startswith(mark) for mark, _ in BOMS) or detect_encoding(head).startswith("utf-16"):
+        return False
     return any(byte < 9 or 13 < byte < 32 for byte in head)
 
 

@@ -7,27 +7,26 @@ so that the rows that are held out do not influence the model that they test.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
+from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
 from cfgd.apps.fit.table import Table, to_float64, to_strings
 
-MAX_LEVELS = 1000  # different texts of a column: each becomes a column of the design matrix
 MAX_LABELS = 100  # different values of a target that can be classes
 # A float holds up to 1.8e308: squares of numbers of this size can be added 1e28 times.
 LARGEST = 1e140
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
-NO_ROLES = RowRoles()
+NO_ROLES, PLAIN = RowRoles(), ReadingOptions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +67,10 @@ class TableStatistics:
         drop: list[str],
         missing: str,
         roles: RowRoles = NO_ROLES,
+        reading: ReadingOptions = PLAIN,
     ) -> None:
         self.table, self.target, self.missing, self.roles = table, target, missing, roles
+        self.references, self.rare = parse_references(reading.reference), reading.rare
         given = (("--target", target), *roles.options, *(("--drop", name) for name in drop))
         for option, name in given:
             if name not in table.types:
@@ -89,7 +90,11 @@ class TableStatistics:
         self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
         self.weight_zero_count = 0
         self.moments = RunningMoments(len(self.number_columns))
-        self.level_counts: dict[str, Counter[str]] = {name: Counter() for name in self.text_columns}
+        self.level_counts = {name: LevelCounts() for name in self.text_columns}
+        for name in self.references:
+            if name not in self.level_counts:
+                known = ", ".join(map(repr, self.text_columns[:20])) or "none"
+                raise ValueError(f"--reference: {name!r} is no column of texts; there are {known}.")
         self.target_moments, self.target_minimum = RunningMoments(1), np.inf
         self.target_sample: list[np.ndarray] = []
         self.label_counts: dict[Any, np.ndarray] | None = {}
@@ -134,7 +139,7 @@ class TableStatistics:
         if numbers:
             self.moments.add(np.stack(list(numbers.values()), 1)[training])
         for name, values in texts.items():
-            self._count_levels(name, values.filter(pa.array(training)))
+            self._count_levels(name, values, used, training)
         self._add_target(y, used, training, codes)
 
     def _finite_numbers(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
@@ -162,12 +167,12 @@ class TableStatistics:
             check_for_fit(path, self.missing, self.kinds, self.target, missing, self.row_count)
         return ~left_out_rows(self.missing, any_missing)
 
-    def _count_levels(self, name: str, values: pa.Array) -> None:
-        for entry in pc.value_counts(values):
-            self.level_counts[name][entry["values"].as_py()] += entry["counts"].as_py()
-        if len(self.level_counts[name]) > MAX_LEVELS:
+    def _count_levels(self, name: str, values: pa.Array, used: Mask, training: Mask) -> None:
+        counts = self.level_counts[name]
+        counts.add(values, pa.array(used), pa.array(training))
+        if len(counts.all) > MAX_TEXTS:
             raise ValueError(
-                f"{self.table.path}: the column {name!r} has more than {MAX_LEVELS} different "
+                f"{self.table.path}: the column {name!r} has more than {MAX_TEXTS} different "
                 f"texts, too many for categories: leave it out with --drop {name}."
             )
 
@@ -210,8 +215,8 @@ class TableStatistics:
         if not self.target_is_text:
             self._check_deviations([self.target], self.target_moments)
         for name, counts in self.level_counts.items():
-            if len(counts) < 2:
-                self._fail_constant(name, repr(next(iter(counts), "no value")))
+            if len(counts.training) < 2:
+                self._fail_constant(name, repr(next(iter(counts.training), "no value")))
 
     def _check_deviations(self, names: list[str], moments: RunningMoments) -> None:
         """Raise a `ValueError` where values differ and the squares of their differences vanish."""
@@ -232,11 +237,13 @@ class TableStatistics:
         """Return the columns in the order of the file, with what their encoding needs."""
         means = dict(zip(self.number_columns, self.moments.mean, strict=True))
         return [
-            NumberColumn(name, float(means[name]))
-            if name in means
-            else _text_column(name, self.level_counts[name])
+            NumberColumn(name, float(means[name])) if name in means else self._text_column(name)
             for name in self.features
         ]
+
+    def _text_column(self, name: str) -> TextColumn:
+        counts = self.level_counts[name]
+        return counts.column(self.table.path, name, self.references.get(name), self.rare)
 
     def standardisation(self) -> Standardisation:
         """Return means and deviations of the columns of the design matrix."""
@@ -247,15 +254,7 @@ class TableStatistics:
                 means.append(column.mean)
                 deviations.append(number_deviations[column.name])
             else:
-                counts = self.level_counts[column.name]
-                for level in column.levels:
-                    share = counts[level] / counts.total()
+                for share in self.level_counts[column.name].shares(column):
                     means.append(share)
                     deviations.append(np.sqrt(share * (1 - share)))
         return Standardisation(np.array(means), np.array(deviations))
-
-
-def _text_column(name: str, counts: Counter[str]) -> TextColumn:
-    """Return the column whose base is the most frequent text, of several the first by alphabet."""
-    base = min(counts, key=lambda level: (-counts[level], level))
-    return TextColumn(name, base, tuple(sorted(counts.keys() - {base})))

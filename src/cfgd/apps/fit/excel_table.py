@@ -1,0 +1,88 @@
+"""Sheets of Excel files (.xlsx), by openpyxl."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+from xml.etree.ElementTree import ParseError
+
+import pyarrow as pa
+
+from cfgd._core.extras import import_extra
+from cfgd._core.npy import UnreadableError
+from cfgd.apps.fit.json_table import OBJECT_BYTES, python_array, python_type
+from cfgd.apps.fit.sniffing import UNNAMED
+from cfgd.apps.fit.table import Table, read_errors
+
+
+class Excel(Table):
+    """A sheet of an Excel file, the first one by default, which is in memory as a whole."""
+
+    format: ClassVar[str] = "Excel"
+
+    def __init__(self, path: Path, memory: float, sheet: str | None = None) -> None:
+        with read_errors(path, self.format):
+            _check_size(path, memory)
+            rows = _rows(path, sheet)
+        while rows and all(value is None for value in rows[0]):
+            del rows[0]
+        if not rows:
+            raise ValueError(f"{path} is empty.")
+        header, *rows = rows
+        while header and header[-1] is None and not any(row[len(header) - 1 :] for row in rows):
+            header = header[:-1]
+        width = len(header)
+        rows = [row for row in rows if any(value is not None for value in row)]
+        names = [
+            UNNAMED.format(i) if name is None else str(name).strip()
+            for i, name in enumerate(header)
+        ]
+        columns = [[row[i] if i < len(row) else None for row in rows] for i in range(width)]
+        types = list(map(python_type, columns))
+        super().__init__(path, memory, names, types)
+        arrays = [python_array(*both) for both in zip(columns, types, strict=True)]
+        self.rows = pa.RecordBatch.from_arrays(arrays, names)
+
+    def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        yield self.rows.select(names)
+
+
+def _check_size(path: Path, memory: float) -> None:
+    """Raise an `UnreadableError` if the file expands to more than the memory."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if OBJECT_BYTES * size > memory:
+        raise UnreadableError(
+            f"it expands to {size:,} bytes, too many for the {memory:.3g} bytes of memory that may "
+            "be used: save it as CSV or Parquet"
+        )
+
+
+def _rows(path: Path, sheet: str | None) -> list[list[Any]]:
+    openpyxl = import_extra("openpyxl", f"Reading {path.name}", "excel")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and extensions that are not read
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            try:
+                names = [one.title for one in book.worksheets]
+                if sheet is not None and sheet not in names:
+                    known = ", ".join(map(repr, names))
+                    raise ValueError(f"--sheet: {path} has no sheet {sheet!r}, only {known}.")
+                found = book[sheet if sheet is not None else names[0]]
+                return [_without_end(list(row)) for row in found.iter_rows(values_only=True)]
+            finally:
+                book.close()
+    except (KeyError, IndexError, TypeError, AttributeError, ParseError) as error:
+        raise UnreadableError(f"it is damaged ({type(error).__name__})") from None
+
+
+def _without_end(row: list[Any]) -> list[Any]:
+    """Return a row without the empty cells at its end; empty texts are empty cells."""
+    row = [None if value == "" else value for value in row]
+    while row and row[-1] is None:
+        row.pop()
+    return row

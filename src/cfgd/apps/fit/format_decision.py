@@ -1,0 +1,312 @@
+"""Decide what each column of a table is, from what its values look like."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import NoReturn
+
+from cfgd.apps.fit.column_format import BAD_AS_MISSING, BAD_VALUES, REFUSE_BAD, ColumnFormat
+from cfgd.apps.fit.dates import (
+    DAY_FIRST,
+    MONTH_FIRST,
+    ORDER_NAMES,
+    ORDERS,
+    PARTS,
+    date_of,
+)
+from cfgd.apps.fit.number_text import COMMA, DECIMALS, NAMES, POINT
+from cfgd.apps.fit.survey import ColumnSurvey, Examples, Surveys
+
+DAYS, DATE_PARTS = "days", "parts"
+# A column of which at least this share is numbers is a column of numbers with bad values ...
+NUMBERS_SHARE = 0.5
+# ... unless more different texts than this are in more rows than this share of it.
+FEW_TEXTS, FEW_ROWS_SHARE = 20, 0.05
+SHOWN_TEXTS = 5  # bad values that a message names
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """The options of `cfgd fit` that say how to read a file.
+
+    Attributes
+    ----------
+    na : tuple of str
+        Marks of missing values besides the usual ones.
+    decimal : str or None
+        The decimal sign; None if the file is to tell it.
+    bad_values : "refuse" or "missing"
+        What texts among numbers are.
+    dates : "days" or "parts"
+        What dates become.
+    date_order : str or None
+        "dmy" or "mdy"; None if the file is to tell it.
+    id, keep, category : tuple of str
+        Columns that are ids, that are not, and that are categories.
+    sheet : str or None
+        The sheet of an Excel file; None for the first.
+    reference : tuple of str
+        Reference levels of columns of texts, as COLUMN=LEVEL.
+    rare : int or None
+        Texts of fewer training rows are pooled; None for the rule of `categories`.
+    """
+
+    na: tuple[str, ...] = ()
+    decimal: str | None = None
+    bad_values: str = REFUSE_BAD
+    dates: str = DAYS
+    date_order: str | None = None
+    id: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    sheet: str | None = None
+    reference: tuple[str, ...] = ()
+    rare: int | None = None
+
+    def check_reading(self) -> None:
+        """Raise a `ValueError` for a value that an option does not take."""
+        for option, value, known in (
+            ("--decimal", self.decimal, (None, *DECIMALS)),
+            ("--bad-values", self.bad_values, BAD_VALUES),
+            ("--dates", self.dates, (DAYS, DATE_PARTS)),
+            ("--date-order", self.date_order, (None, *ORDERS)),
+        ):
+            if value not in known:
+                names = " or ".join(filter(None, known))
+                raise ValueError(f"{option} must be {names}, got {value!r}.")
+
+
+def texts_and_rows(examples: Examples) -> str:
+    """Return the first texts with their rows, for a message."""
+    shown = [
+        f"{text!r} (row {', '.join(map(str, rows))})"
+        for text, rows in list(examples.rows.items())[:SHOWN_TEXTS]
+    ]
+    more = ", ..." if len(examples.rows) > SHOWN_TEXTS else ""
+    return ", ".join(shown) + more
+
+
+def decide_decimal(
+    path: Path, surveys: Surveys, of_numbers: dict[str, str], fallback: str | None
+) -> tuple[str, list[str]]:
+    """Return the decimal sign of a file, and the columns for which other columns decide it.
+
+    Parameters
+    ----------
+    surveys
+        Of the columns of texts, some of which are numbers.
+    of_numbers
+        The sign with which columns were read as numbers already, and where; empty if none of
+        them has decimals.
+    fallback
+        The sign where no value tells it; None for an error then, if there are doubtful numbers.
+
+    Raises
+    ------
+    ValueError
+        If the values of the file do not decide it, or contradict each other.
+    """
+    found = dict(of_numbers)  # for each sign where it is
+    doubtful: dict[str, str] = {}
+    for name, known in surveys.items():
+        if not isinstance(known, ColumnSurvey) or not _is_mostly_numbers(known):
+            continue
+        for sign in DECIMALS:
+            if known.decimal[sign].count and sign not in found:
+                found[sign] = f"{known.decimal[sign].first} in the column {name!r}"
+        marks = [one for one in known.group_marks.values() if one.count]
+        if marks and not any(known.decimal[sign].count for sign in DECIMALS):
+            doubtful[name] = marks[0].first
+    if len(found) > 1:
+        raise ValueError(
+            f"{path} has {NAMES[POINT]} ({found[POINT]}) and {NAMES[COMMA]} ({found[COMMA]}): "
+            "--decimal . or --decimal , says which it is, --drop leaves a column out."
+        )
+    if found:
+        return next(iter(found)), list(doubtful)
+    if doubtful and fallback is None:
+        name, text = next(iter(doubtful.items()))
+        raise ValueError(
+            f"{path}: the column {name!r} is ambiguous, since no other number of the file tells "
+            f"whether {text} is in thousands: use --decimal . or --decimal , to say it."
+        )
+    return fallback or POINT, []
+
+
+def _is_mostly_numbers(known: ColumnSurvey) -> bool:
+    return known.by_class["number"].count >= max(1, NUMBERS_SHARE * known.present)
+
+
+def decide_order(
+    path: Path, surveys: Surveys, given: str | None, names: list[str]
+) -> dict[str, str]:
+    """Return for each column of dates whether days or months come first.
+
+    Columns that do not tell it follow the others; raise a `ValueError` if there are none.
+    """
+    certain: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
+    for name in names:
+        known = surveys[name]
+        assert isinstance(known, ColumnSurvey)
+        if given is not None:
+            certain[name] = given
+        elif known.order[DAY_FIRST].count or known.order[MONTH_FIRST].count:
+            certain[name] = max(ORDERS, key=lambda order: known.order[order].count)
+        elif known.unordered.count:
+            doubtful[name] = known.unordered.first
+    orders = set(certain.values())
+    if doubtful and len(orders) != 1:
+        name, text = next(iter(doubtful.items()))
+        raise ValueError(
+            f"{path}: the column {name!r} is ambiguous: nothing tells whether {text} has the "
+            "month or the day first: use --date-order mdy or --date-order dmy to say it."
+        )
+    default = next(iter(orders), DAY_FIRST)
+    return {name: certain.get(name, default) for name in names}
+
+
+class FormatDecision:
+    """The formats of the columns of a file, with sentences about what is not obvious."""
+
+    def __init__(
+        self, path: Path, surveys: Surveys, options: ReadingOptions, decimal: str, target: str
+    ) -> None:
+        self.path, self.surveys, self.options = path, surveys, options
+        self.decimal, self.target = decimal, target
+        self.said: dict[str, list[str]] = {}  # columns by sentence
+        self.sentences: list[str] = []
+
+    def formats(self, names: list[str]) -> list[ColumnFormat]:
+        """Return the formats of the columns of texts and dates of these names."""
+        kinds = {name: self._kind(name) for name in names}
+        dates = [name for name, kind in kinds.items() if kind == "date"]
+        orders = decide_order(self.path, self.surveys, self.options.date_order, dates)
+        return [
+            self._date(name, orders[name]) if name in orders else self._format(name, kind)
+            for name, kind in kinds.items()
+        ]
+
+    def _format(self, name: str, kind: str) -> ColumnFormat:
+        known = self.surveys[name]
+        assert isinstance(known, ColumnSurvey)
+        return ColumnFormat(name, kind, keeps_minus=known.has_plus)  # type: ignore[arg-type]
+
+    def _kind(self, name: str) -> str:
+        known = self.surveys[name]
+        assert isinstance(known, ColumnSurvey)
+        if name in self.options.category:
+            return "category"
+        present = known.present
+        for kind in ("number", "date", "time"):
+            if known.by_class[kind].count < max(1, present):
+                continue
+            if kind == "number":
+                self._describe_numbers(name, known)
+            elif kind == "time":
+                self._say("{} a time of day, read as hours since midnight", name)
+            return kind
+        words = known.boolean_words
+        if words is not None and name != self.target:
+            self._say(f"{{}} read as 1 for {words[0]!r} and 0 for {words[1]!r}", name)
+            return "boolean"
+        for kind in ("number", "date", "time"):
+            if self._is_nearly(kind, known):
+                self._check_bad_values(name, kind, known)
+                if kind == "number":
+                    self._describe_numbers(name, known)
+                return kind
+        numbers = known.by_class["number"].count
+        if numbers:
+            self._say(
+                f"{{}} taken as text, though {numbers:,} of {present:,} values are numbers", name
+            )
+        return "text"
+
+    def _is_nearly(self, kind: str, known: ColumnSurvey) -> bool:
+        good = known.by_class[kind].count
+        bad = known.present - good
+        if not good or good < NUMBERS_SHARE * known.present:
+            return False
+        return len(known.different) <= FEW_TEXTS or bad <= FEW_ROWS_SHARE * known.present
+
+    def _check_bad_values(self, name: str, kind: str, known: ColumnSurvey) -> None:
+        """Raise a `ValueError` for bad values, or say that they are missing."""
+        good = known.by_class[kind].count
+        bad = known.present - good
+        others = (found for other, found in known.by_class.items() if other != kind)
+        examples = next(found for found in others if found.count)
+        values = f"{bad:,} value{'s are' if bad > 1 else ' is'} not: {texts_and_rows(examples)}"
+        noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"
+        if self.options.bad_values == BAD_AS_MISSING:
+            self.sentences.append(
+                f"The column {name!r} is a {noun} in {good:,} rows; {values}, taken as missing."
+            )
+            return
+        raise ValueError(
+            f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but {values}: "
+            f"--bad-values missing takes them as missing values, --na TEXT one of them, and "
+            f"--category {name} takes the column as categories."
+        )
+
+    def _describe_numbers(self, name: str, known: ColumnSurvey) -> None:
+        currencies = sorted(filter(None, known.currencies))
+        if len(currencies) > 1:
+            self._refuse(name, f"has more than one currency: {', '.join(currencies)}")
+        if currencies:
+            self._say(f"{{}} a number, without the sign {currencies[0]}", name)
+        if known.percent.count:
+            if known.no_percent.count:
+                self._refuse(
+                    name,
+                    f"has percent signs, but not in all rows: {texts_and_rows(known.no_percent)}",
+                )
+            self._say("{} divided by 100: 12 % is read as 0.12", name)
+
+    def _refuse(self, name: str, cause: str) -> NoReturn:
+        raise ValueError(
+            f"{self.path}: the column {name!r} {cause}: change the file, or leave the column out "
+            f"with --drop {name}."
+        )
+
+    def _date(self, name: str, order: str) -> ColumnFormat:
+        known = self.surveys[name]
+        assert isinstance(known, ColumnSurvey)
+        since = date_of(known.first_day[order])
+        shown = (
+            f" ({ORDER_NAMES[order]})" if known.order[order].count + known.unordered.count else ""
+        )
+        if self.options.dates == DAYS or name == self.target:
+            self._say(f"{{}} a date{shown}, read as days since {since}", name)
+            first = float(known.first_day[order] // 1)
+            return ColumnFormat(name, "date", order, first)
+        parts = tuple(part for part in PARTS if len(known.parts[order][part]) > 1)
+        constant = [part for part in PARTS if part not in parts]
+        left_out = (
+            f"; the {' and the '.join(constant)} is constant and left out" if constant else ""
+        )
+        self._say(f"{{}} a date{shown}, read as {', '.join(parts)}{left_out}", name)
+        return ColumnFormat(name, "parts", order, parts=parts)
+
+    def _say(self, sentence: str, name: str) -> None:
+        self.said.setdefault(sentence, []).append(name)
+
+    def all_sentences(self) -> list[str]:
+        """Return the sentences, one for all columns of which the same is to be said."""
+        return [
+            *(f"{sentence.format(subject(names))}." for sentence, names in self.said.items()),
+            *self.sentences,
+        ]
+
+
+def subject(names: list[str], most: int = 10) -> str:
+    """Return columns as the beginning of a sentence, with its verb.
+
+    >>> subject(["a"]), subject(["a", "b"])
+    ("The column 'a' is", "The columns 'a', 'b' are each")
+    """
+    if len(names) == 1:
+        return f"The column {names[0]!r} is"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"The columns {', '.join(map(repr, names[:most]))}{more} are each"

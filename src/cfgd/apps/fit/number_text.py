@@ -1,0 +1,107 @@
+"""Numbers as people write them: 1,234.5 and 1.234,5, $ 5, 12 %, (3.50).
+
+A text is a number with a decimal point, with a decimal comma, or with either. Plain integers and
+texts such as 1,234 are both, so that only other values of the file tell which was meant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+POINT, COMMA = ".", ","
+DECIMALS = (POINT, COMMA)
+NAMES = {POINT: "decimal points", COMMA: "decimal commas"}
+# what groups of three digits are separated by besides the comma or the point: a space, spaces that
+# do not break a line, and the apostrophe of Switzerland
+GROUP_MARKS = r" \x{00a0}\x{2009}\x{202f}'’"
+CURRENCY = (
+    r"(?:US|CA|AU|NZ|HK|R|S)?\$|\p{Sc}|(?i:EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|"
+    r"CAD|AUD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|kr\.?|Fr\.|zł|Kč|Ft)"
+)
+# a sign, a currency and digits, with a currency, a percent sign or the brackets of bookkeeping
+NUMBER = (
+    r"^(?P<bracket>\(?)\s*(?P<sign>[+\-−]?)\s*(?P<before>(?:" + CURRENCY + r")?)\s*"
+    r"(?P<inner>[+\-−]?)\s*(?P<body>[.,]?\d[\d.," + GROUP_MARKS + r"]*(?:[eE][+\-]?\d+)?)\s*"
+    r"(?P<after>(?:" + CURRENCY + r")?)(?P<percent>%?)\s*\)?$"
+)
+
+
+def _body(decimal: str) -> str:
+    """Return the pattern of the digits of a number with this decimal sign."""
+    sign, other = (r"\.", ",") if decimal == POINT else (",", r"\.")
+    groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (other, f"[{GROUP_MARKS}]"))
+    return rf"^(?:(?:\d+|{groups})(?:{sign}\d*)?|{sign}\d+)(?:[eE][+\-]?\d+)?$"
+
+
+class NumberTexts:
+    """An array of texts, none of them null, read as numbers.
+
+    Attributes
+    ----------
+    matches : dict of decimal sign to mask
+        Which texts are numbers with this decimal sign.
+    percent : mask
+        Which texts end in a percent sign.
+    currency : list of texts
+        The currency sign of each text, "" for none.
+
+    >>> texts = NumberTexts(pa.array(["1,234.5", "1,234", "0,5", "12 %", "-3 €", "x"]))
+    >>> print(texts.values(".")[[0, 1, 3, 4]], texts.values(",")[[1, 2]])
+    [ 1.2345e+03  1.2340e+03  1.2000e-01 -3.0000e+00] [1.234 0.5  ]
+    >>> print(texts.matches["."], texts.matches[","])
+    [ True  True False  True  True False] [False  True  True  True  True False]
+    """
+
+    def __init__(self, texts: pa.Array) -> None:
+        found = pc.extract_regex(pc.utf8_trim_whitespace(texts), NUMBER)
+        part = {
+            name: pc.fill_null(pc.struct_field(found, name), "")
+            for name in ("bracket", "sign", "before", "inner", "body", "after", "percent")
+        }
+        self._body = pc.utf8_trim_whitespace(part["body"])
+        minus = [_is_one_of(part[name], ["-", "−"]) for name in ("sign", "inner")]
+        self._negative = _is_one_of(part["bracket"], ["("]) ^ minus[0] ^ minus[1]
+        # +-5 and (-5) are no numbers; a bracket is closed, and no other is
+        signs = sum((~_is_one_of(part[name], [""])).astype(int) for name in ("sign", "inner"))
+        opened = ~_is_one_of(part["bracket"], [""])
+        closed = _mask(pc.ends_with(pc.utf8_trim_whitespace(texts), ")"))
+        valid = (signs + opened <= 1) & (opened == closed)
+        self.percent = _is_one_of(part["percent"], ["%"])
+        before, after = part["before"].to_pylist(), part["after"].to_pylist()
+        self.currency = [(a or b).upper() for a, b in zip(before, after, strict=True)]
+        valid &= ~np.array([bool(a and b) for a, b in zip(before, after, strict=True)], bool)
+        self.matches = {
+            decimal: valid & _mask(pc.match_substring_regex(self._body, _body(decimal)))
+            for decimal in DECIMALS
+        }
+
+    @property
+    def has_group_mark(self) -> np.ndarray:
+        """Which texts are numbers of either kind that are not the same number."""
+        both = self.matches[POINT] & self.matches[COMMA]
+        return both & _mask(pc.match_substring_regex(self._body, "[.,]"))
+
+    def has_sign(self, mark: str) -> np.ndarray:
+        """Return which texts have a point, or a comma, among their digits."""
+        return _mask(pc.match_substring(self._body, mark))
+
+    def values(self, decimal: str) -> np.ndarray:
+        """Return the numbers, with NaN for texts that are none with this decimal sign."""
+        other = COMMA if decimal == POINT else POINT
+        digits = pc.replace_substring_regex(self._body, rf"[{other}{GROUP_MARKS}]", "")
+        digits = pc.replace_substring(digits, decimal, POINT)
+        digits = pc.if_else(pa.array(self.matches[decimal]), digits, pa.scalar("nan"))
+        values = np.array(digits.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        values[self._negative] *= -1
+        values[self.percent] /= 100
+        return values
+
+
+def _is_one_of(texts: pa.Array, known: list[str]) -> np.ndarray:
+    return _mask(pc.is_in(texts, pa.array(known, texts.type)))
+
+
+def _mask(found: pa.Array) -> np.ndarray:
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)

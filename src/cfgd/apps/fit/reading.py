@@ -1,0 +1,304 @@
+"""Read a table as it is: detect its formats, and convert its columns to numbers and texts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
+from cfgd.apps.fit.csv_table import Csv
+from cfgd.apps.fit.dates import is_date
+from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
+from cfgd.apps.fit.ids import is_id_name, reason_for_id
+from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
+from cfgd.apps.fit.survey import ColumnSurvey, NumberSurvey, Surveys, is_surveyed, survey
+from cfgd.apps.fit.table import Table, is_numeric, value_type
+from cfgd.apps.fit.table_formats import open_table
+
+SURVEY_ROWS = 10_000  # rows that are looked at at once
+
+
+class ReadTable(Table):
+    """A table whose columns are converted to numbers and texts by their formats.
+
+    `sentences` say what was detected. Columns without a format are those of the file.
+    """
+
+    format = "a table"
+
+    def __init__(
+        self, raw: Table, reading: Reading, left_out: Sequence[str], sentences: Sequence[str]
+    ) -> None:
+        self.raw, self.reading, self.sentences = raw, reading, list(sentences)
+        self.formats = {column.name: column for column in reading.columns if column.kind != "id"}
+        self.sources: dict[str, str] = {}  # for each column that of the file it comes from
+        types: list[pa.DataType] = []
+        for name, raw_type in raw.types.items():
+            if name in left_out:
+                continue
+            known = self.formats.get(name)
+            for column, column_type in (known.types if known else {name: raw_type}).items():
+                self.sources[column] = name
+                types.append(column_type)
+        super().__init__(raw.path, raw.memory, list(self.sources), types)
+
+    def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError("`blocks` converts those of the file")
+
+    def blocks(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read the table once: yield record batches of at most `rows` rows of these columns."""
+        return (batch for batch, _ in self.blocks_with_ids(names, [], rows))
+
+    def blocks_with_ids(
+        self, names: list[str], ids: list[str], rows: int
+    ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
+        """Read the table once: yield converted columns, and the columns `ids` as they are."""
+        sources = list(dict.fromkeys([*(self.sources[name] for name in names), *ids]))
+        before = 0
+        for batch in self.raw.blocks(sources, rows):
+            found: dict[str, pa.Array] = {}
+            for source in dict.fromkeys(self.sources[name] for name in names):
+                column = batch.column(source)
+                if source in self.formats:
+                    found |= self._converted(self.formats[source], column, before)
+                else:
+                    found[source] = column
+            converted = pa.RecordBatch.from_arrays([found[name] for name in names], names)
+            yield converted, [batch.column(name) for name in ids]
+            before += batch.num_rows
+
+    def _converted(self, known: ColumnFormat, column: pa.Array, before: int) -> dict[str, pa.Array]:
+        converted = convert(column, known, self.reading)
+        if converted.bad.any() and self.reading.bad_values == REFUSE_BAD:
+            first = int(np.argmax(converted.bad))
+            noun = "date" if known.kind in ("date", "parts") else known.kind
+            raise ValueError(
+                f"{self.path}: the column {known.name!r} must be a {noun} as in the training data, "
+                f"got {column[first].as_py()!r} in row {before + first + 1}."
+            )
+        return converted.columns
+
+
+def read_for_fit(
+    raw: Table,
+    options: ReadingOptions,
+    target: str,
+    drop: Sequence[str] = (),
+    used: Sequence[str] = (),
+) -> ReadTable:
+    """Find out what the columns of a file are, and return it with its columns converted.
+
+    Parameters
+    ----------
+    target, drop
+        The name of the target, and of columns that are not read.
+    used
+        Columns that the user names for a purpose of their own: they are no ids.
+
+    Raises
+    ------
+    ValueError
+        If the values of the file do not tell how to read them, or are not of one kind.
+    """
+    for option, name in (("--target", target), *(("--id", name) for name in options.id)):
+        _check_name(raw, option, name)
+    for option, names in (("--keep", options.keep), ("--category", options.category)):
+        for name in names:
+            _check_name(raw, option, name)
+    if target in options.id:
+        raise ValueError(f"--id: {target!r} is the target.")
+    reader = _FitReader(raw, options, target, set(drop), {target, *used, *options.keep})
+    return reader.read()
+
+
+def _check_name(raw: Table, option: str, name: str) -> None:
+    if name not in raw.types:
+        known = ", ".join(map(repr, list(raw.types)[:20]))
+        raise ValueError(f"{option}: {raw.path} has no column {name!r}, only {known}.")
+
+
+@dataclasses.dataclass
+class _FitReader:
+    raw: Table
+    options: ReadingOptions
+    target: str
+    drop: set[str]
+    used: set[str]  # columns that are not ids
+
+    def read(self) -> ReadTable:
+        raw, options = self.raw, self.options
+        reading = Reading(na=options.na, bad_values=options.bad_values)
+        names = [name for name in raw.types if name not in self.drop]
+        if isinstance(raw, Csv):
+            raw.read_as_text([*options.id, *options.category])
+        surveys = self._survey(names, reading)
+        decimal, doubtful = self._decimal(surveys)
+        if isinstance(raw, Csv) and decimal != raw.decimal:
+            raw.set_decimal(decimal)
+            raw.read_as_text([*options.id, *options.category])
+            surveys = self._survey(names, reading)
+            decimal, doubtful = self._decimal(surveys)
+        ids = self._ids(surveys)
+        empty = [
+            name
+            for name, known in surveys.items()
+            if not known.present and known.rows and name not in {self.target, *ids, *options.id}
+        ]
+        decision = FormatDecision(raw.path, surveys, options, decimal, self.target)
+        texts = [
+            name
+            for name, known in surveys.items()
+            if isinstance(known, ColumnSurvey)
+            and name not in {*ids, *empty, *options.id, *options.category}
+        ]
+        formats = {one.name: one for one in decision.formats(texts)}
+        formats |= {name: ColumnFormat(name, "category") for name in options.category}
+        for name in names:
+            if name not in {*formats, *ids, *empty, *options.id}:
+                raw.kind(name)  # refuses types that are no numbers
+                formats[name] = ColumnFormat(name, "number")
+        formats |= {name: ColumnFormat(name, "id") for name in (*options.id, *ids)}
+        if isinstance(raw, Csv):
+            raw.read_as_text(list(ids))
+        columns = tuple(formats[name] for name in raw.types if name in formats)
+        left_out = {*options.id, *ids, *empty}
+        if not set(names) - left_out - {self.target} and left_out:
+            shown = ", ".join(map(repr, sorted(left_out)))
+            raise ValueError(
+                f"{raw.path} has no column besides the target {self.target!r} and ids or empty "
+                f"columns: {shown}."
+            )
+        sentences = [
+            *describe_file(raw, decimal),
+            *self._doubtful(doubtful, decimal),
+            *decision.all_sentences(),
+            *(f"The column {name!r} is left out as an id: it {why}." for name, why in ids.items()),
+            *(f"The column {name!r} is left out: it has no value." for name in empty),
+        ]
+        reading = dataclasses.replace(reading, decimal=decimal, columns=columns)
+        return ReadTable(raw, reading, [*options.id, *ids, *empty], sentences)
+
+    def _compares(self, name: str) -> bool:
+        """Return whether a column of numbers may be an id."""
+        is_first = name == next(iter(self.raw.types))
+        return name not in self.used and (is_first or is_id_name(name))
+
+    def _survey(self, names: list[str], reading: Reading) -> Surveys:
+        every = isinstance(self.raw, Csv)  # the pass that checks the types of all columns
+        chosen = [
+            name for name in names if every or is_surveyed(self.raw, name) or self._compares(name)
+        ]
+        return survey(self.raw, chosen, self._compares, reading.marks, SURVEY_ROWS)
+
+    def _decimal(self, surveys: Surveys) -> tuple[str, list[str]]:
+        if self.options.decimal is not None:
+            return self.options.decimal, []
+        return decide_decimal(self.raw.path, surveys, _decimal_of_numbers(self.raw, surveys), None)
+
+    def _ids(self, surveys: Surveys) -> dict[str, str]:
+        """Return the columns that are ids, each with the reason."""
+        first, found = next(iter(self.raw.types)), {}
+        for name, known in surveys.items():
+            values = known.uniqueness
+            if name in {*self.used, *self.options.category, *self.options.id} or values is None:
+                continue
+            is_other_text = isinstance(known, NumberSurvey) or (
+                known.by_class["text"].count == known.present  # no numbers, dates and times
+                and known.boolean_words is None
+            )
+            if not is_other_text and not is_id_name(name):
+                continue
+            why = reason_for_id(name, name == first, values)
+            if why is not None:
+                found[name] = f"{why} (--keep {name} uses it)"
+        others = [name for name in self.raw.types if name not in {*self.drop, *found, self.target}]
+        if not others:  # numbers are better than no column at all
+            found = {n: why for n, why in found.items() if isinstance(surveys[n], ColumnSurvey)}
+        return found
+
+    def _doubtful(self, names: list[str], decimal: str) -> list[str]:
+        if not names:
+            return []
+        shown = ", ".join(map(repr, names[:10]))
+        other = COMMA if decimal == POINT else POINT
+        return [
+            f"In {shown} the sign {other!r} separates thousands, since other numbers of the file "
+            f"have {NAMES[decimal]}."
+        ]
+
+
+def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
+    """Return the decimal sign of columns that a text file has as numbers, and one such column."""
+    if not isinstance(raw, Csv):
+        return {}
+    found = (
+        name
+        for name, known in surveys.items()
+        if isinstance(known, NumberSurvey) and known.has_decimals
+    )
+    name = next(found, None)
+    return {} if name is None else {raw.decimal: f"in the column {name!r}"}
+
+
+def describe_file(raw: Table, decimal: str) -> list[str]:
+    """Return a sentence about how a text file is written, unless it is plain CSV."""
+    if not isinstance(raw, Csv) or (raw.dialect.is_plain and decimal == POINT):
+        return []
+    decimals = f" with {NAMES[decimal]}" if decimal == COMMA else ""
+    return [f"{raw.path.name} is read as {raw.dialect.describe()}{decimals}."]
+
+
+def read_for_prediction(
+    path: Path, memory: float, reading: Reading, names: Sequence[str], ids: Sequence[str]
+) -> ReadTable:
+    """Open a table with the formats of a model; its separator and its decimals are its own.
+
+    Parameters
+    ----------
+    names
+        The columns that the model needs.
+    ids
+        Columns that are written through.
+    """
+    raw = open_table(path, memory, reading.decimal)
+    formats = [one for one in reading.columns if one.kind == "id" or set(one.types) & set(names)]
+    needed = [one.name for one in formats if one.kind != "id"]
+    for name in needed:
+        if name not in raw.types:
+            known = ", ".join(map(repr, list(raw.types)[:20]))
+            raise ValueError(f"{path} has no column {name!r}, which the model needs, only {known}.")
+    for name in ids:
+        _check_name(raw, "--id", name)
+    texts = [one.name for one in formats if one.kind in ("text", "category", "id")] + list(ids)
+    numbers = [one.name for one in formats if one.kind == "number"]
+    decimal = reading.decimal
+    for _ in range(2):  # once more if the decimal sign is another one
+        if isinstance(raw, Csv):
+            raw.read_as_text(texts)
+        surveyed = needed if isinstance(raw, Csv) else numbers
+        surveyed = [name for name in surveyed if isinstance(raw, Csv) or is_surveyed(raw, name)]
+        surveys = survey(raw, surveyed, lambda name: False, reading.marks, SURVEY_ROWS)
+        certain = _decimal_of_numbers(raw, surveys)
+        decimal, _ = decide_decimal(path, surveys, certain, reading.decimal)
+        if not isinstance(raw, Csv) or decimal == raw.decimal:
+            break
+        raw.set_decimal(decimal)
+    for one in formats:
+        if one.kind in ("number", "text") and one.name in raw.types:
+            _check_kind(raw, one)
+    reading = dataclasses.replace(reading, decimal=decimal, columns=tuple(formats))
+    return ReadTable(raw, reading, (), describe_file(raw, decimal))
+
+
+def _check_kind(raw: Table, known: ColumnFormat) -> None:
+    found = value_type(raw.types[known.name])
+    if (known.kind == "text" and is_numeric(found)) or is_date(found):
+        got = "a date" if is_date(found) else f"a {raw.kind(known.name)}"
+        raise ValueError(
+            f"{raw.path}: the column {known.name!r} must be a {known.kind} as in the training "
+            f"data, got {got}."
+        )
