@@ -8,6 +8,7 @@ import numpy as np
 
 from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.leakage import is_rounding
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
 from cfgd.apps.fit.run import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
@@ -16,6 +17,7 @@ from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.uncertainty import Z95
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
+SHOWN_LEAKS = 5  # columns that alone explain the target
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
 CoefficientRow = tuple[str, str, str, str]  # term, coefficient, standard error, interval
@@ -96,6 +98,7 @@ def _describe_loss(result: FitResult) -> str:
 def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
+        *_leakage(result),
         *_penalty(result),
         *_missing_errors(result),
         _conditioning(result),
@@ -106,6 +109,24 @@ def remarks(result: FitResult) -> list[str]:
         *_reference_categories(result),
         *_reading(result),
     ]
+
+
+def _leakage(result: FitResult) -> list[str]:
+    """Return warnings of columns that may hold the target in another form."""
+    sentences = [
+        f"Warning: the column {leak.column!r} alone explains the target, with "
+        f"{'an' if leak.measure[0] in 'aeiouR' else 'a'} {leak.measure} of {leak.value:.6g} on "
+        f"{result.measured_on}. Does it hold the target in another form, or what is known only "
+        f"after it? Leave it out with --drop {leak.column}."
+        for leak in result.leaks[:SHOWN_LEAKS]
+    ]
+    if is_rounding(result.quality):
+        measure = next(iter(result.quality.model))
+        sentences.append(
+            f"Warning: the {measure} on {result.measured_on} is of the size of rounding: the "
+            "columns determine the target, which data that are measured seldom do."
+        )
+    return sentences
 
 
 def _weighting(result: FitResult) -> list[str]:

@@ -25,6 +25,7 @@ from cfgd.apps.fit.fitting import (
     is_separable,
 )
 from cfgd.apps.fit.formula_rows import evaluate_formula, formula_of_table
+from cfgd.apps.fit.leakage import Suspect, suspects
 from cfgd.apps.fit.memory import memory_budget
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.model import Model
@@ -101,6 +102,7 @@ class FitResult:
     solution: Solution
     conditioning: Conditioning | None
     quality: Quality
+    leaks: tuple[Suspect, ...]  # columns that alone explain the target
     seconds: float
 
     @property
@@ -224,7 +226,10 @@ def fit(
         found = robust_covariance(rows, w, l2, options.errors, memory)
     C = found.matrix
     progress.start_stage("quality", statistics.row_count)
-    quality = measure_quality(rows, held_out_rows if options.test else training_rows, w)
+    measured = held_out_rows if options.test else training_rows
+    quality = measure_quality(rows, measured, w)
+    terms = formula.terms if formula else term_names(columns)
+    leaks = suspects(rows, () if formula else columns, terms, standardisation, measured)
 
     coefficients, errors = in_original_units(w, C, standardisation, target)
     model = Model(
@@ -257,6 +262,7 @@ def fit(
         solution=solution,
         conditioning=condition,
         quality=quality,
+        leaks=tuple(leaks),
         seconds=time.perf_counter() - began,
     )
     return dataclasses.replace(result, model=dataclasses.replace(model, facts=_facts(result)))
