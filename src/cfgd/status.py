@@ -58,6 +58,11 @@ class Status(enum.Enum):
         "`cfgd.check_gradient(objective, x)`, and correct it."
     )
     no_data = "There is nothing to fit, because every point is missing or masked: check the data."
+    separated = (
+        "The classes are separated, so that the likelihood has no maximum and the coefficients "
+        "grow without bound: add a penalty (`l2`), or leave out the columns that separate them. "
+        "`x` is where the run ended."
+    )
 
     @property
     def code(self) -> int:

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 
 import cfgd
-from cfgd.solve.covariance import Information
+from cfgd.objectives.information import Information
 from cfgd.status import Status
 
 STATUSES = [Status.converged, Status.stalled, Status.converged]

@@ -10,7 +10,9 @@ from scipy import special
 from cfgd._core.arrays import cast_on_host, in_precision, precision_of, to_numpy
 from cfgd._core.compiled import bind
 from cfgd.objectives.host import host_objective, outline_of
+from cfgd.objectives.information import sparse_basis
 from cfgd.objectives.residuals import Residuals
+from cfgd.objectives.robust import huber_correction
 
 # A direction counts as part of an undetermined one if its share of it exceeds this: singular
 # vectors are known to about the rounding errors over the gap between the singular values.
@@ -109,7 +111,7 @@ def dispersion(at: Linearisation, freedom: int, *, robust: bool, absolute: bool)
     mean = float(np.mean(at.psi_slope))
     if mean <= 0:  # most residuals are where the loss is not convex
         return Dispersion(np.inf, np.inf)
-    k = 1 + (counted - freedom) / counted * float(np.var(at.psi_slope)) / mean**2
+    k = huber_correction(mean, float(np.var(at.psi_slope)), counted - freedom, counted)
     return Dispersion(k**2 * square / mean**2, k * square / mean)
 
 
@@ -191,7 +193,7 @@ class Uncertainty(NamedTuple):
     def warnings(self, names: list[str]) -> list[str]:
         """Describe the combinations of parameters that the data determine hardly or not at all."""
         found = []
-        for direction in _sparse_basis(self.undetermined).T:
+        for direction in sparse_basis(self.undetermined).T:
             move = _in_words(direction / self.scale, direction, names)
             found.append(f"The data do not determine {move} leaves the fit as it is.")
         ratio, direction = self.weakest
@@ -202,19 +204,6 @@ class Uncertainty(NamedTuple):
                 "changing one of them alone."
             )
         return found
-
-
-def _sparse_basis(directions: np.ndarray) -> np.ndarray:
-    """Return a basis of the same space with many zeros: its reduced column echelon form."""
-    basis = np.array(directions.T)
-    for i in range(len(basis)):
-        row, column = divmod(int(np.argmax(np.abs(basis[i:]))), basis.shape[1])
-        basis[[i, i + row]] = basis[[i + row, i]]
-        basis[i] /= basis[i, column]
-        others = np.arange(len(basis)) != i
-        basis[others] -= np.outer(basis[others, column], basis[i])
-    norms = np.sqrt(np.sum(basis**2, 1, keepdims=True))
-    return (basis / np.where(norms > 0, norms, 1)).T
 
 
 def _in_words(move: np.ndarray, direction: np.ndarray, names: list[str]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from cfgd._core.linalg import array_namespace, clip_positive, weighted_norm
 from cfgd._core.types import Column, Flag, Matrix, Number, Rows, Scalar, Vector
 from cfgd.objectives.evaluation import Evaluation
+from cfgd.objectives.information import Information
 
 
 class JacobianRows(NamedTuple):
@@ -60,6 +61,11 @@ class Curvature:
         The factor before H^-1 in the covariance of a fitted x: 1 where f is a negative
         log-likelihood, for least squares the variance of the residuals. None where the inverse of
         H is no covariance.
+    dof
+        The degrees of freedom by which `dispersion` was estimated; None where it is known.
+    information
+        The information matrix of the fit, in place of H and `dispersion`, where its inverse and not
+        that of H is the covariance; it is that of f for every multiple of f.
     is_stationary
         tolerance -> whether the gradient is that small beside the terms it is the sum of; for
         quadratics.
@@ -78,6 +84,8 @@ class Curvature:
     rows_are_data: bool = False
     extra_damping: Callable[[], Vector] | None = None
     dispersion: Callable[[], float | None] | None = None
+    dof: Callable[[], float] | None = None
+    information: Callable[[], Information | None] | None = None
     is_stationary: Callable[[Number], Flag] | None = None
 
     def scaled(self, factor: Number) -> Curvature:

@@ -143,12 +143,13 @@ class LeastSquares(AnyQuadratic):
             targets = weighted_norm(self.y, self.sample_weight)
             return residual_is_stationary(evaluation, self.diagonal(), targets, tolerance)
 
+        def degrees_of_freedom() -> int:
+            return m - d - count_zero_weight(self.sample_weight)
+
         def dispersion() -> float | None:
             if float(self.l2) > 0:
                 return None  # penalised estimates are biased: no covariance
-            return residual_variance(
-                float(evaluation.value), m - d - count_zero_weight(self.sample_weight)
-            )
+            return residual_variance(float(evaluation.value), degrees_of_freedom())
 
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
@@ -158,6 +159,7 @@ class LeastSquares(AnyQuadratic):
             is_exact=True,
             cost=float(min(m, d)),
             dispersion=dispersion,
+            dof=degrees_of_freedom,
             is_stationary=is_stationary,
         )
 

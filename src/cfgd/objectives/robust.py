@@ -45,6 +45,15 @@ def cauchy(z: Data) -> Robust:
     return Robust(array_namespace(z).log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2)
 
 
+def huber_correction(mean: float, variance: float, parameters: float, count: int) -> float:
+    """Return Huber's factor k = 1 + p var(psi') / (m mean(psi')^2) for m rows and p parameters.
+
+    It corrects the covariance of an estimate by a robust loss with the derivative psi for small
+    samples (Huber, Robust Statistics, section 7.6).
+    """
+    return 1 + parameters / count * variance / mean**2
+
+
 LOSSES: dict[str, Rho] = {
     "squared": squared,
     "soft_l1": soft_l1,

@@ -16,13 +16,14 @@ from cfgd._core.process_group import ProcessGroup
 from cfgd._core.pytrees import match_array_type
 from cfgd._core.sharding import to_host
 from cfgd.methods.auto.select import can_factor
+from cfgd.objectives.information import Information
 from cfgd.objectives.rescaled import Rescaled, safe_factor
 from cfgd.solve import clock
 from cfgd.solve.agreement import Next, agreed
 from cfgd.solve.bounds import details_in_box
 from cfgd.solve.checkpoint import Checkpoint
 from cfgd.solve.compiling import seconds_compiling
-from cfgd.solve.covariance import Information, information
+from cfgd.solve.covariance import information
 from cfgd.solve.ending import (
     NormAndValue,
     describe_tolerance,
@@ -38,6 +39,7 @@ from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem, check_start
 from cfgd.solve.progress import Progress
 from cfgd.solve.run_stats import CONVERGED, Rows, RunStats, Tolerances
+from cfgd.solve.separated import separated
 from cfgd.solve.solution import Solution, attach
 from cfgd.solve.terms import describe_terms, terms_at
 from cfgd.solve.wrong_gradient import diagnosed
@@ -129,12 +131,15 @@ class Run:
         return self._diagnosed(self._solution(status, only_known=only_known))
 
     def _diagnosed(self, solution: Solution) -> Solution:
-        """Return the solution of a run that may have failed because of a wrong gradient."""
+        """Return the solution of a run that may have failed because of its data or gradient."""
         is_minimize = self.problem.n_settings is None and self.group.is_single
-        is_bounded = self.problem.box is not None  # differences of values might leave the box
-        if not is_minimize or is_bounded or not self.traits.seeks_minimiser or self._should_stop():
+        if not is_minimize or not self.traits.seeks_minimiser or self._should_stop():
             return solution
         x = np.array(self.problem.structure.ravel(solution.x), self.problem.dtype)
+        box = self.problem.box
+        solution = separated(solution, self.traits, self.problem.objective, x, box)
+        if box is not None:  # differences of values might leave it
+            return solution
         start = np.asarray(to_host(self.problem.start))
         return diagnosed(solution, self.traits, x, start, self.loop.fingerprint, self.factor)
 

@@ -71,6 +71,7 @@ class HostLoop(Loop):
     """
 
     block = 1
+    enough = -np.inf  # the value at which a run ends: see `separating_value`
 
     def __init__(
         self,
@@ -159,7 +160,10 @@ class HostLoop(Loop):
 
     def _test_absolute(self, run: HostRun) -> None:
         state = run.state
-        if run.is_open and state.is_computed and state.norm2 <= run.goal.absolute2:
+        if not run.is_open:
+            return
+        is_small = state.is_computed and state.norm2 <= run.goal.absolute2
+        if is_small or state.evaluation.value < self.enough:
             run.state = dataclasses.replace(state, status=Status.converged)
 
     def _is_open(self) -> bool:

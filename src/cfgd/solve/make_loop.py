@@ -16,6 +16,7 @@ from cfgd.solve.loop import Loop
 from cfgd.solve.options import Options
 from cfgd.solve.problem import Problem
 from cfgd.solve.resample import ResampledLoop
+from cfgd.solve.separated import separating_value
 
 
 def make_loop(
@@ -40,5 +41,8 @@ def make_loop(
     solver = problem.method.solver_for(objective)
     arguments = problem.loop, objective, solver, should_stop, max(factor, 1.0), box
     if options.resample is None:
-        return HostLoop(*arguments)
+        loop = HostLoop(*arguments)
+        if box is None and problem.n_settings is None:
+            loop.enough = factor * separating_value(problem.objective)
+        return loop
     return ResampledLoop(options.resample, problem, on_host, *arguments)

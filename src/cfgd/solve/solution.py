@@ -16,8 +16,9 @@ from jaxtyping import PyTree
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
 from cfgd._core.pytrees import checked_pytree, map_parameters
+from cfgd.objectives.information import Information
 from cfgd.solve import plot, solution_json
-from cfgd.solve.covariance import UNKNOWN, Information
+from cfgd.solve.covariance import UNKNOWN
 from cfgd.status import Status
 
 NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core import checks
-from cfgd.solve.covariance import Information
+from cfgd.objectives.information import Information
 from cfgd.status import Status
 
 FORMAT = "cfgd solution 1"
@@ -90,7 +90,7 @@ def _encode_field(name: str, value: Any) -> Any:
     if name in ("details", "how"):
         return _strings(name, value)
     if name in ("information", "history") and value is not None:
-        entries = value if name == "history" else value._asdict()
+        entries = value if name == "history" else value.stored()
         return {key: encode(f"{name}[{key!r}]", entry) for key, entry in entries.items()}
     if name in ("seconds", "compile_seconds", "rate", "tolerance") and value is not None:
         value = float(value)  # without this a NumPy scalar would be stored with its dtype
@@ -204,14 +204,20 @@ def _integers(field: str, encoded: object) -> Any:
 def _information(field: str, encoded: object) -> Information | None:
     if encoded is None:
         return None
-    if not isinstance(encoded, dict) or set(encoded) != set(Information._fields):
-        raise FieldError(field, f"have {', '.join(Information._fields)}", _short(encoded))
+    fields, optional = Information._fields, set(Information._field_defaults)
+    if not isinstance(encoded, dict) or not set(fields) - optional <= set(encoded) <= set(fields):
+        raise FieldError(field, f"have {', '.join(fields)}", _short(encoded))
     matrix, root = (_numbers(f"{field}[{name!r}]", encoded[name]) for name in ("matrix", "root"))
     d = np.size(root)
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    return Information(matrix, root, _real(f"{field}['factor']", encoded["factor"]))
+    encoded = Information._field_defaults | encoded
+    rest = (_real(f"{field}[{name!r}]", encoded[name]) for name in ("factor", "dof", "classes"))
+    factor, dof, classes = rest
+    if classes not in range(1, d + 1) or d % classes:
+        raise FieldError(f"{field}['classes']", f"divide {d}", _short(encoded["classes"]))
+    return Information(matrix, root, factor, dof, int(classes))
 
 
 def _terms(field: str, encoded: object) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def test_a_column_that_is_nearly_the_target_is_named(tmp_path):
     model = LinearRegression().fit(x[~out], y[~out])
     assert leak.column == "later"
     assert leak.value == pytest.approx(r2_score(y[out], model.predict(x[out])), abs=1e-9)
-    assert "Warning: the column 'later' alone explains the target, with an R squared of 0.99" in (
-        remarks(result)[0]
+    assert (
+        "Warning: the column 'later' alone explains the target, with an R squared of 0.99"
+        in (remarks(result)[0])
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
+from cfgd.objectives.information import Information
 
 MAX_COLUMNS = 2000  # whose matrix of second moments takes 32 MB
 # The condition number of X is the root of that of X'X, whose eigenvalues are known to about
@@ -24,12 +25,21 @@ class Conditioning:
 
     `inflation` is the variance inflation factor of the column `worst`: how many times larger the
     variance of its coefficient is than it would be for a column uncorrelated with the others.
+    `moments` are the correlations with the deviations of the columns.
     """
 
     raw: float
     standardised: float
     worst: int
     inflation: float
+    moments: Information
+
+    def combinations(self, terms: list[str]) -> str:
+        """Return which combinations of the columns are constant, such as "a + b - c"; or nothing.
+
+        Columns that are collinear to less than rounding have none.
+        """
+        return " and ".join(self.moments.combinations([repr(term) for term in terms]))
 
     @property
     def grade(self) -> str:
@@ -67,6 +77,7 @@ def conditioning(correlations: np.ndarray, standardisation: Standardisation) -> 
         _condition_number(eigenvalues),
         worst,
         float(inflations[worst]),
+        Information(correlations, s, 1.0),
     )
 
 

@@ -17,11 +17,13 @@ from cfgd import distributed
 from cfgd._core.files import check_writable, is_same_file, printable, write
 from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
+from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
 from cfgd.apps.fit.report_text import coefficient_tables, outcome, quality_rows, remarks, summary
-from cfgd.apps.fit.run import FitOptions, FitResult, fit
+from cfgd.apps.fit.result import FitResult
+from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.launch import as_words, launch
 

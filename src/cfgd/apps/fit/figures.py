@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import printable
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.two_classes import roc_auc
-from cfgd.apps.fit.uncertainty import Z95
 from cfgd.apps.page.drawing import Panel, Panels, colour, decades, line, svgs
+from cfgd.fitting.uncertainty import quantile
 
 MAX_TERMS = 20  # coefficients that are shown, the largest ones
 MAX_POINTS = 800  # residuals that can be distinguished in a scatter plot
 MAX_CURVES = 5  # ROC curves in one panel
 MAX_NAME = 18  # characters of a name
 CALIBRATION_BINS = 10
+Z95 = 1.96  # standard errors on each side of a 95 % interval of a normal distribution
 CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
 
 
@@ -44,13 +45,18 @@ def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
 
 
 def _coefficients(axis: Any, data: Mapping[str, Any]) -> None:
-    """Draw the largest coefficients with 95 % intervals; of each column the largest class."""
+    """Draw the largest coefficients with 95 % intervals; of each column the largest class.
+
+    Coefficients that a penalty shrinks have no intervals.
+    """
     result: FitResult = data["result"]
     scale, standardised = result.target.scale, result.standardised
     w = scale * standardised[:-1].reshape(len(standardised) - 1, -1)
     half_widths = np.zeros_like(w)
-    if result.standardised_errors is not None:
-        half_widths = Z95 * scale * result.standardised_errors[:-1].reshape(w.shape)
+    if result.standardised_errors is not None and not result.l2:
+        table = result.coefficient_table
+        factor = quantile(0.95, table.dof if table.distribution == "t" else np.inf)
+        half_widths = factor * scale * result.standardised_errors[:-1].reshape(w.shape)
     classes = np.argmax(np.abs(w), 1)
     columns = np.argsort(-np.abs(w).max(1))[:MAX_TERMS][::-1]
     shown = columns, classes[columns]

@@ -11,15 +11,15 @@ import numpy as np
 
 from cfgd import distributed
 from cfgd.apps.fit.rows import InMemoryRows, Rows
-from cfgd.apps.fit.split import RowSubset
+from cfgd.apps.fit.split import RowSubset, training_rows
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
 from cfgd.objectives import Blocks, LinearModel
 from cfgd.solve import Solution, minimize
+from cfgd.solve.separated import describe_separation, separating_value, separation_of
+from cfgd.status import Status
 
-# A classifier whose loss has fallen to this share of the loss at the start predicts every label
-# with certainty: the classes are separable, and the coefficients would grow without bound.
-SEPARABLE_LOSS = 1e-6
 CALLBACK_INTERVAL = 25  # iterations of the cheap first-order methods between progress reports
 METHODS: dict[str, Callable[[], Method]] = {
     "auto": Auto,
@@ -35,7 +35,6 @@ ProgressCallback = Callable[[float, str], None]
 class SolverOptions:
     """Options of one run of the solver.
 
-    `stop_if_separable` ends a run early once every label is predicted with certainty.
     `memory` bounds the bytes that a streamed fit may use for the Hessian.
     """
 
@@ -43,15 +42,8 @@ class SolverOptions:
     method: str
     memory: float
     on_progress: ProgressCallback
-    stop_if_separable: bool = False
     tolerance: float | None = None  # of the gradient; None for the default of `minimize`
     checkpoint: Path | None = None
-
-
-def is_separable(solution: Solution) -> bool:
-    """Return whether the loss of a classifier has vanished, as it does for separable classes."""
-    values = solution.history["value"]
-    return bool(values[-1] < SEPARABLE_LOSS * values[0])
 
 
 def baseline_coefficients(rows: Rows) -> np.ndarray:
@@ -73,19 +65,11 @@ def fit_coefficients(
     solution : Solution
         The run that found them.
     """
-    if isinstance(rows, InMemoryRows):
-        objective: LinearModel | Blocks = _in_memory_objective(rows, subset, options.l2)
-    else:
-        objective = Blocks(
-            lambda: (
-                (block.X, block.y, rows.fit_weight(block), block.offset)
-                for block in rows.blocks(subset)
-            ),
-            loss=rows.target.loss,
-            l2=options.l2,
-            intercept=True,
-            memory=options.memory,
-        )
+    objective: LinearModel | Blocks = (
+        _in_memory_objective(rows, subset, options.l2)
+        if isinstance(rows, InMemoryRows)
+        else _streamed_objective(rows, subset, options.l2, options.memory)
+    )
     solution = _minimize(objective, w0, options)
     w = np.asarray(solution.x)
     if w.ndim == 2:  # adding a constant to the coefficients of all classes changes nothing
@@ -93,13 +77,58 @@ def fit_coefficients(
     return w, solution
 
 
+def name_separation(
+    rows: Rows, w: np.ndarray, solution: Solution, memory: float, terms: list[str]
+) -> Solution:
+    """Return the solution of a fit to the training rows with the names of what is separated.
+
+    It also recognises separated classes where `minimize` does not look for them: in several
+    processes, and after a run that the callback ended.
+    """
+    known = (Status.separated, Status.callback)
+    may_be = solution.status in known or distributed.start().count > 1
+    if not may_be or rows.target.loss not in CLASSIFICATION_LOSSES:
+        return solution
+    if isinstance(rows, InMemoryRows):
+        objective: LinearModel | Blocks = _local_objective(rows, training_rows, 0.0)
+    else:
+        objective = _streamed_objective(rows, training_rows, 0.0, memory)
+    found = separation_of(objective, w.reshape(-1))
+    if found is None:
+        return solution
+    labels = [
+        repr(label) if isinstance(label, str) else f"{label:g}" for label in rows.target.labels
+    ]
+    details = describe_separation(found, [repr(term) for term in terms], labels)
+    return dataclasses.replace(solution, status=Status.separated, details=details)
+
+
+def _streamed_objective(rows: Rows, subset: RowSubset, l2: float, memory: float) -> Blocks:
+    return Blocks(
+        lambda: (
+            (block.X, block.y, rows.fit_weight(block), block.offset)
+            for block in rows.blocks(subset)
+        ),
+        loss=rows.target.loss,
+        l2=l2,
+        intercept=True,
+        memory=memory,
+    )
+
+
+def _local_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
+    block = rows.select(subset)
+    weight, loss = rows.fit_weight(block), rows.target.loss
+    return LinearModel(block.X, block.y, loss, l2, weight, intercept=True, offset=block.offset)
+
+
 def _in_memory_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
     """Return the objective of rows in memory; each of several processes holds a share of them."""
-    block, loss = rows.select(subset), rows.target.loss
-    weight = rows.fit_weight(block)
     process = distributed.start()
     if process.count == 1:
-        return LinearModel(block.X, block.y, loss, l2, weight, intercept=True, offset=block.offset)
+        return _local_objective(rows, subset, l2)
+    block, loss = rows.select(subset), rows.target.loss
+    weight = rows.fit_weight(block)
     own = slice(process.index, None, process.count)
     X, y, own_weight = distributed.rows(block.X[own], block.y[own], weight[own])
     return LinearModel(X, y, loss, l2, own_weight, intercept=True)
@@ -113,8 +142,9 @@ def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOp
         if 0 < now < first and solution.tolerance:
             fraction = (math.log(now) - math.log(first)) / math.log(solution.tolerance)
         options.on_progress(min(1.0, fraction), f"iteration {solution.iterations}")
-        return options.stop_if_separable and is_separable(solution)
+        return bool(solution.value < enough)  # every row is classified right
 
+    enough = separating_value(objective)
     return minimize(
         objective,
         w0,

@@ -13,7 +13,7 @@ from cfgd.apps.fit.report_text import (
     remarks,
     summary,
 )
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 

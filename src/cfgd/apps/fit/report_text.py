@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from cfgd.apps.fit.columns import TextColumn
-from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.conditioning import MAX_COLUMNS, SINGULAR
 from cfgd.apps.fit.leakage import is_rounding
 from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
-from cfgd.apps.fit.uncertainty import Z95
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
@@ -33,26 +32,24 @@ def format_label(value: object) -> str:
 
 def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
     """Yield a heading and the rows of coefficients: one table, or one for each class."""
-    w, errors = result.model.coefficients, result.model.errors
+    table = result.coefficient_table
+    columns = table.estimates, table.errors, table.intervals()
     if result.target.classes == 1:
-        yield "", _coefficient_rows(result, w, errors)
+        yield "", _coefficient_rows(table.names, *columns)
         return
     for k, label in enumerate(result.target.labels):
-        class_errors = None if errors is None else errors[:, k]
-        yield format_label(label), _coefficient_rows(result, w[:, k], class_errors)
+        yield format_label(label), _coefficient_rows(table.names, *(of[:, k] for of in columns))
 
 
 def _coefficient_rows(
-    result: FitResult, w: np.ndarray, errors: np.ndarray | None
+    names: tuple[str, ...], estimates: np.ndarray, errors: np.ndarray, intervals: np.ndarray
 ) -> list[CoefficientRow]:
+    """Return the rows of a table; what does not exist, as an interval with a penalty, is empty."""
     rows: list[CoefficientRow] = []
-    for i, term in enumerate(result.model.terms):
-        if errors is None:
-            rows.append((term, format_number(w[i]), "", ""))
-            continue
-        low, high = w[i] - Z95 * errors[i], w[i] + Z95 * errors[i]
-        interval = f"{format_number(low)} to {format_number(high)}"
-        rows.append((term, format_number(w[i]), format_number(errors[i]), interval))
+    for term, w, error, (low, high) in zip(names, estimates, errors, intervals, strict=True):
+        shown = "" if np.isnan(error) else format_number(error)
+        interval = "" if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
+        rows.append((term, format_number(w), shown, interval))
     return rows
 
 
@@ -169,9 +166,15 @@ def _penalty(result: FitResult) -> list[str]:
     if not result.l2:
         return []
     chosen = ", chosen by cross-validation in five folds" if result.cross_validation else ""
-    return [
+    sentence = (
         f"The penalty is l2 = {format_number(result.l2)}{chosen}. It shrinks the coefficients of "
-        "the standardised columns; the standard errors do not include the bias of that."
+        "the standardised columns"
+    )
+    if result.model.errors is None:
+        return [f"{sentence}."]
+    return [
+        f"{sentence}: the standard errors are those of the shrunken coefficients, without their "
+        "bias, so that there are no 95 % intervals."
     ]
 
 
@@ -179,8 +182,12 @@ def _missing_errors(result: FitResult) -> list[str]:
     if result.model.errors is not None:
         is_classical = result.options.errors == CLASSICAL
         return [] if is_classical else [f"The standard errors are {result.error_kind}."]
-    cause = "the rows do not determine the coefficients, or there are too many coefficients"
-    return [f"There are no standard errors: {result.no_errors or cause}."]
+    cause = result.no_errors or "the rows do not determine the coefficients"
+    if result.separable:
+        cause = "the classes are separated, and the coefficients have no finite estimates"
+    elif result.model.coefficients.size > MAX_COLUMNS:
+        cause = f"there are more than {MAX_COLUMNS:,} coefficients"
+    return [f"There are no standard errors: {cause}."]
 
 
 def _conditioning(result: FitResult) -> str:
@@ -189,14 +196,17 @@ def _conditioning(result: FitResult) -> str:
         return "The conditioning is not computed: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
+        found = condition.combinations(result.model.terms[:-1])
+        constant = f" ({found} is constant)" if found else ""
         return (
-            f"The columns are singular: {worst!r} is a linear combination of others, and only the "
+            f"The columns are singular: {worst!r} is a linear combination of others"
+            f"{constant}, and only the "
             "penalty determines their coefficients."
         )
     inflation = ""
     if condition.inflation > SHOWN_INFLATION:
         inflation = (
-            f"; {worst!r} is the most collinear column, with a variance inflation factor of "
+            f"; {worst!r} is the most collinear column, with a variance inflation factor (VIF) of "
             f"{format_number(condition.inflation)}"
         )
     return (
@@ -235,8 +245,9 @@ def outcome(result: FitResult) -> str:
     solution = result.solution
     if result.separable:
         return (
-            "Not converged: the classes are separable, so the likelihood has no maximum and the "
-            "coefficients are arbitrary. Add a penalty, with --l2 1 or --cross-validate."
+            f"Not converged: the classes are separated. {solution.details} The likelihood has no "
+            "maximum and the coefficients are arbitrary. Add a penalty, with --l2 1 or "
+            "--cross-validate, or leave out what separates them with --drop."
         )
     if solution.success:
         return f"Converged in {solution.iterations} iterations, {result.seconds:.1f} s in all."

@@ -23,10 +23,10 @@ import numpy as np
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import RowBlock, Rows
 from cfgd.apps.fit.split import training_rows
+from cfgd.objectives.information import centred, inverse_where_definite
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
-from cfgd.solve.covariance import inverse_if_definite
 
 CLASSICAL, HC3, CLUSTER = "classical", "hc3", "cluster"
 KINDS = (CLASSICAL, HC3, CLUSTER)
@@ -49,10 +49,11 @@ class RobustCovariance:
     reason: str = ""
 
 
-def describe_errors(kind: str, loss: str, cluster: str | None, clusters: int) -> str:
-    """Return the kind of the standard errors in words."""
+def describe_errors(kind: str, loss: str, cluster: str | None, found: object) -> str:
+    """Return the kind of the standard errors in words; `found` has the number of clusters."""
     if kind == CLUSTER:
-        return f"clustered by {cluster!r}, {clusters:,} clusters"
+        count = f", {found.clusters:,} clusters" if isinstance(found, RobustCovariance) else ""
+        return f"clustered by {cluster!r}{count}"
     if kind == HC3:
         return "robust (HC3)" if loss == "squared" else "robust (HC0, as statsmodels' HC3 is here)"
     return "classical"
@@ -79,9 +80,10 @@ def robust_covariance(
     A = np.diag(penalty)
     for block in rows.blocks(training_rows):
         A += _information(rows, block, w)
-    inverse = inverse_if_definite(A)
-    if inverse is None:
+    found = inverse_where_definite(A)
+    if found is None or found.null.size:
         return RobustCovariance(None, reason="the rows do not determine the coefficients")
+    inverse = found.matrix
     n, k = rows.count, size - (rows.width + 1 if target.classes > 1 else 0)
     if kind == CLUSTER:
         sums = _cluster_sums(rows, w, memory)
@@ -102,10 +104,7 @@ def robust_covariance(
                     return RobustCovariance(None, reason="a row determines a coefficient alone")
                 scores = scores / (1 - leverage)[:, None]
             B += scores.T @ scores
-    C = inverse @ B @ inverse
-    if target.classes > 1:  # the coefficients of all classes sum to zero
-        P = np.kron(np.eye(rows.width + 1), np.eye(target.classes) - 1 / target.classes)
-        C = P @ C @ P
+    C = centred(inverse @ B @ inverse, target.classes)
     return RobustCovariance(C, dof if target.loss == "squared" else np.inf, clusters)
 
 
@@ -116,10 +115,10 @@ def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
     if loss.has_classes:
         matrix = matrix_of_classes(X, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes))
-    curvature = np.asarray(loss.derivatives(p, target.for_loss(block.y))[1])
-    if target.loss == "gamma":
-        curvature = np.ones_like(p)  # its expectation, as in generalised linear models
-    return np.asarray(X.gram(weight * curvature, NO_PENALTY))
+    y = target.for_loss(block.y)
+    # of a robust loss the second derivative counts, of the others its expectation
+    curvature = loss.derivatives(p, y)[1] if loss.is_robust else loss.information_weight(p, y)
+    return np.asarray(X.gram(weight * np.asarray(curvature), NO_PENALTY))
 
 
 def _scores(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:

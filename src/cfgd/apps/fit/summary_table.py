@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
 
 from cfgd._core.files import printable
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.fitting.coefficient_table import CoefficientTable
 
 TITLES = {
@@ -16,30 +16,27 @@ TITLES = {
     "logistic": "Logistic regression",
     "multinomial": "Multinomial logistic regression",
 }
+SHOWN_MEASURES = 3  # of the quality, the first ones
 
 
 def coefficient_table(result: FitResult) -> CoefficientTable:
     """Return coefficients, standard errors, statistics, p-values and intervals of a fit."""
-    w, errors, target = result.model.coefficients, result.model.errors, result.target
+    table = result.coefficient_table
     facts = [
-        ("Target", printable(target.name)),
+        ("Target", printable(result.target.name)),
         ("Rows", f"{result.statistics.training_count:,}"),
         ("Standard errors", printable(result.error_kind)),
     ]
-    if np.isfinite(result.dof):
+    if table.distribution == "t":
         facts.append(("Degrees of freedom", f"{result.dof:.6g}"))
     facts += [
         (f"{name} ({'held out' if result.options.test else 'training'})", f"{value:.6g}")
-        for name, value in list(result.quality.model.items())[:3]
+        for name, value in list(result.quality.model.items())[:SHOWN_MEASURES]
     ]
-    return CoefficientTable(
-        tuple(map(printable, result.model.terms)),
-        w,
-        np.full(w.shape, np.nan) if errors is None else errors,
-        "t" if np.isfinite(result.dof) else "z",
-        result.dof,
-        tuple(printable(str(label)) for label in target.labels) if target.classes > 1 else (),
-        is_penalised=bool(result.l2),
-        title=TITLES[target.loss],
+    return dataclasses.replace(
+        table,
+        names=tuple(map(printable, table.names)),
+        classes=tuple(map(printable, table.classes)),
+        title=TITLES[result.target.loss],
         facts=tuple(facts),
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from cfgd.apps.fit.fitting import is_separable
 from cfgd.objectives import LinearModel
 from cfgd.solve import minimize
 
@@ -67,7 +66,7 @@ def calibration(p: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> t
         standardised, is_positive.astype(float), "logistic", 0.0, weight, intercept=True
     )
     solution = minimize(f, np.zeros(2))
-    if not solution.success or is_separable(solution):
+    if not solution.success:
         return float("nan"), float("nan")
     slope, intercept = np.asarray(solution.x)
     return float(slope / deviation), float(intercept - slope * mean / deviation)

@@ -14,6 +14,7 @@ from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External
+from cfgd.objectives.information import Information
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
 from cfgd.objectives.linear.multinomial import fix_gauge
@@ -136,11 +137,18 @@ class Blocks(External):
             freedom = stream.n_samples - stream.dimension
             return stream.loss.dispersion(float(evaluation.value), freedom)
 
+        def information() -> Information | None:
+            if np.any(stream.l2 > 0) or not stream.loss.has_classes:
+                return None  # the other losses would need another pass
+            H: Any = stream.hessian(np.asarray(x))
+            return Information.of(H, 1.0, classes=self.shape[1])
+
         def diagonal() -> Vector:
             if evaluation.aux is not None:
                 return evaluation.aux
             return self._call_from_jax(stream.diagonal, x.shape, x)
 
+        is_quadratic = stream.loss.is_quadratic
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
             diagonal=diagonal,
@@ -150,4 +158,6 @@ class Blocks(External):
             product_cost=self.traits.product_cost,
             rows_are_data=True,
             dispersion=dispersion,
+            dof=(lambda: stream.n_samples - stream.dimension) if is_quadratic else None,
+            information=information if stream.loss.has_own_information else None,
         )

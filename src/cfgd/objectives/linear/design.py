@@ -85,7 +85,7 @@ class Dense(OfMatrix):
     def is_dense(self) -> bool:
         return True
 
-    def rows(self, here: slice) -> Dense:
+    def rows(self, here: slice | np.ndarray) -> Dense:
         return Dense(X=self.X[here], shards=1)
 
     def times(self, v: Data) -> Any:
@@ -227,6 +227,9 @@ class InScipy(OfMatrix):
     @property
     def is_dense(self) -> bool:
         return False
+
+    def rows(self, here: slice | np.ndarray) -> InScipy:
+        return InScipy(X=self.X[here])
 
     def times(self, v: Data) -> Any:
         return self.X @ v

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cfgd._core.linalg import array_namespace
 from cfgd._core.modules import FastModule
@@ -31,7 +32,7 @@ class WithIntercept(FastModule):
     def is_dense(self) -> bool:
         return self.inner.is_dense
 
-    def rows(self, here: slice) -> WithIntercept:
+    def rows(self, here: slice | np.ndarray) -> WithIntercept:
         return WithIntercept(inner=self.inner.rows(here))
 
     def times(self, v: Data) -> Any:

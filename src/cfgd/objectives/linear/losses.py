@@ -25,7 +25,9 @@ class Loss(FastModule):
 
     is_quadratic: ClassVar[bool] = False
     is_convex: ClassVar[bool] = True
+    is_robust: ClassVar[bool] = False  # whether the covariance is that of robust regression
     needs_jax: ClassVar[bool] = False
+    has_own_information: ClassVar[bool] = False  # the covariance is not that of the Hessian
     has_classes: ClassVar[bool] = False  # whether a sample has `classes` predictions instead of one
 
     @abc.abstractmethod
@@ -50,6 +52,14 @@ class Loss(FastModule):
         `freedom` are the degrees of freedom of the residuals at a fit of the given value.
         """
         return 1.0
+
+    def residuals(self, p: Data, y: Data) -> Data | None:
+        """Return the residuals whose mean square estimates the dispersion; None if it is 1."""
+        return None
+
+    def information_weight(self, p: Data, y: Data) -> Data:
+        """Return the weights of the rows in the information matrix: the Hessian's by default."""
+        return array_namespace(p).maximum(self.derivatives(p, y)[1], 0)
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
         """Return the predicted target: a mean, or one of the labels."""
@@ -77,6 +87,9 @@ class Squared(Loss):
 
     def dispersion(self, value: float, freedom: int) -> float | None:
         return 2 * value / freedom if freedom > 0 else math.inf
+
+    def residuals(self, p: Data, y: Data) -> Data | None:
+        return p - y
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         return p - y, array_namespace(p).ones_like(p)
@@ -131,6 +144,8 @@ class Poisson(Loss):
 class Gamma(Loss):
     """p + y exp(-p), for positive y of mean exp(p) and a standard deviation proportional to it."""
 
+    has_own_information: ClassVar[bool] = True
+
     def value(self, p: Data, y: Data) -> Data:
         return p + y * array_namespace(p).exp(-p)
 
@@ -139,7 +154,14 @@ class Gamma(Loss):
         return 1 - part, part
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None  # the proportionality factor is not estimated
+        return None  # it is not a function of the value: see `residuals`
+
+    def residuals(self, p: Data, y: Data) -> Data | None:
+        """Return Pearson's residuals (y - mean) / mean."""
+        return y * array_namespace(p).exp(-p) - 1
+
+    def information_weight(self, p: Data, y: Data) -> Data:
+        return array_namespace(p).ones_like(p)  # the expected Hessian, as for all linear models
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Data:
         return array_namespace(p).exp(p)
@@ -153,12 +175,22 @@ class Gamma(Loss):
 class Huber(Loss):
     """(p - y)^2 / 2 for |p - y| <= 1, |p - y| - 1/2 beyond."""
 
+    is_robust: ClassVar[bool] = True
+    has_own_information: ClassVar[bool] = True
+
     def value(self, p: Data, y: Data) -> Data:
         far: Any = abs(p - y)
         return array_namespace(p).where(far <= 1, far**2 / 2, far - 0.5)
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None
+        return None  # it is not a function of the value: see `residuals`
+
+    def residuals(self, p: Data, y: Data) -> Data | None:
+        """Return psi, the residuals clipped to -1 and 1."""
+        return self.derivatives(p, y)[0]
+
+    def information_weight(self, p: Data, y: Data) -> Data:
+        return array_namespace(p).ones_like(p)
 
     def derivatives(self, p: Data, y: Data) -> tuple[Data, Data]:
         far: Any = p - y

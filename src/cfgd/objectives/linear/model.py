@@ -19,6 +19,8 @@ from cfgd._core.types import Data, Flag, Matrix, Number, Scalar, UserInput, Vect
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature, residual_is_stationary
 from cfgd.objectives.evaluation import Evaluation, Line, linear_derivatives, slope_along
+from cfgd.objectives.information import Information
+from cfgd.objectives.linear.covariance import InformationSums
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.line import PredictionLine
@@ -241,6 +243,11 @@ class LinearModel(Objective):
                 return None  # penalised estimates are biased: no covariance
             return self.loss.dispersion(float(evaluation.value), self._n_samples() - d)
 
+        def information() -> Information | None:
+            if np.any(np.asarray(self.l2) > 0):
+                return None
+            return self.information_sums(evaluation).information()
+
         def is_stationary(tolerance: Number) -> Flag:
             diagonal, targets = self._diagonal(evaluation), self._size_of_targets()
             return residual_is_stationary(evaluation, diagonal, targets, tolerance)
@@ -261,8 +268,17 @@ class LinearModel(Objective):
             product_cost=1.0,
             rows_are_data=True,
             dispersion=dispersion,
+            dof=(lambda: self._n_samples() - d) if self.loss.is_quadratic else None,
+            information=information if self.loss.has_own_information else None,
             is_stationary=is_stationary if self.loss.is_quadratic else None,
         )
+
+    def information_sums(self, evaluation: Evaluation) -> InformationSums:
+        """Return the sums over the rows that covariances of the coefficients are made of."""
+        sums = InformationSums(self.loss, self.dimension)
+        p, weight = (np.asarray(of) for of in (evaluation.aux, self.sample_weight))
+        sums.add(self.X, np.asarray(self.y), p, weight)
+        return sums
 
     def _matrix(self, evaluation: Evaluation) -> Matrix:
         if not self.loss.has_classes:

@@ -24,6 +24,7 @@ class Multinomial(Loss):
     """
 
     has_classes: ClassVar[bool] = True
+    has_own_information: ClassVar[bool] = True
 
     classes: int = eqx.field(static=True)
 
@@ -79,7 +80,7 @@ class Multinomial(Loss):
         return jax.lax.map(above, jnp.arange(self.classes)), self._one_hot(p, y).T
 
     def dispersion(self, value: float, freedom: int) -> float | None:
-        return None  # coefficients are not identifiable, so they have no covariance
+        return None  # only differences of classes are identifiable: see `Information.classes`
 
     def predicted(self, p: Data, labels: tuple[float, ...]) -> Any:
         return p.argmax(1)

@@ -51,6 +51,8 @@ class Stream:
         self.l2: Any = 0.0
         self.rows = self.columns = self.passes = 0
         self.n_samples = 0  # rows whose weight is not zero
+        self.least_weight = np.inf  # of those
+        self.has_offset = False
         self.last: StreamEvaluation | None = None
         self.loss = self._survey(loss)
         classes = getattr(self.loss, "classes", None)
@@ -71,6 +73,10 @@ class Stream:
             self.columns, self.rows = block.X.shape[1], self.rows + len(block.y)
             weight = block.weight
             self.n_samples += len(block.y) if weight is None else int(np.count_nonzero(weight))
+            weight = np.ones(1) if weight is None else weight
+            least = float(np.min(weight, where=weight > 0, initial=np.inf))
+            self.least_weight = min(self.least_weight, least)
+            self.has_offset = self.has_offset or block.offset is not None
             if loss is None:
                 labels = np.array([max(last_label(OWNER, block.y), labels.max(initial=0))])
             elif loss.probabilities(np.zeros(1)) is not None:
@@ -138,7 +144,7 @@ class Stream:
         last = self.last = None  # release its Hessian before another one is allocated
         value, gradient = 0.0, np.zeros(self.shape)
         total = np.zeros(2 * (self.dimension,) if self.has_matrix else self.shape)
-        for block in self._predicted_blocks(w):
+        for block in self.predicted_blocks(w):
             slope, curvature = map(np.asarray, self.loss.derivatives(block.p, block.y))
             value += float(block.weight @ np.asarray(self.loss.value(block.p, block.y)))
             gradient += block.X.back(_times(block.weight, slope))
@@ -159,7 +165,7 @@ class Stream:
             return matrix_of_classes(block.X, self.loss, block.p, block.weight)
         return block.X.gram(block.weight * curvature, np.zeros(()))
 
-    def _predicted_blocks(self, w: np.ndarray) -> Iterator[PredictedBlock]:
+    def predicted_blocks(self, w: np.ndarray) -> Iterator[PredictedBlock]:
         """Iterate over the blocks of a pass, with their predictions at w."""
         with np.errstate(over="ignore", invalid="ignore"):  # a trial step may be far too long
             for block in self._blocks():
@@ -183,7 +189,7 @@ class Stream:
         if self.has_matrix:
             return self.hessian(w) @ v
         total = np.zeros(self.shape)
-        for X, y, weight, p in self._predicted_blocks(w):
+        for X, y, weight, p in self.predicted_blocks(w):
             change = self.loss.along(p, y, X.times(v.reshape(self.shape)))
             total += X.back(_times(weight, np.asarray(change)))
         return total.reshape(-1) + self.l2 * v

@@ -1,0 +1,120 @@
+"""The result of a fit, with everything that is reported about it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from cfgd._core.version import __version__
+from cfgd.apps.fit.conditioning import Conditioning
+from cfgd.apps.fit.cross_validation import CrossValidation
+from cfgd.apps.fit.leakage import Suspect
+from cfgd.apps.fit.model import Model
+from cfgd.apps.fit.options import FitOptions
+from cfgd.apps.fit.quality import Quality
+from cfgd.apps.fit.table_statistics import TableStatistics
+from cfgd.apps.fit.target import Target
+from cfgd.fitting.coefficient_table import CoefficientTable
+from cfgd.solve import Solution
+from cfgd.status import Status
+
+
+@dataclasses.dataclass(frozen=True)
+class FitResult:
+    """A fitted model with everything that is reported about it."""
+
+    options: FitOptions
+    model: Model
+    target: Target
+    standardised: np.ndarray  # coefficients of standardised columns, the intercept last
+    standardised_errors: np.ndarray | None  # their standard errors
+    dof: float  # the degrees of freedom of the residuals; NaN if they are not known
+    error_kind: str  # classical, robust or clustered, in words
+    no_errors: str  # why there are no robust standard errors, if there are none
+    statistics: TableStatistics
+    unknown_text_rows: int  # held-out rows with a text that no training row has
+    streamed: bool
+    passes: int  # over the file, after the first, which collects the statistics
+    l2: float
+    cross_validation: CrossValidation | None
+    solution: Solution
+    conditioning: Conditioning | None
+    quality: Quality
+    leaks: tuple[Suspect, ...]  # columns that alone explain the target
+    seconds: float
+
+    @property
+    def separable(self) -> bool:
+        """Whether the classes are separated, so that the likelihood has no maximum."""
+        return self.solution.status is Status.separated
+
+    @property
+    def success(self) -> bool:
+        """Whether the solver converged to coefficients that exist."""
+        return bool(self.solution.success)
+
+    @property
+    def coefficient_table(self) -> CoefficientTable:
+        """The coefficients in the units of the columns, with the intervals that they have.
+
+        Student's t with the degrees of freedom of the residuals for the squared loss, the normal
+        distribution for the others, as statsmodels has them.
+        """
+        w, errors, target = self.model.coefficients, self.model.errors, self.target
+        return CoefficientTable(
+            tuple(self.model.terms),
+            w,
+            np.full(w.shape, np.nan) if errors is None else errors,
+            distribution="t" if target.loss == "squared" else "z",
+            dof=self.dof,
+            classes=tuple(map(str, target.labels)) if target.classes > 1 else (),
+            is_penalised=self.l2 > 0,
+        )
+
+    @property
+    def measured_on(self) -> str:
+        """The rows on which the quality is measured, in words."""
+        rows = f"{self.quality.rows:,}"
+        return f"{rows} held-out rows" if self.options.test else f"the {rows} training rows"
+
+
+def model_facts(result: FitResult) -> dict[str, Any]:
+    """Return how the model was fitted, for its file."""
+    condition, statistics = result.conditioning, result.statistics
+    return {
+        "made by": f"cfgd {__version__}",
+        "data": result.options.data.name,
+        "rows fitted to": statistics.training_count,
+        "rows held out": statistics.held_out_count,
+        "rows left out": statistics.left_out_count,
+        "seed": result.options.seed,
+        **_weight_facts(result),
+        "l2": result.l2,
+        "method": result.options.method,
+        "standard errors": result.error_kind,
+        "status": result.solution.status.name,
+        "condition number": None if condition is None else condition.standardised,
+        "measured on": result.measured_on,
+        "quality": result.quality.model,
+        "baseline": result.quality.baseline,
+    }
+
+
+def _weight_facts(result: FitResult) -> dict[str, Any]:
+    """Return the facts about weights, offset and positive label, where there are any."""
+    options, target = result.options, result.target
+    facts: dict[str, Any] = {}
+    if options.formula is not None:
+        facts["formula"] = options.formula
+    if options.weights is not None:
+        facts["weights"] = options.weights
+    if options.offset is not None:
+        facts["offset"] = options.offset
+    if target.class_weights is not None:
+        given = zip(target.labels, target.class_weights.tolist(), strict=True)
+        facts["class weights"] = {str(label): weight for label, weight in given}
+    if target.loss == "logistic":
+        facts["positive label"] = target.labels[1]
+    return facts

@@ -1,0 +1,218 @@
+"""Recognise classes that are separated, after a run on a likelihood that has no maximum."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cfgd._core.box import Box
+from cfgd._core.sharding import any_sharded
+from cfgd.methods.base import MethodTraits
+from cfgd.objectives.base import Objective
+from cfgd.objectives.linear.blocks import Blocks
+from cfgd.objectives.linear.intercept import WithIntercept
+from cfgd.objectives.linear.losses import Logistic
+from cfgd.objectives.linear.model import LinearModel
+from cfgd.objectives.linear.multinomial import Multinomial
+from cfgd.objectives.linear.separation import Classes, RowBlock, Separation, find_separation
+from cfgd.objectives.linear.stream import Stream
+from cfgd.solve.solution import Solution
+from cfgd.status import Status
+
+# Endings of a run that follows a separating direction. The others were asked for.
+ENDINGS = (
+    Status.converged,
+    Status.stages_done,
+    Status.max_iterations,
+    Status.nonfinite,
+    Status.unbounded,
+    Status.saddle,
+    Status.stalled,
+)
+NAMED = 5  # columns that a message names
+
+
+def separated(
+    solution: Solution, traits: MethodTraits, objective: Objective, x: np.ndarray, box: Box | None
+) -> Solution:
+    """Return the solution with the status `separated` where the classes are.
+
+    Parameters
+    ----------
+    solution
+        That of a run that ended.
+    objective
+        What was minimised; only a logistic or multinomial model can be separated.
+    x
+        The coefficients as a vector.
+    """
+    if solution.status not in ENDINGS:
+        return solution
+    passes = objective.passes if isinstance(objective, Blocks) else 0
+    found = separation_of(objective, x, box)
+    if isinstance(objective, Blocks):
+        evaluations = solution.evaluations + objective.passes - passes
+        solution = dataclasses.replace(solution, evaluations=evaluations)
+    if found is None:
+        return solution
+    details = solution.details.removesuffix(traits.advice.get(solution.status, "")).rstrip()
+    return dataclasses.replace(
+        solution,
+        status=Status.separated,
+        details=f"{describe_separation(found)} {details}",
+        information=None,
+    )
+
+
+def separation_of(objective: Objective, x: np.ndarray, box: Box | None = None) -> Separation | None:
+    """Return a direction that separates the classes of a linear model, or None.
+
+    None is also the answer for other objectives, and for data on several devices.
+    """
+    classes = _classes_of(objective, x, box)
+    if classes is None:
+        return None
+    return find_separation(classes, np.asarray(x, float).reshape(classes.lower.shape))
+
+
+def separating_value(objective: Objective) -> float:
+    """Return the value below which every row is classified right; -inf where that proves nothing.
+
+    A row whose class has at most the probability 1/2 has a loss of log 2 or more. Once every row is
+    right, the classes are completely separated, and going on would only make coefficients larger.
+    """
+    model: Stream | LinearModel
+    if isinstance(objective, Blocks):
+        model, has_offset = objective.stream, objective.stream.has_offset
+        least = model.least_weight
+    elif isinstance(objective, LinearModel) and not any_sharded(objective):
+        model, has_offset = objective, objective.offset is not None
+        weight = np.asarray(objective.sample_weight)
+        least = float(np.min(weight, where=weight > 0, initial=np.inf))
+    else:
+        return -np.inf
+    if has_offset or not isinstance(model.loss, Logistic | Multinomial) or np.any(model.l2 > 0):
+        return -np.inf
+    return least * math.log(2)
+
+
+def _classes_of(objective: Objective, x: np.ndarray, box: Box | None) -> Classes | None:
+    """Return the rows of a logistic or multinomial model."""
+    if isinstance(objective, Blocks):
+        stream = objective.stream
+        loss, l2, has_intercept = stream.loss, stream.l2, stream.intercept
+    elif isinstance(objective, LinearModel):
+        loss, l2 = objective.loss, objective.l2
+        has_intercept = isinstance(objective.X, WithIntercept)
+    else:
+        return None
+    if isinstance(loss, Multinomial):
+        contrasts = np.eye(loss.classes)
+    elif isinstance(loss, Logistic):
+        contrasts = np.array([[-0.5], [0.5]])
+    else:
+        return None
+    shape = (x.size // contrasts.shape[1], contrasts.shape[1])
+    is_free = np.broadcast_to(np.asarray(l2) == 0, x.shape)
+    if not is_free.any():
+        return None
+    lower, upper = -1.0 * is_free, 1.0 * is_free
+    if box is not None:
+        lower = np.where(np.isfinite(box.lower), 0.0, lower)
+        upper = np.where(np.isfinite(box.upper), 0.0, upper)
+    if isinstance(objective, LinearModel):
+        host = objective.on_host()
+        if host is None:
+            return None
+        weight, y = np.asarray(host.sample_weight), np.asarray(host.y)
+        blocks = [(host.X, y, weight)]
+
+        def source() -> Iterator[RowBlock]:
+            return _used_rows(blocks, loss)
+
+    else:
+
+        def source() -> Iterator[RowBlock]:
+            at_zero = stream.predicted_blocks(np.zeros(x.size))
+            return _used_rows(((X, y, weight) for X, y, weight, _ in at_zero), loss)
+
+    return Classes(source, contrasts, has_intercept, lower.reshape(shape), upper.reshape(shape))
+
+
+def _used_rows(blocks: Any, loss: Any) -> Iterator[RowBlock]:
+    """Iterate over the rows whose weight is not zero, with their classes 0, 1, ..."""
+    for X, y, weight in blocks:
+        classes = np.asarray(y if isinstance(loss, Multinomial) else y > 0).astype(int)
+        used = np.asarray(weight) > 0
+        if used.all():
+            yield RowBlock(X, classes)
+        elif used.any():
+            yield RowBlock(X.rows(np.flatnonzero(used)), classes[used])
+
+
+# ---------------------------------------------------------------------- in words
+
+
+def describe_separation(
+    found: Separation, columns: Sequence[str] = (), classes: Sequence[str] = ()
+) -> str:
+    """Say which classes are separated by which columns.
+
+    Parameters
+    ----------
+    columns, classes
+        Their names, without the intercept; numbers by default.
+    """
+    n_classes = len(found.pairs)
+    names = list(classes) or [str(k) for k in range(n_classes)]
+    kind = "complete" if found.is_complete else "quasi-complete"
+    return f"{_who(found, names)} by {_columns(found, columns)} ({kind} separation)."
+
+
+def _who(found: Separation, names: list[str]) -> str:
+    """Return the classes that are told apart, with a verb."""
+    groups = _groups(found.pairs | found.pairs.T)
+    if len(names) == 2 or len(groups) == 1:
+        told = [k for k in range(len(names)) if found.pairs[k].any() or found.pairs[:, k].any()]
+        return f"The classes {_listed([names[k] for k in told])} are separated"
+    groups.sort(key=len)
+    one, *others = ([names[k] for k in group] for group in groups)
+    rest = [name for group in others for name in group]
+    kind, verb = ("class", "is") if len(one) == 1 else ("classes", "are")
+    return f"The {kind} {_listed(one)} {verb} separated from {_listed(rest)}"
+
+
+def _groups(is_apart: np.ndarray) -> list[list[int]]:
+    """Return the classes in groups: classes that are not told apart are in the same one."""
+    left, groups = set(range(len(is_apart))), []
+    while left:
+        group, new = set(), {min(left)}
+        while new:
+            group |= new
+            new = {j for j in left - group if any(not is_apart[i, j] for i in new)}
+        left -= group
+        groups.append(sorted(group))
+    return groups
+
+
+def _columns(found: Separation, names: Sequence[str]) -> str:
+    """Return the columns of the direction, the most important first."""
+    shares = found.shares
+    order = [int(j) for j in np.argsort(-shares, kind="stable") if shares[j] > 0]
+    named = [names[j] if names else f"{j}" for j in order]
+    if not named:
+        return "the intercept alone: a class has no rows"
+    if len(named) == 1:
+        return f"the column {named[0]}"
+    more = len(named) - NAMED
+    if more > 1:
+        named = [*named[:NAMED], f"{more} others"]
+    return f"the columns {_listed(named)} together"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
