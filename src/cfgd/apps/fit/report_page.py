@@ -7,6 +7,7 @@ from cfgd.apps.fit.figures import figures_of
 from cfgd.apps.fit.report_text import (
     CoefficientRow,
     coefficient_tables,
+    confusion_rows,
     format_number,
     outcome,
     quality_rows,
@@ -42,7 +43,7 @@ def report_page(result: FitResult) -> str:
 </header>
 <main>
 <section id="quality"><h2>Quality</h2>
-<p>On {escape(result.measured_on)}.</p>{_quality_table(result)}</section>
+<p>On {escape(result.measured_on)}.</p>{_quality_table(result)}{_confusion_table(result)}</section>
 <section id="coefficients"><h2>Coefficients</h2>
 <p>In the units of the columns: the change of the linear predictor for a column that grows by
 one.</p>
@@ -77,6 +78,23 @@ def _quality_table(result: FitResult) -> str:
     )
     head = "<tr><th>measure</th><th>model</th><th>baseline</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _confusion_table(result: FitResult) -> str:
+    heads, rows = confusion_rows(result)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{_safe(text)}</th>" for text in heads)
+    lines = "".join(
+        f"<tr><td>{_safe(row[0])}</td>"
+        + "".join(
+            f'<td class="number" data-label="{_safe(label)}">{count}</td>'
+            for label, count in zip(heads[1:], row[1:], strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 
 def _coefficient_table(result: FitResult) -> str:

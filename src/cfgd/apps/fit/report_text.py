@@ -9,7 +9,7 @@ import numpy as np
 from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import MAX_COLUMNS, SINGULAR
 from cfgd.apps.fit.leakage import is_rounding
-from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
+from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, describe_baseline
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
@@ -17,6 +17,7 @@ from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
+SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
 CoefficientRow = tuple[str, str, str, str]  # term, coefficient, standard error, interval
@@ -64,6 +65,22 @@ def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
         )
         for name in model
     ]
+
+
+def confusion_rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the rows of the confusion matrix; nothing if there are no labels.
+
+    A row has a label and how many rows of it the model gives each label; with weights their sum.
+    """
+    confusion = result.quality.confusion
+    labels = [format_label(label) for label in result.target.labels]
+    if confusion is None or len(labels) > SHOWN_LABELS:
+        return [], []
+    rows = [
+        [f"{label} in the data", *(f"{count:,.6g}" for count in counts)]
+        for label, counts in zip(labels, confusion, strict=True)
+    ]
+    return ["confusion matrix", *(f"predicted {label}" for label in labels)], rows
 
 
 def summary(result: FitResult) -> str:
@@ -158,7 +175,9 @@ def _comparison(result: FitResult) -> str:
 def _sample(result: FitResult) -> list[str]:
     if result.quality.rows <= SAMPLE:
         return []
-    shown = f"The {ROC_AUC} and the figures" if result.target.loss == "logistic" else "The figures"
+    shown = "The figures"
+    if result.target.loss == "logistic":
+        shown = f"The {ROC_AUC}, {AVERAGE_PRECISION}, calibration and the figures"
     return [f"{shown} are of the first {SAMPLE:,} of these rows."]
 
 

@@ -99,7 +99,26 @@ def model_facts(result: FitResult) -> dict[str, Any]:
         "measured on": result.measured_on,
         "quality": result.quality.model,
         "baseline": result.quality.baseline,
+        **_table_facts(result),
     }
+
+
+def _table_facts(result: FitResult) -> dict[str, Any]:
+    """Return the confusion matrix and the errors of cross-validation, where there are any."""
+    found: dict[str, Any] = {}
+    if result.quality.confusion is not None:
+        found["confusion matrix"] = {
+            "labels": [str(label) for label in result.target.labels],
+            "rows of a label, columns of a prediction": result.quality.confusion.tolist(),
+        }
+    validation = result.cross_validation
+    if validation is not None:
+        found["cross-validation"] = {
+            "l2": validation.l2.tolist(),
+            "mean loss": validation.losses.tolist(),
+            "standard error": validation.standard_errors.tolist(),
+        }
+    return found
 
 
 def _weight_facts(result: FitResult) -> dict[str, Any]:
