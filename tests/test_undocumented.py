@@ -55,14 +55,14 @@ def test_jax_reports_compilations_under_one_prefix():
 
 
 def test_loops_are_named_in_the_text_of_a_jaxpr():
-    """objectives/host.py compiles residuals with loops as well as XLA can."""
+    """objectives/programs.py compiles residuals with loops as well as XLA can."""
     scan = jax.make_jaxpr(lambda x: jax.lax.scan(lambda c, _: (c * x, c), 1.0, None, length=3)[1])
     while_ = jax.make_jaxpr(lambda x: jax.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x))
     named = "scan[" in str(scan(2.0)) and "while[" in str(while_(2.0))
     assert named, changed(
         "jax",
         "the text of a jaxpr does not have 'scan[' and 'while['",
-        "See outline_of in src/cfgd/objectives/host.py: such residuals would run at half speed.",
+        "See outline_of in src/cfgd/objectives/programs.py: such residuals take twice the time.",
     )
 
 

@@ -16,7 +16,7 @@ def numbers_of_threads():
 
 def test_one_thread_inside_and_the_old_number_after():
     before = numbers_of_threads()
-    with blas_threads.one_blas_thread():
+    with blas_threads.one_blas_thread(100):
         assert set(numbers_of_threads()) == {1}
     assert numbers_of_threads() == before
 
@@ -24,5 +24,16 @@ def test_one_thread_inside_and_the_old_number_after():
 def test_nothing_changes_without_threadpoolctl(monkeypatch):
     monkeypatch.setattr(blas_threads, "_controller", lambda: None)
     before = numbers_of_threads()
-    with blas_threads.one_blas_thread():
+    with blas_threads.one_blas_thread(100):
         assert numbers_of_threads() == before
+
+
+def test_small_matrices_leave_the_number_alone(monkeypatch):
+    def limit():
+        raise AssertionError("a small matrix needs no limit")
+
+    monkeypatch.setattr(blas_threads, "_controller", limit)
+    with blas_threads.one_blas_thread(blas_threads.FEW_ROWS):
+        pass
+    with pytest.raises(AssertionError), blas_threads.one_blas_thread(blas_threads.FEW_ROWS + 1):
+        pass

@@ -17,7 +17,7 @@ from cfgd.methods.auto.state import Start
 from cfgd.objectives import host
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external_residuals import ExternalResiduals
-from cfgd.objectives.host import outline_of
+from cfgd.objectives.programs import outline_of
 from nist import NIST, residuals
 from problems import few, identity
 

@@ -40,6 +40,8 @@ def is_array(leaf: object) -> bool:
 
 def is_sharded(leaf: object) -> bool:
     """Return whether `leaf` is a concrete JAX array on more than one device."""
+    if isinstance(leaf, np.ndarray):  # a test for JAX arrays takes ten times as long
+        return False
     return _is_concrete(leaf) and len(leaf.sharding.device_set) > 1
 
 
@@ -172,8 +174,23 @@ def standard_promotion() -> Iterator[None]:
 def in_precision(dtype: DType) -> Iterator[None]:
     """Configure JAX for a computation in `dtype`: every program of cfgd runs in this context."""
     x64 = jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext()
-    with x64, standard_promotion(), jax.debug_nans(False), jax.debug_infs(False):
-        yield
+    with x64:
+        if _is_standard():  # then there is nothing else to set, which takes as long as a small step
+            yield
+            return
+        with standard_promotion(), jax.debug_nans(False), jax.debug_infs(False):
+            yield
+
+
+def _is_standard() -> bool:
+    """Return whether promotion and debugging are configured as cfgd's programs need them."""
+    config: Any = jax.config
+    return (
+        config.jax_numpy_dtype_promotion == "standard"
+        and config.jax_numpy_rank_promotion == "allow"
+        and not config.jax_debug_nans
+        and not config.jax_debug_infs
+    )
 
 
 def cast(tree: PyTree, dtype: DType) -> Any:
@@ -187,9 +204,13 @@ def cast(tree: PyTree, dtype: DType) -> Any:
 def cast_on_host(tree: PyTree, dtype: DType) -> Any:
     """Do the same as `cast` with NumPy arrays; a sharded array stays a JAX array.
 
-    A tree whose leaves all are NumPy arrays of `dtype` is returned without a copy.
+    A tree whose arrays all are NumPy arrays of `dtype` is returned without a copy.
     """
-    if all(isinstance(leaf, np.ndarray) and leaf.dtype == dtype for leaf in jax.tree.leaves(tree)):
+
+    def stays(leaf: object) -> bool:
+        return leaf.dtype == dtype if isinstance(leaf, np.ndarray) else not is_array(leaf)
+
+    if all(map(stays, jax.tree.leaves(tree))):
         return tree
     return jax.tree.map(lambda leaf: _cast(leaf, dtype, np) if is_array(leaf) else leaf, tree)
 

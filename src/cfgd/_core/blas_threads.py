@@ -24,9 +24,18 @@ def _controller() -> Any:
     return importlib.import_module("threadpoolctl").ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS has one thread; the old number is restored at its end."""
-    controller = _controller()
+# Rows of a square matrix up to which its products with vectors have one thread in any case.
+# OpenBLAS takes more beyond 9,216 entries (its file interface/gemv.c), and setting their number
+# takes as long as a small step.
+FEW_ROWS = 64
+
+
+def one_blas_thread(rows: int) -> AbstractContextManager[Any]:
+    """Return a context in which BLAS has one thread; the old number is restored at its end.
+
+    It is for products of vectors with square matrices of so many rows.
+    """
+    controller = None if rows <= FEW_ROWS else _controller()
     if controller is None:
         return contextlib.nullcontext()
     return controller.limit(limits=1, user_api="blas")

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import sharding
-from cfgd._core.arrays import as_array, own
+from cfgd._core.arrays import DOUBLE, SINGLE, as_array, own
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import UserInput, Values
 
@@ -83,6 +83,8 @@ def real(owner: str, field: str, value: Any, wanted: str = "be an array of numbe
 
 def floating(owner: str, field: str, value: Any, wanted: str = "be an array of numbers") -> Values:
     """Return `value` as a floating array; integers and booleans become float64."""
+    if type(value) is np.ndarray and value.dtype in (DOUBLE, SINGLE):
+        return value
     value = real(owner, field, value, wanted)
     if is_traced(value) or not is_integer_or_bool(value):
         return value
@@ -119,10 +121,10 @@ def finite(owner: str, field: str, value: Values) -> None:
     if sharding.is_sharded(value):
         no_entry(owner, field, "be finite", _is_nonfinite, value)
         return
-    bad = ~np.isfinite(np.asarray(value, dtype=np.float64))
-    if not bad.any():
+    is_finite = np.isfinite(np.asarray(value, dtype=np.float64))
+    if is_finite.all():
         return
-    first = tuple(int(i) for i in np.argwhere(bad)[0])
+    first = tuple(int(i) for i in np.argwhere(~is_finite)[0])
     entry = np.asarray(value, dtype=np.float64)[first]
     fail(owner, field, "be finite", f"{entry}{_at(first)}")
 
@@ -319,10 +321,11 @@ def checked_signatures(fn: object) -> set[Any]:
 
 
 def signature_of(args: object) -> Any:
-    """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's float dtype."""
+    """Return a hashable key: the structure, shapes and dtypes of `args`, and JAX's precision."""
     leaves, treedef = jax.tree.flatten(args)
     each = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-    return treedef, each, jnp.result_type(float)
+    config: Any = jax.config
+    return treedef, each, config.jax_enable_x64
 
 
 def numbers_function(owner: str, field: str, fn: Callable[..., Any], *args: object) -> int:

@@ -113,6 +113,40 @@ def qr_basis(reflections: np.ndarray, tau: np.ndarray) -> np.ndarray:
     return _routine(tau, "orgqr")(reflections, tau, lwork=QR_BLOCK * len(tau))[0]
 
 
+def triangular_factor(A: np.ndarray) -> np.ndarray:
+    """Return R of the QR factorisation of A; A, in columns, is overwritten if it is float64.
+
+    It is computed in float64, as `numpy.linalg.qr` does, which takes three times as long for a
+    small matrix.
+    """
+    rows = min(A.shape)
+    found, _ = qr_reflections(A.astype(np.float64, copy=False))
+    R = np.where(_is_above(rows, A.shape[1]), found[:rows], 0)
+    return R.astype(A.dtype, order="C", copy=False)
+
+
+@functools.cache
+def _is_above(rows: int, columns: int) -> np.ndarray:
+    """Return whether an entry is on or above the diagonal."""
+    return np.tri(rows, columns, -1) == 0
+
+
+def singular_values(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return U, s and V' with A = U diag(s) V', as `numpy.linalg.svd` does in twice the time.
+
+    Raises
+    ------
+    LinAlgError
+        If the computation does not converge.
+    """
+    U, s, Vt, failed = lapack.dgesdd(A)
+    if failed:
+        raise np.linalg.LinAlgError("SVD did not converge")
+    # by rows: the order of the entries decides how products with them are rounded
+    U, Vt = np.ascontiguousarray(U), np.ascontiguousarray(Vt)
+    return tuple(part.astype(A.dtype, copy=False) for part in (U, s, Vt))  # type: ignore[return-value]
+
+
 def symmetric_eigen(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ascending eigenvalues and eigenvectors of A; NaN where A is not finite."""
     if not np.all(np.isfinite(A)):

@@ -18,6 +18,10 @@ from cfgd._core import checks
 from cfgd._core.model_leaves import Fixed, is_module, parameter_mask
 from cfgd._core.types import DType, Values, Vector
 
+# The structure of a single leaf. Points are single arrays nearly always, and JAX's functions of
+# trees take longer than a small step: a NumPy array goes past them.
+LEAF = jax.tree.structure(0)
+
 
 def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
     """Return `x` with finite floating arrays as parameters, or raise a `ValueError`.
@@ -25,9 +29,9 @@ def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
     A list or tuple of numbers is taken as one vector, not as a pytree of scalars. Leaves that are
     no parameters (see `parameter_mask`) stay as they are.
     """
-    if not _is_pytree(x):
+    if isinstance(x, np.ndarray) or not _is_pytree(x):
         x = checks.array(owner, field, x)
-        sizes = [jnp.size(x)]
+        sizes = [x.size]
     else:
         mask = parameter_mask(x)
         pairs, treedef = jax.tree_util.tree_flatten_with_path(x)
@@ -44,6 +48,8 @@ def checked_pytree(owner: str, field: str, x: PyTree) -> Any:
 
 def map_parameters(fn: Callable[..., Any], tree: PyTree, *others: PyTree) -> Any:
     """Return `tree` with `fn` applied to its parameters, as `jax.tree.map` does to all leaves."""
+    if isinstance(tree, np.ndarray):
+        return fn(tree, *others)
     mask = jax.tree.unflatten(jax.tree.structure(tree), parameter_mask(tree))
 
     def mapped(moves: bool, leaf: Any, *rest: Any) -> Any:
@@ -76,6 +82,8 @@ class Structure:
     @classmethod
     def of(cls, x: PyTree) -> Structure:
         """Return the structure of the pytree `x`."""
+        if isinstance(x, np.ndarray):
+            return cls(LEAF, (x.shape,))
         leaves, treedef = jax.tree.flatten(x)
         mask, fixed = parameter_mask(x), None
         if not all(mask):
@@ -87,7 +95,7 @@ class Structure:
     @functools.cached_property
     def is_vector(self) -> bool:
         """Whether the pytree is a single array with one axis."""
-        return self.treedef == jax.tree.structure(0) and len(self.shapes[0]) == 1
+        return self.treedef == LEAF and len(self.shapes[0]) == 1
 
     @property
     def size(self) -> int:
@@ -99,6 +107,8 @@ class Structure:
 
         Creating a JAX array takes as long as a small solve, so NumPy leaves are not converted.
         """
+        if isinstance(x, np.ndarray):
+            return x.reshape(-1)
         parts = [leaf.reshape(-1) for leaf in jax.tree.leaves(self.parameters(x))]
         all_numpy = all(isinstance(part, np.ndarray) for part in parts)
         return parts[0] if len(parts) == 1 else (np if all_numpy else jnp).concatenate(parts)
@@ -113,6 +123,8 @@ class Structure:
     def unravel(self, vector: Values) -> Any:
         """Return the pytree of `vector`; its leading axes become those of every parameter."""
         leaves = self._parts(vector)
+        if self.fixed is None and self.treedef == LEAF:
+            return leaves[0]
         if self.fixed is None:
             return jax.tree.unflatten(self.treedef, leaves)
         return self.fixed.combine(leaves)
@@ -123,6 +135,8 @@ class Structure:
 
     def _parts(self, vector: Values) -> list[Any]:
         batch = vector.shape[:-1]
+        if len(self.shapes) == 1:
+            return [vector.reshape(batch + self.shapes[0])]
         ends = np.cumsum([0, *(math.prod(shape) for shape in self.shapes)])
         return [
             vector[..., start:end].reshape(batch + shape)

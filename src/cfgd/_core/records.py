@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,5 +22,11 @@ def changed(record: T, **changes: Any) -> T:
 
 
 def fields_of(record: Any, kind: type) -> dict[str, Any]:
-    """Return those fields of a dataclass that `kind`, one of its base classes, has, too."""
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(kind)}
+    """Return the fields of a dataclass without `__slots__` that `kind`, a base class, has, too."""
+    found = record.__dict__
+    return {name: found[name] for name in _names(kind)}
+
+
+@functools.cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))

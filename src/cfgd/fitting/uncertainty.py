@@ -9,8 +9,9 @@ from scipy import special
 
 from cfgd._core.arrays import cast_on_host, in_precision, precision_of, to_numpy
 from cfgd._core.compiled import bind
-from cfgd.objectives.host import host_objective, outline_of
+from cfgd.objectives.host import host_objective
 from cfgd.objectives.information import sparse_basis
+from cfgd.objectives.programs import outline_of
 from cfgd.objectives.residuals import Residuals
 from cfgd.objectives.robust import huber_correction
 

@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -229,6 +230,15 @@ class Objective(eqx.Module):
         checks.scalar_function(owner, "objective", self.value, x)
 
     # ------------------------------------------------------------------ private
+
+    @cached_property
+    def _kept(self) -> dict[type, Any]:
+        """What others keep for this objective as long as it lives, such as compiled programs."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone for `pickle` and `copy`: what is cached is found again."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def _traceable(self) -> AbstractContextManager[None]:
         return checks.traceable(type(self).__name__, "fn" if hasattr(self, "fn") else "value")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
-from collections.abc import Callable
-from functools import partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
-from cfgd._core.compiled import bind
-from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
 from cfgd._core.records import changed
@@ -29,6 +24,7 @@ from cfgd.objectives.function import Smooth
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.sharded import sharded_on_host
 from cfgd.objectives.network.model import ShallowNetwork
+from cfgd.objectives.programs import Programs, outline_of
 from cfgd.objectives.rescaled import Rescaled
 from cfgd.objectives.residual_terms import ResidualTerms
 from cfgd.objectives.residuals import Residuals
@@ -168,28 +164,6 @@ class HostLine(Line):
         return self.objective.call(_line_to, self.evaluation, self.d, np.asarray(eta))
 
 
-class Programs:
-    """The compiled functions of one objective, whose arrays are on the device already."""
-
-    def __init__(self) -> None:
-        self.bound: dict[Any, Callable[..., Any]] = {}
-        self.outline: Outline | None = None
-
-    def of(
-        self, fn: Callable[..., Any], objective: Objective, is_quick: bool = False
-    ) -> Callable[..., Any]:
-        if fn not in self.bound:
-            on_device = jax.tree.map(_on_device, objective)
-            usual = "full" if objective.traits.prefers_gradients else "usual"
-            self.bound[fn] = bind(fn, on_device, effort="quick" if is_quick else usual)
-        return self.bound[fn]
-
-
-def _on_device(leaf: object) -> object:
-    # a transfer takes longer than it takes to pass a single number
-    return jax.device_put(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim > 0 else leaf
-
-
 class HostObjective(Objective):
     """An objective of JAX, called from NumPy: every answer is that of a compiled function.
 
@@ -203,7 +177,7 @@ class HostObjective(Objective):
     __getattribute__ = object.__getattribute__  # it is called in every iteration, and never traced
 
     def __init__(self, objective: Objective) -> None:
-        self.objective, self.programs = objective, Programs()
+        self.objective, self.programs = objective, Programs.kept(objective)
 
     def call(self, fn: Any, *args: Any) -> Any:
         """Call a compiled fn(objective, *args) and return NumPy arrays."""
@@ -218,9 +192,9 @@ class HostObjective(Objective):
     def shape(self) -> tuple[int, ...] | None:
         return self.objective.shape
 
-    @property
+    @cached_property  # it is asked for many times in a run
     def traits(self) -> Traits:
-        return dataclasses.replace(self.objective.traits, hessian_by_differences=True)
+        return changed(self.objective.traits, hessian_by_differences=True)
 
     def evaluate(self, x: Vector) -> Evaluation:
         if not isinstance(self.objective, Smooth):
@@ -291,37 +265,31 @@ class HostObjective(Objective):
         self.objective.check(owner, x)
 
 
-class Outline(NamedTuple):
-    """What is known of residuals once they are traced."""
-
-    size: int
-    has_loops: bool
-
-
-# Outlines by the function and the shapes of its arguments.
-_outlines: weakref.WeakKeyDictionary[Any, dict[Any, Outline]] = weakref.WeakKeyDictionary()
-
-
-def outline_of(objective: Residuals, x: Vector) -> Outline:
-    """Trace the residuals, once for a function and the shapes of its arguments."""
-    try:
-        known = _outlines.setdefault(objective.fn, {})
-    except TypeError:  # not hashable, or without weak references
-        known = {}
-    key = checks.signature_of((x, objective.args, objective.samples))
-    if key not in known:
-        traced = jax.make_jaxpr(partial(interruptible_trace, objective.vector))(x)
-        text = str(traced)
-        known[key] = Outline(traced.out_avals[0].size, "scan[" in text or "while[" in text)
-    return known[key]
-
-
 class Linearisation(NamedTuple):
     """Residuals and Jacobian at x; for the square loss times the roots of the weights."""
 
     x: Vector
     residuals: Column
     jacobian: Rows
+
+
+class Linearised:
+    """What `HostResiduals` remembers: one field, because Equinox takes long for each of them."""
+
+    def __init__(self, objective: Residuals) -> None:
+        self.recent: list[Linearisation] = []
+        self.is_squared = objective.is_squared
+        weights = jax.tree.leaves(objective.weights)
+        self.is_weighted = self.is_squared and any(np.ndim(w) > 0 or w != 1 for w in weights)
+
+    def at(self, x: Vector) -> Linearisation | None:
+        for found in self.recent:
+            if (found.x == x).all():
+                return found
+        return None
+
+    def add(self, found: Linearisation) -> None:
+        self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
 
 
 class HostResiduals(HostObjective):
@@ -332,55 +300,45 @@ class HostResiduals(HostObjective):
     asked for, as those of other objectives.
     """
 
-    recent: list[Linearisation]
-    is_squared: bool
-    is_weighted: bool
+    known: Linearised
 
     def __init__(self, objective: Residuals) -> None:
         super().__init__(objective)
-        self.recent, self.is_squared = [], objective.is_squared
-        weights = jax.tree.leaves(objective.weights)
-        self.is_weighted = self.is_squared and any(np.ndim(w) > 0 or w != 1 for w in weights)
+        self.known = Linearised(objective)
 
     def evaluate(self, x: Vector) -> Evaluation:
         f: Any = self.objective
-        found = self._remembered(x)
+        found = self.known.at(x)
         if found is None:
-            outline = self.programs.outline
+            outline = self.programs.outlines.get(x.size)
             if outline is None:
-                outline = self.programs.outline = outline_of(f, x)
+                outline = self.programs.outlines[x.size] = outline_of(f, x)
             if outline.size * x.size > MOST_ENTRIES:
                 return super().evaluate(x)
             program = self.programs.of(_linearise, f, is_quick=not outline.has_loops)
             both = np.asarray(program(x))
             found = self._weighted(Linearisation(x.copy(), both[:, -1], both[:, :-1]))
-            self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
+            self.known.add(found)
         r, J = found.residuals, found.jacobian
-        if self.is_squared:
+        if self.known.is_squared:
             return Evaluation(x, inner(r, r) / 2, r @ J, r)
         return Evaluation(x, f._value(r), f._cotangent(r) @ J, r)
 
     def _weighted(self, found: Linearisation) -> Linearisation:
-        if not self.is_weighted:
+        if not self.known.is_weighted:
             return found
         f: Any = self.objective
         root = np.sqrt(np.asarray(f.weight(found.residuals.size)))
         J = root[..., None] * found.jacobian
         return Linearisation(found.x, root * found.residuals, J)
 
-    def _remembered(self, x: Vector) -> Linearisation | None:
-        for found in self.recent:
-            if (found.x == x).all():
-                return found
-        return None
-
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        found = self._remembered(evaluation.x)
+        found = self.known.at(evaluation.x)
         if found is None:
             return super().curvature(evaluation)
         f: Any = self.objective
         outline, J, r = f.curvature(evaluation), found.jacobian, found.residuals
-        if not self.is_squared:
+        if not self.known.is_squared:
             root, r = f._row_scale(evaluation.aux)
             J = root[:, None] * J
         return changed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import equinox as eqx
@@ -121,7 +121,7 @@ class Residuals(Objective):
             checks.fail("Residuals", "weights", text, given)
         known.add(shapes)
 
-    @property
+    @cached_property  # it is asked for many times in a run
     def traits(self) -> Traits:
         return Traits(
             label_of(self),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -89,6 +88,14 @@ class Run:
         self.loop: Loop
         self.checkpoint: Checkpoint | None = None
         self.has_started = False  # the start has been evaluated: there is a result
+        limit = options.time_limit
+
+        # not a method: a reference to this run in its own loop would keep its arrays
+        def should_stop() -> bool:
+            """Return whether a solver on the host is to stop in the middle of a step."""
+            return interrupt.is_asked or (limit is not None and clock.now() - began >= limit)
+
+        self._should_stop = should_stop
 
     def go(self) -> Solution:
         """Run to the end and return the solution."""
@@ -153,10 +160,10 @@ class Run:
         value, gradient = self.loop.value0, self.loop.gradient0
         if self.problem.box is not None:
             gradient = self.problem.box.free_gradient(to_host(self.problem.start), gradient)
-        largest = np.max(np.abs(gradient), axis=-1)
-        check_start(self.options.owner, np.ravel(value), np.ravel(largest))
+        largest = np.asarray(np.abs(gradient).max(-1))
+        check_start(self.options.owner, value.ravel(), largest.ravel())
         may_grow = self.traits.runs_on_host and not self.objective.traits.is_quadratic
-        factor = safe_factor(float(np.max(largest)), self.problem.dtype, may_grow)
+        factor = safe_factor(float(largest.max()), self.problem.dtype, may_grow)
         if self.traits.is_scale_invariant and factor != 1:
             self.factor = factor
             scalar = jnp.asarray(factor, self.problem.dtype)
@@ -166,7 +173,7 @@ class Run:
         norm2 = self.loop.stats().norm2
         # at a bound the part of the gradient that counts may be 0 while the gradient is not
         is_lost = norm2 == 0 if self.problem.box is None else np.zeros_like(norm2, bool)
-        if np.any((largest > 0) & (is_lost | ~np.isfinite(norm2))):
+        if ((largest > 0) & (is_lost | ~np.isfinite(norm2))).any():
             wanted = "give a gradient whose square can be computed: multiply the objective"
             got = f"a largest entry of {np.max(largest):.3g}"
             checks.fail(self.options.owner, "x0", wanted, got)
@@ -174,8 +181,7 @@ class Run:
 
     def _begin_loop(self, tolerances: Tolerances) -> Rows:
         """Create the loop and evaluate the start."""
-        run = weakref.proxy(self)  # a reference cycle would keep the arrays of the run
-        stop = (lambda: run._should_stop()) if self.group.is_single else None
+        stop = self._should_stop if self.group.is_single else None
         self.loop = make_loop(self.options, self.problem, self.factor, stop)
         row = self.loop.begin(self.problem.start, tolerances)
         self.value0 = self.loop.value0
@@ -205,7 +211,7 @@ class Run:
         """Run one chunk and return why the run ends now, if it does."""
         if self.interrupt.is_asked and self.group.is_single:
             return Status.interrupted
-        done, tick = int(np.max(self.loop.stats().iterations)), clock.now()
+        done, tick = self.loop.stats().last_iteration, clock.now()
         last = self._last_of_chunk(done)
         try:
             self.loop.run(self._whole_rows(self.chunk_length), last, self.history)
@@ -213,7 +219,7 @@ class Run:
             attach(error, self._solution(Status.nonfinite))
             raise
         stats = self.loop.stats()
-        made = max(int(np.max(stats.iterations)) - done, 1)
+        made = max(stats.last_iteration - done, 1)
         self.chunk_length = self._next_length(made, clock.now() - tick)
         status = self._status(stats)
         if self.meter.shown:
@@ -223,7 +229,7 @@ class Run:
             status, failed = self._call_back()
         due = self.checkpoint is not None and self.checkpoint.is_due()
         status, due = self._agree(Next(status, self.chunk_length, due), stats, failed)
-        is_last_block = int(np.max(stats.iterations)) == last < self.last
+        is_last_block = stats.last_iteration == last < self.last
         if self.checkpoint is not None and status is None and (is_last_block or due):
             self.checkpoint.write(self.loop, self.history)
         return status
@@ -257,7 +263,9 @@ class Run:
         self, wished: Next, stats: RunStats, failed: BaseException | None = None
     ) -> tuple[Status | None, bool]:
         """Return what all processes do next: end with a status, or write a checkpoint."""
-        at = int(np.max(stats.iterations)), float(np.min(self.loop.best_value()))
+        if self.group.is_single:
+            return wished.status, wished.due
+        at = stats.last_iteration, float(np.min(self.loop.best_value()))
         status, self.chunk_length, due = agreed(
             self.group, self.interrupt, wished, at, failed, self._advice()
         )
@@ -265,9 +273,9 @@ class Run:
 
     def _status(self, stats: RunStats) -> Status | None:
         """Return why the run ends now, if it does."""
-        if not np.any(stats.is_open):
-            return STATUSES[int(np.max(stats.code))]
-        if not np.any(stats.is_open & (stats.iterations < self.last)):
+        if not stats.is_open.any():
+            return STATUSES[int(stats.code.max())]
+        if not (stats.is_open & (stats.iterations < self.last)).any():
             by_itself = self.traits.last_iteration == self.last
             return Status.stages_done if by_itself else Status.max_iterations
         return Status.time_limit if self._is_late() else None
@@ -275,10 +283,6 @@ class Run:
     def _is_late(self) -> bool:
         limit = self.options.time_limit
         return limit is not None and clock.now() - self.began >= limit
-
-    def _should_stop(self) -> bool:
-        """Return whether a solver on the host is to stop in the middle of a step."""
-        return self.interrupt.is_asked or self._is_late()
 
     def _call_back(self) -> tuple[Status | None, BaseException | None]:
         """Call the user's callback; return its wish to end, or an error for all processes."""
@@ -312,7 +316,7 @@ class Run:
         norm, value = (float(v) / self.factor for v in (np.sqrt(np.max(stats.norm2)), np.min(best)))
         numbers = f"value {value:.6g}  norm {norm:.3g}"
         numbers += describe_terms(self.problem.objective, self.history)
-        return int(np.max(stats.iterations)), numbers, note
+        return stats.last_iteration, numbers, note
 
     def _interrupted(self, error: KeyboardInterrupt) -> Solution:
         """Return the best point after Ctrl-C; after a second one, raise the error with it."""

@@ -38,7 +38,7 @@ def final_statuses(
     `status` ended the run as a whole; a setting that ended earlier has a status of its own. `first`
     are the numbers at the start, `last` those at the returned point.
     """
-    if np.ndim(stats.code) == 0:
+    if stats.code.ndim == 0:
         statuses = [status]
     else:
         statuses = [status if code == RUNNING else STATUSES[code] for code in stats.code]
@@ -78,7 +78,7 @@ def status_details(
     seeks = traits.seeks_minimiser
     last_norm = last.norm if seeks else np.sqrt(stats.norm2)
     numbers = (first.norm, last_norm, first.value, last.value)
-    columns = (np.ravel(column) / factor for column in numbers)
+    columns = [np.asarray(column).reshape(-1) / factor for column in numbers]
     what = "gradient" if seeks else "direction"
     return [
         f"The norm of the {what} went from {a:.3g} to {b:.3g}, the value from {c:.6g} to {d:.6g}."
@@ -101,6 +101,6 @@ def describe_tolerance(tolerance: float, dtype: DType) -> str:
 
 def row_norms(gradient: Any) -> Any:
     """Return the norm of each row, scaled so that no square overflows."""
-    largest = np.max(np.abs(gradient), -1)
+    largest = np.abs(gradient).max(-1)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
-    return unit * np.sqrt(np.sum(np.square(gradient / unit[..., None]), -1))
+    return unit * np.sqrt(np.square(gradient / unit[..., None]).sum(-1))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -103,6 +102,11 @@ def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarr
     return np.where(is_returned, least, settled)
 
 
+def _mapped(fn: Callable[..., Any], *parts: dict[str, Any]) -> dict[str, Any]:
+    """Return fn of the entries with the same name, sorted by name."""
+    return {name: fn(*[part[name] for part in parts]) for name in sorted(parts[0])}
+
+
 class History:
     """Rows in parts, one part for each chunk, which are concatenated when they are read.
 
@@ -111,7 +115,7 @@ class History:
 
     def __init__(self, first: dict[str, Any]) -> None:
         self.labels = [np.zeros(1, int)]
-        self.parts = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], to_host(first))]
+        self.parts = [_mapped(lambda leaf: np.asarray(leaf)[None], to_host(first))]
 
     @classmethod
     def from_rows(cls, labels: np.ndarray, rows: dict[str, Any]) -> History:
@@ -133,7 +137,7 @@ class History:
 
     def concatenated(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Return the iterations and the rows, each as one array."""
-        rows = jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts)
+        rows = _mapped(lambda *parts: np.concatenate(parts), *self.parts)
         # a callback reads the history often: concatenate every part once
         self.parts, self.labels = [rows], [np.concatenate(self.labels)]
         return self.labels[0], rows
@@ -143,7 +147,7 @@ class History:
         if not len(labels):
             return
         self.labels.append(labels)
-        self.parts.append(jax.tree.map(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
+        self.parts.append(_mapped(lambda leaf: np.array(leaf[: len(labels)]), to_host(rows)))
 
     def replace_last(self, row: dict[str, Any]) -> None:
         """Replace the last row by another one of the same iteration."""
@@ -155,5 +159,5 @@ class History:
         """Return the entries with iterations as first axis; in a sweep settings come before it."""
         labels, rows = self.concatenated()
         if batched:
-            rows = jax.tree.map(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
+            rows = _mapped(lambda leaf: np.moveaxis(leaf, 1, 0), rows)
         return {"iteration": labels, **rows}

@@ -160,17 +160,19 @@ class HostLoop(Loop):
 
     def _test_absolute(self, run: HostRun) -> None:
         state = run.state
-        if not run.is_open:
-            return
-        is_small = state.is_computed and state.norm2 <= run.goal.absolute2
-        if is_small or state.evaluation.value < self.enough:
+        is_small = state.norm2 <= run.goal.absolute2 and state.is_computed
+        if (is_small or state.evaluation.value < self.enough) and run.is_open:
             run.state = dataclasses.replace(state, status=Status.converged)
 
     def _is_open(self) -> bool:
+        if len(self.runs) == 1:
+            return self.runs[0].is_open
         return any(run.is_open for run in self.runs)
 
     def _iteration(self) -> int:
         """Return the iteration that all open runs have reached; the last one if none is open."""
+        if len(self.runs) == 1:
+            return self.runs[0].iteration
         reached = [run.iteration for run in self.runs if run.is_open]
         return min(reached) if reached else max(run.iteration for run in self.runs)
 
@@ -178,13 +180,16 @@ class HostLoop(Loop):
         return np.stack(entries) if self.settings.is_batched else np.asarray(entries[0])
 
     def _row(self) -> Rows:
+        if not self.settings.is_batched:
+            return self._row_of(self.runs[0].state, self.runs[0].iteration)
         rows = [self._row_of(run.state, run.iteration) for run in self.runs]
         return {name: self._joined([row[name] for row in rows]) for name in rows[0]}
 
     def _row_of(self, state: SolverState, iteration: int) -> Rows:
         at = state.evaluation
         row = {"value": at.value, "gradient_norm": np.sqrt(state.norm2)}
-        row |= {name: of.of(state) for name, of in self._terms.items()}
+        if self._terms:
+            row |= {name: of.of(state) for name, of in self._terms.items()}
         if self._record is None:
             return row
         dtype = at.x.dtype.type

@@ -128,7 +128,7 @@ def prepare_problem(
 def check_start(owner: str, value: Any, largest: Any) -> None:
     """Raise unless value and gradient are finite; `largest` are the largest entries of |g|."""
     good = np.isfinite(value) & np.isfinite(largest)
-    if np.all(good):
+    if good.all():
         return
     first = int(np.argmin(good))
     got = f"the value {value[first]}"

@@ -46,6 +46,11 @@ class RunStats(NamedTuple):
         """Whether the run goes on."""
         return self.code == RUNNING
 
+    @property
+    def last_iteration(self) -> int:
+        """The iteration that the run furthest ahead has reached."""
+        return int(self.iterations.max())
+
 
 class LoopSettings(NamedTuple):
     """What is fixed for a run.

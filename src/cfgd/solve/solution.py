@@ -95,11 +95,14 @@ class Solution:
 
     def __post_init__(self) -> None:
         for name in ("x", "active_mask", *NUMBERS):
-            object.__setattr__(self, name, _copied(getattr(self, name)))
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, float | int):
+                object.__setattr__(self, name, _copied(given))
         for name in ("history", "terms"):
             given = getattr(self, name)  # `jax.tree.map` would sort the names
-            copies = given and {key: _copied(entry) for key, entry in given.items()}
-            object.__setattr__(self, name, copies)
+            if given:
+                copies = {key: _copied(entry) for key, entry in given.items()}
+                object.__setattr__(self, name, copies)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Solution):
@@ -311,7 +314,7 @@ def _copied(tree: PyTree) -> Any:
         return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
     # the shortcut saves the time of `jax.tree.map`, which is longer than that of the copy
-    return copy(tree) if isinstance(tree, np.ndarray | float | int) else jax.tree.map(copy, tree)
+    return np.array(tree) if isinstance(tree, np.ndarray) else jax.tree.map(copy, tree)
 
 
 def _as_array(leaf: object) -> Any:

@@ -16,7 +16,7 @@ MAX_COLUMNS = 2000  # whose matrix of second moments takes 32 MB
 # 1e-14 of the largest one: beyond this number a matrix is singular to rounding.
 MAX_CONDITION = 1e7
 SINGULAR = "singular"
-GRADES = ((10.0, "good"), (30.0, "fair"), (100.0, "poor"), (MAX_CONDITION, "bad"))
+GRADES = ((10.0, "low"), (30.0, "moderate"), (100.0, "high"), (MAX_CONDITION, "severe"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Conditioning:
 
     @property
     def grade(self) -> str:
-        """The condition number of the standardised columns in a word, from good to singular."""
+        """The condition number of the standardised columns in a word, from low to singular."""
         return next((grade for limit, grade in GRADES if self.standardised < limit), SINGULAR)
 
 

@@ -15,27 +15,27 @@ from rich.table import Table
 
 from cfgd import distributed
 from cfgd._core.files import check_writable, is_same_file, printable, write
+from cfgd.apps.fit.coefficient_rows import (
+    cells,
+    coefficient_rows,
+    coefficients_csv,
+    headings,
+)
 from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
-from cfgd.apps.fit.report_text import (
-    coefficient_tables,
-    confusion_rows,
-    outcome,
-    quality_rows,
-    remarks,
-    summary,
-)
+from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, remarks, summary
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.launch import as_words, launch
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
-MAX_ROWS = 60  # of coefficients; the report has more, model.json all of them
+COEFFICIENTS_FILE = "coefficients.csv"
+MAX_ROWS = 60  # of coefficients; the report has more, coefficients.csv all of them
 
 
 class ProgressLine(ProgressReporter):
@@ -96,11 +96,12 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
     if distributed.start().index > 0:
         return 0 if fit(options, ProgressReporter()).success else 1
     with progress_display(console) as progress:
-        files = [MODEL_FILE, REPORT_FILE]
+        files = [MODEL_FILE, REPORT_FILE, COEFFICIENTS_FILE]
         result = fit(options, progress, lambda: check_writable(out, files))
         html = report_page(result)
     result.model.save(out / MODEL_FILE)
     write(out / REPORT_FILE, html)
+    write(out / COEFFICIENTS_FILE, coefficients_csv(result))
     print_result(console, result)
     for file in files:
         console.print(f"[bold]{_safe(str((out / file).resolve()))}[/]", soft_wrap=True)
@@ -152,18 +153,19 @@ def print_result(console: Console, result: FitResult) -> None:
 def _print_coefficients(console: Console, result: FitResult) -> None:
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("column", overflow="fold")
-    for name in ("coefficient", "standard error", "95 % interval"):
+    for name in headings(result, is_short=True):
         table.add_column(name, justify="right")
-    room = MAX_ROWS
-    for heading, rows in coefficient_tables(result):
-        if heading:
+    rows = list(coefficient_rows(result))
+    heading = ""
+    for row in rows[:MAX_ROWS]:
+        if row.class_label != heading:
+            heading = row.class_label
             table.add_row(f"[bold]{_safe(heading)}[/]")
-        for row in rows[: max(0, room)]:
-            table.add_row(*map(_safe, row))
-        room -= len(rows)
+        table.add_row(_safe(row.term), *map(_safe, cells(result, row, is_short=True)))
     console.print(table)
-    if room < 0:
-        console.print(f"{-room:,} more coefficients are in {MODEL_FILE}.", highlight=False)
+    if len(rows) > MAX_ROWS:
+        more = len(rows) - MAX_ROWS
+        console.print(f"{more:,} more coefficients are in {COEFFICIENTS_FILE}.", highlight=False)
 
 
 def run_predict(console: Console, model_path: Path, data: Path, out: Path) -> int:

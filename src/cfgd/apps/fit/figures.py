@@ -54,8 +54,7 @@ def _coefficients(axis: Any, data: Mapping[str, Any]) -> None:
     w = scale * standardised[:-1].reshape(len(standardised) - 1, -1)
     half_widths = np.zeros_like(w)
     if result.standardised_errors is not None and not result.l2:
-        table = result.coefficient_table
-        factor = quantile(0.95, table.dof if table.distribution == "t" else np.inf)
+        factor = quantile(0.95, result.dof)
         half_widths = factor * scale * result.standardised_errors[:-1].reshape(w.shape)
     classes = np.argmax(np.abs(w), 1)
     columns = np.argsort(-np.abs(w).max(1))[:MAX_TERMS][::-1]

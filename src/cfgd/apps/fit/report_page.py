@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from cfgd._core.files import printable
+from cfgd.apps.fit.coefficient_rows import cells, coefficient_rows, headings
 from cfgd.apps.fit.figures import figures_of
-from cfgd.apps.fit.report_text import (
-    CoefficientRow,
-    coefficient_tables,
-    confusion_rows,
-    format_number,
-    outcome,
-    quality_rows,
-    remarks,
-    summary,
-)
+from cfgd.apps.fit.formats import format_number
+from cfgd.apps.fit.report_overview import overview
+from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, remarks, summary
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 
-MAX_ROWS = 1000  # of coefficients; model.json has all of them
+MAX_ROWS = 1000  # of coefficients; coefficients.csv has all of them
 
 
 def report_page(result: FitResult) -> str:
@@ -37,16 +31,16 @@ def report_page(result: FitResult) -> str:
 <h1>{_safe(title)}</h1>
 <p class="soft">{_safe(summary(result))} {ending if not warning else ""}</p>
 {warning}
-<ul class="counts"><li><b>{result.statistics.training_count:,}</b>training rows</li>
-<li><b>{result.statistics.held_out_count:,}</b>held-out rows</li></ul>
-<ul class="story">{items}</ul>
+{overview(result)}
 </header>
 <main>
+<section id="remarks"><h2>What to know</h2>
+<ul class="story">{items}</ul></section>
 <section id="quality"><h2>Quality</h2>
 <p>On {escape(result.measured_on)}.</p>{_quality_table(result)}{_confusion_table(result)}</section>
 <section id="coefficients"><h2>Coefficients</h2>
-<p>In the units of the columns: the change of the linear predictor for a column that grows by
-one.</p>
+<p>All of them are in the file <a href="coefficients.csv">coefficients.csv</a> in the same
+folder.</p>
 {_coefficient_table(result)}{_summary(result)}</section>
 <section id="figures"><h2>Figures</h2>{figures(figures_of(result))}</section>
 </main>
@@ -77,7 +71,7 @@ def _quality_table(result: FitResult) -> str:
         for name, model, baseline in quality_rows(result)
     )
     head = "<tr><th>measure</th><th>model</th><th>baseline</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
 def _confusion_table(result: FitResult) -> str:
@@ -98,27 +92,27 @@ def _confusion_table(result: FitResult) -> str:
 
 
 def _coefficient_table(result: FitResult) -> str:
+    names = headings(result)
     lines: list[str] = []
-    count = 0
-    for heading, rows in coefficient_tables(result):
-        if heading:
-            lines.append(f'<tr><th class="group" colspan="4">{_safe(heading)}</th></tr>')
-        lines += [_coefficient_line(row) for row in rows[: max(0, MAX_ROWS - count)]]
-        count += len(rows)
+    rows = list(coefficient_rows(result))
+    heading = ""
+    for row in rows[:MAX_ROWS]:
+        if row.class_label != heading:
+            heading = row.class_label
+            span = len(names) + 1
+            lines.append(f'<tr><th class="group" colspan="{span}">{_safe(heading)}</th></tr>')
+        lines.append(_coefficient_line(row.term, names, cells(result, row)))
     more = ""
-    if count > MAX_ROWS:
-        more = f"<p>{count - MAX_ROWS:,} more are in model.json.</p>"
-    head = (
-        "<tr><th>column</th><th>coefficient</th><th>standard error</th><th>95 % interval</th></tr>"
-    )
-    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>{more}"
+    if len(rows) > MAX_ROWS:
+        more = f"<p>{len(rows) - MAX_ROWS:,} more are in coefficients.csv.</p>"
+    head = "".join(f"<th>{escape(name)}</th>" for name in ["column", *names])
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'<div class="scroll">{table}</div>{more}'
 
 
-def _coefficient_line(row: CoefficientRow) -> str:
-    term, *numbers = row
-    labels = ("coefficient", "standard error", "95 % interval")
-    cells = "".join(
-        f'<td class="number" data-label="{label}">{number or "–"}</td>'
-        for label, number in zip(labels, numbers, strict=True)
+def _coefficient_line(term: str, names: list[str], numbers: list[str]) -> str:
+    shown = "".join(
+        f'<td class="number" data-label="{escape(name)}">{escape(number) or "–"}</td>'
+        for name, number in zip(names, numbers, strict=True)
     )
-    return f'<tr class="term"><td>{_safe(term)}</td>{cells}</tr>'
+    return f'<tr class="term"><td>{_safe(term)}</td>{shown}</tr>'

@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
-
 from cfgd.apps.fit.columns import TextColumn
-from cfgd.apps.fit.conditioning import MAX_COLUMNS, SINGULAR
+from cfgd.apps.fit.conditioning import SINGULAR
+from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
+from cfgd.apps.fit.formats import format_label, format_number
 from cfgd.apps.fit.leakage import is_rounding
 from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, describe_baseline
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+from cfgd.apps.fit.target import Target
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
 SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
-CoefficientRow = tuple[str, str, str, str]  # term, coefficient, standard error, interval
 
-
-def format_number(value: float) -> str:
-    return "unknown" if np.isnan(value) else f"{value:.5g}"
-
-
-def format_label(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else f"{value!r}"
-
-
-def coefficient_tables(result: FitResult) -> Iterator[tuple[str, list[CoefficientRow]]]:
-    """Yield a heading and the rows of coefficients: one table, or one for each class."""
-    table = result.coefficient_table
-    columns = table.estimates, table.errors, table.intervals()
-    if result.target.classes == 1:
-        yield "", _coefficient_rows(table.names, *columns)
-        return
-    for k, label in enumerate(result.target.labels):
-        yield format_label(label), _coefficient_rows(table.names, *(of[:, k] for of in columns))
-
-
-def _coefficient_rows(
-    names: tuple[str, ...], estimates: np.ndarray, errors: np.ndarray, intervals: np.ndarray
-) -> list[CoefficientRow]:
-    """Return the rows of a table; what does not exist, as an interval with a penalty, is empty."""
-    rows: list[CoefficientRow] = []
-    for term, w, error, (low, high) in zip(names, estimates, errors, intervals, strict=True):
-        shown = "" if np.isnan(error) else format_number(error)
-        interval = "" if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
-        rows.append((term, format_number(w), shown, interval))
-    return rows
+def positive_label(target: Target) -> str:
+    """Return the label whose odds a logistic model is about; empty for other models."""
+    return format_label(target.labels[1]) if target.loss == "logistic" else ""
 
 
 def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
@@ -84,35 +54,37 @@ def confusion_rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
 
 
 def summary(result: FitResult) -> str:
-    """Return one sentence about the loss and the rows."""
-    statistics = result.statistics
+    """Return what was fitted to how many rows in one sentence."""
+    statistics, target = result.statistics, result.target
+    used = len(result.model.columns)
+    columns = f"{used:,} column{'' if used == 1 else 's'}"
     rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
     if statistics.held_out_count:
         rows += f", with {statistics.held_out_count:,} more held out"
     if statistics.left_out_count:
         rows += f", and {statistics.left_out_count:,} with missing values left out"
-    return f"{_describe_loss(result)} {result.target.reason}, fitted to {rows}."
+    name = MODEL_NAMES[target.loss]
+    return f"{name} of {target.name!r} on {columns} ({target.reason}), fitted to {rows}."
 
 
-def _describe_loss(result: FitResult) -> str:
+def _model_remarks(result: FitResult) -> list[str]:
+    """Return sentences that say what the coefficients and the positive class are."""
     target = result.target
+    sentences = [effect_of(target, positive_label(target)).sentence]
     if target.loss == "logistic":
         negative, positive = map(format_label, target.labels)
-        return (
-            f"Loss logistic (whether {target.name!r} is {positive}, the positive class, rather "
-            f"than {negative})"
-        )
-    if target.loss in CLASSIFICATION_LOSSES:
-        return f"Loss multinomial ({len(target.labels)} classes of {target.name!r})"
-    if target.loss == "huber":
-        return f"Loss huber (linear for residuals above {format_number(target.scale)})"
-    return f"Loss {target.loss}"
+        sentences.insert(0, f"The positive class is {positive}, the other one {negative}.")
+    elif target.loss == "huber":
+        threshold = format_number(target.scale)
+        sentences.append(f"Residuals above {threshold} count linearly and not squared.")
+    return sentences
 
 
 def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
         *_leakage(result),
+        *_model_remarks(result),
         *_penalty(result),
         *_missing_errors(result),
         _conditioning(result),
@@ -201,37 +173,30 @@ def _missing_errors(result: FitResult) -> list[str]:
     if result.model.errors is not None:
         is_classical = result.options.errors == CLASSICAL
         return [] if is_classical else [f"The standard errors are {result.error_kind}."]
-    cause = result.no_errors or "the rows do not determine the coefficients"
-    if result.separable:
-        cause = "the classes are separated, and the coefficients have no finite estimates"
-    elif result.model.coefficients.size > MAX_COLUMNS:
-        cause = f"there are more than {MAX_COLUMNS:,} coefficients"
-    return [f"There are no standard errors: {cause}."]
+    return [f"There are no standard errors: {result.no_errors}."]
 
 
 def _conditioning(result: FitResult) -> str:
     condition = result.conditioning
     if condition is None:
-        return "The conditioning is not computed: there are too many columns."
+        return "Collinearity is not examined: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
         found = condition.combinations(result.model.terms[:-1])
         constant = f" ({found} is constant)" if found else ""
         return (
-            f"The columns are singular: {worst!r} is a linear combination of others"
-            f"{constant}, and only the "
-            "penalty determines their coefficients."
+            f"The columns are collinear: {worst!r} is a linear combination of others{constant}, "
+            "and only the penalty determines their coefficients."
         )
     inflation = ""
     if condition.inflation > SHOWN_INFLATION:
         inflation = (
-            f"; {worst!r} is the most collinear column, with a variance inflation factor (VIF) of "
-            f"{format_number(condition.inflation)}"
+            "; the highest variance inflation factor (VIF) is "
+            f"{format_number(condition.inflation)}, of {worst!r}"
         )
     return (
-        f"The conditioning of the columns is {condition.grade}: condition number "
-        f"{condition.standardised:.3g} standardised, {condition.raw:.3g} in original units"
-        f"{inflation}."
+        f"Collinearity is {condition.grade}: the condition number of the standardised columns is "
+        f"{condition.standardised:.3g} ({condition.raw:.3g} in original units){inflation}."
     )
 
 
@@ -241,7 +206,8 @@ def _reference_categories(result: FitResult) -> list[str]:
         return []
     bases = ", ".join(f"{column.base!r} for {column.name!r}" for column in columns[:SHOWN_BASES])
     more = " and so on" if len(columns) > SHOWN_BASES else ""
-    return [f"Coefficients of texts are relative to a reference category: {bases}{more}."]
+    compared = "The reference level, with which the other levels of a column are compared"
+    return [f"{compared}, is {bases}{more}."]
 
 
 def _reading(result: FitResult) -> list[str]:

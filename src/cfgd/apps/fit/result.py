@@ -16,7 +16,6 @@ from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.quality import Quality
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import Target
-from cfgd.fitting.coefficient_table import CoefficientTable
 from cfgd.solve import Solution
 from cfgd.status import Status
 
@@ -30,7 +29,7 @@ class FitResult:
     target: Target
     standardised: np.ndarray  # coefficients of standardised columns, the intercept last
     standardised_errors: np.ndarray | None  # their standard errors
-    dof: float  # the degrees of freedom of the residuals; NaN if they are not known
+    dof: float  # of Student's t for intervals; infinite for the normal distribution
     error_kind: str  # classical, robust or clustered, in words
     no_errors: str  # why there are no robust standard errors, if there are none
     statistics: TableStatistics
@@ -54,24 +53,6 @@ class FitResult:
     def success(self) -> bool:
         """Whether the solver converged to coefficients that exist."""
         return bool(self.solution.success)
-
-    @property
-    def coefficient_table(self) -> CoefficientTable:
-        """The coefficients in the units of the columns, with the intervals that they have.
-
-        Student's t with the degrees of freedom of the residuals for the squared loss, the normal
-        distribution for the others, as statsmodels has them.
-        """
-        w, errors, target = self.model.coefficients, self.model.errors, self.target
-        return CoefficientTable(
-            tuple(self.model.terms),
-            w,
-            np.full(w.shape, np.nan) if errors is None else errors,
-            distribution="t" if target.loss == "squared" else "z",
-            dof=self.dof,
-            classes=tuple(map(str, target.labels)) if target.classes > 1 else (),
-            is_penalised=self.l2 > 0,
-        )
 
     @property
     def measured_on(self) -> str:

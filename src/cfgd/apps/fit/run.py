@@ -36,18 +36,13 @@ from cfgd.apps.fit.quality import measure_quality
 from cfgd.apps.fit.result import FitResult, model_facts
 from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
 from cfgd.apps.fit.sandwich import (
-    CLASSICAL,
-    RobustCovariance,
     describe_errors,
-    robust_covariance,
 )
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
 from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import choose_target
-from cfgd.apps.fit.uncertainty import covariance, in_original_units
-from cfgd.objectives.linear.covariance import CoefficientCovariance
-from cfgd.status import Status
+from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
 
 
 def fit(
@@ -148,19 +143,14 @@ def fit(
     w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
     solution = name_separation(rows, w, solution, memory, terms) if l2 == 0 else solution
     progress.start_stage("standard errors", statistics.row_count)
-    C: CoefficientCovariance | RobustCovariance | None = None
-    if solution.status is not Status.separated:
-        if options.errors == CLASSICAL:
-            C = covariance(rows, w, l2)
-        else:
-            C = robust_covariance(rows, w, l2, options.errors, memory)
+    found = chosen_covariance(rows, w, l2, options.errors, solution, memory)
+    C = found.matrix
     progress.start_stage("quality", statistics.row_count)
     measured = held_out_rows if options.test else training_rows
     quality = measure_quality(rows, measured, w)
     leaks = suspects(rows, () if formula else columns, terms, standardisation, measured)
 
-    matrix = None if C is None else C.matrix
-    coefficients, errors = in_original_units(w, matrix, standardisation, target)
+    coefficients, errors = in_original_units(w, C, standardisation, target)
     model = Model(
         target=target.name,
         loss=target.loss,
@@ -178,10 +168,10 @@ def fit(
         model=model,
         target=target,
         standardised=w,
-        standardised_errors=None if matrix is None else np.sqrt(matrix.diagonal()).reshape(w.shape),
-        dof=np.nan if C is None else C.dof,
-        error_kind=describe_errors(options.errors, target.loss, options.cluster, C),
-        no_errors=getattr(C, "reason", ""),
+        standardised_errors=None if C is None else np.sqrt(np.diagonal(C)).reshape(w.shape),
+        error_kind=describe_errors(options.errors, target.loss, options.cluster, found.clusters),
+        no_errors=found.reason,
+        dof=found.dof,
         statistics=statistics,
         unknown_text_rows=stream.unknown_text_rows,
         streamed=streamed,

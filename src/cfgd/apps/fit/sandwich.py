@@ -49,11 +49,10 @@ class RobustCovariance:
     reason: str = ""
 
 
-def describe_errors(kind: str, loss: str, cluster: str | None, found: object) -> str:
-    """Return the kind of the standard errors in words; `found` has the number of clusters."""
+def describe_errors(kind: str, loss: str, cluster: str | None, clusters: int) -> str:
+    """Return the kind of the standard errors in words."""
     if kind == CLUSTER:
-        count = f", {found.clusters:,} clusters" if isinstance(found, RobustCovariance) else ""
-        return f"clustered by {cluster!r}{count}"
+        return f"clustered by {cluster!r}, {clusters:,} clusters"
     if kind == HC3:
         return "robust (HC3)" if loss == "squared" else "robust (HC0, as statsmodels' HC3 is here)"
     return "classical"

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
+import numpy as np
 
 from cfgd._core.files import printable
+from cfgd.apps.fit.effects import MODEL_NAMES
 from cfgd.apps.fit.result import FitResult
 from cfgd.fitting.coefficient_table import CoefficientTable
-
-TITLES = {
-    "squared": "Linear regression by least squares",
-    "huber": "Linear regression with the Huber loss",
-    "poisson": "Poisson regression, log link",
-    "gamma": "Gamma regression, log link",
-    "logistic": "Logistic regression",
-    "multinomial": "Multinomial logistic regression",
-}
-SHOWN_MEASURES = 3  # of the quality, the first ones
 
 
 def coefficient_table(result: FitResult) -> CoefficientTable:
     """Return coefficients, standard errors, statistics, p-values and intervals of a fit."""
-    table = result.coefficient_table
+    w, errors, target = result.model.coefficients, result.model.errors, result.target
     facts = [
-        ("Target", printable(result.target.name)),
+        ("Target", printable(target.name)),
         ("Rows", f"{result.statistics.training_count:,}"),
         ("Standard errors", printable(result.error_kind)),
     ]
-    if table.distribution == "t":
+    if np.isfinite(result.dof):
         facts.append(("Degrees of freedom", f"{result.dof:.6g}"))
     facts += [
         (f"{name} ({'held out' if result.options.test else 'training'})", f"{value:.6g}")
-        for name, value in list(result.quality.model.items())[:SHOWN_MEASURES]
+        for name, value in list(result.quality.model.items())[:3]
     ]
-    return dataclasses.replace(
-        table,
-        names=tuple(map(printable, table.names)),
-        classes=tuple(map(printable, table.classes)),
-        title=TITLES[result.target.loss],
+    return CoefficientTable(
+        tuple(map(printable, result.model.terms)),
+        w,
+        np.full(w.shape, np.nan) if errors is None else errors,
+        "t" if np.isfinite(result.dof) else "z",
+        result.dof,
+        tuple(printable(str(label)) for label in target.labels) if target.classes > 1 else (),
+        is_penalised=bool(result.l2),
+        title=MODEL_NAMES[target.loss],
         facts=tuple(facts),
     )

@@ -1,4 +1,4 @@
-"""Standard errors of the coefficients: those of `cfgd.objectives.linear.covariance`."""
+"""Standard errors of the coefficients: those of `cfgd.objectives.linear.covariance`, or robust."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import Rows
+from cfgd.apps.fit.sandwich import CLASSICAL, RobustCovariance, robust_covariance
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
 from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear.covariance import CoefficientCovariance, InformationSums
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
+from cfgd.solve import Solution
+from cfgd.status import Status
 
 
 def covariance(rows: Rows, w: np.ndarray, l2: float) -> CoefficientCovariance | None:
@@ -30,6 +33,36 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> CoefficientCovariance | 
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
     found = sums.covariance(penalty)
     return found if np.all(np.isfinite(found.matrix)) else None
+
+
+def chosen_covariance(
+    rows: Rows, w: np.ndarray, l2: float, kind: str, solution: Solution, memory: float
+) -> RobustCovariance:
+    """Return the covariance of the coefficients of standardised columns, or why there is none.
+
+    Parameters
+    ----------
+    kind
+        "classical", "hc3" or "cluster".
+    solution
+        Where the classes are separated, there is none.
+    memory
+        The bytes that the scores of all clusters may take.
+    """
+    if solution.status is Status.separated:
+        reason = "the classes are separated, and the coefficients have no finite estimates"
+        return RobustCovariance(None, reason=reason)
+    if kind != CLASSICAL:
+        return robust_covariance(rows, w, l2, kind, memory)
+    found = covariance(rows, w, l2)
+    if found is not None:
+        return RobustCovariance(
+            found.matrix, found.dof if rows.target.loss == "squared" else np.inf
+        )
+    reason = "the rows do not determine the coefficients"
+    if w.size > MAX_COLUMNS:
+        reason = f"there are more than {MAX_COLUMNS:,} coefficients"
+    return RobustCovariance(None, reason=reason)
 
 
 def in_original_units(

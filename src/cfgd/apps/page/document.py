@@ -49,6 +49,21 @@ figure { margin: 0; background: var(--card); border-radius: .6rem; padding: .8re
 figcaption { font-weight: 600; font-size: .93rem; padding: 0 .4rem .3rem; }
 svg * { stroke-linejoin: round; stroke-linecap: butt; }
 svg { width: 100%; height: auto; display: block; max-width: 36rem; margin: auto; }
+.overview { display: grid; gap: 1rem; margin: 1.2rem 0;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
+.tiles { display: flex; flex-wrap: wrap; gap: .7rem; align-content: start; }
+.tile { background: var(--card); border-radius: .6rem; padding: .6rem .95rem; flex: 1 1 8rem; }
+.tile b { display: block; font-size: 1.7rem; line-height: 1.25; }
+.tile span, .tile small { display: block; }
+.important { background: var(--card); border-radius: .6rem; padding: .7rem .95rem; min-width: 0; }
+.important h2 { font-size: 1rem; margin: 0 0 .3rem; }
+.important ol { margin: 0 0 .4rem; padding-left: 1.2rem; } .important li { margin: .45rem 0; }
+.name { font-weight: 600; overflow-wrap: anywhere; } .important li small { display: block; }
+.bar { display: block; height: .5rem; border-radius: .25rem; background: var(--faint); }
+.bar i { display: block; height: 100%; border-radius: .25rem; }
+.bar .up { background: var(--blue); } .bar .down { background: var(--orange); }
+.scroll { overflow-x: auto; } .scroll th { white-space: nowrap; }
+.scroll td:first-child { min-width: 9rem; }
 .note { border-left: 3px solid var(--yellow); padding-left: .8rem; }
 details { margin: .6rem 0; } summary { cursor: pointer; color: var(--soft); }
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .2rem 1rem;
@@ -63,6 +78,11 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
   th.group { padding-top: 1rem; }
   td[data-label]::before { content: attr(data-label) ": "; color: var(--soft);
     font-weight: 400; }
+  .scroll table { display: table; } .scroll thead { display: table-header-group; }
+  .scroll tbody { display: table-row-group; } .scroll tr { display: table-row; }
+  .scroll th, .scroll td, .scroll th.group { display: table-cell; padding: .3rem .9rem .3rem 0; }
+  .scroll td[data-label]::before { content: none; }
+  .scroll td:first-child { position: sticky; left: 0; background: var(--page); }
   dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; }
 }
 """.replace("LIGHT", " ".join(f"--{name}: {code};" for name, code in LIGHT.items())).replace(

@@ -13,6 +13,7 @@ import numpy as np
 
 from cfgd._core.blas_threads import one_blas_thread
 from cfgd._core.linalg import clip_positive, inner, weighted_norm
+from cfgd._core.records import changed
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
 from cfgd.methods.auto.curvature_check import longest_fraction
@@ -51,7 +52,7 @@ class BroydenState(SolverState):
 
 def broyden_step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     """Make one iteration, or ask for a check of the curvature where none is found."""
-    with one_blas_thread():
+    with one_blas_thread(state.evaluation.x.size):
         return _step(oracle, state, goal)
 
 
@@ -60,14 +61,14 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     p = H.times(old.gradient)
     slope = inner(old.gradient, p)
     if not 0 < slope < np.inf:  # rounding has spoilt the matrix
-        return dataclasses.replace(state, needs_check=True, is_stuck=True)
+        return changed(state, needs_check=True, is_stuck=True)
     t = min(longest_fraction(old.x, state.start.x, p), first_trial(state.fall, slope))
     search = Search(p, slope, t)
     found = wolfe_search(oracle, old, search, state.start)
     if isinstance(found, Status):
         if found is Status.unbounded:
-            return dataclasses.replace(state, status=found)
-        return dataclasses.replace(state, needs_check=True, is_stuck=True)
+            return changed(state, status=found)
+        return changed(state, needs_check=True, is_stuck=True)
     at, point = found.evaluation, found.evaluation._replace(value=found.value)
     pair = Pair.of(at.x - old.x, at.gradient - old.gradient)
     if pair.is_positive:
@@ -76,7 +77,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, point)
     idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
-    reached = dataclasses.replace(
+    reached = changed(
         state,
         evaluation=point,
         computed_value=at.value,
@@ -92,7 +93,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     )
     is_due = norm2 <= min(goal.floor, state.checked_norm2 / 100)
     needs_check = idle >= IDLE or (is_due and _predicts_nothing(reached, goal))
-    return dataclasses.replace(reached, needs_check=bool(needs_check))
+    return changed(reached, needs_check=bool(needs_check))
 
 
 def leaves_box(oracle: Oracle, state: BroydenState) -> bool:

@@ -13,6 +13,7 @@ import dataclasses
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner
+from cfgd._core.records import changed
 from cfgd._core.types import Number, Vector
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
@@ -99,7 +100,7 @@ class ConjugateGradients(Solver[CGState]):
             is_solution = self._is_solution(oracle, state, goal)
             small = state.norm2 <= min(state.floor, goal.floor) and is_solution
             if small or state.norm2 <= goal.absolute2:
-                return dataclasses.replace(state, status=Status.converged)
+                return changed(state, status=Status.converged)
             if state.failures >= MOST_FAILURES:
                 # a start at the solution has no gradient to compare with: its terms decide, unless
                 # the tolerance is near their rounding
@@ -108,11 +109,11 @@ class ConjugateGradients(Solver[CGState]):
                     is_wide and self._is_solution(oracle, state, goal, False)
                 )
                 status = Status.converged if is_met else Status.stalled
-                return dataclasses.replace(state, status=status)
+                return changed(state, status=status)
             floor = state.floor
             if not is_solution:
                 floor = min(TIGHTENING**2 * state.norm2, floor)
-            state = dataclasses.replace(state, floor=floor, product=np.inf)
+            state = changed(state, floor=floor, product=np.inf)
         return self._iterate(oracle, state)
 
     def _recompute(self, oracle: Oracle, state: CGState) -> CGState:
@@ -125,7 +126,7 @@ class ConjugateGradients(Solver[CGState]):
         is_same = norm2 == state.least_norm2  # the steps were too short to change x
         is_rounding = is_same or inner(error, error) >= NO_DIGIT**2 * norm2
         is_less = norm2 < state.least_norm2 / 4
-        return dataclasses.replace(
+        return changed(
             state,
             evaluation=at,
             computed_value=at.value,
@@ -167,19 +168,19 @@ class ConjugateGradients(Solver[CGState]):
         is_flat = curvature <= rounding * inner(p * D, p)
         if is_flat and state.norm2 > (rounding * state.start.norm) ** 2:
             # f falls along p without bound: no curvature, and a slope beyond rounding
-            return dataclasses.replace(state, status=Status.unbounded)
+            return changed(state, status=Status.unbounded)
         if not curvature > 0:
-            return dataclasses.replace(state, status=Status.stalled)
+            return changed(state, status=Status.stalled)
         eta = slope / curvature
         new = line.to(eta)
         norm2 = inner(new.gradient, new.gradient)
         if not (abs(new.value) < np.inf and norm2 < np.inf):
-            return dataclasses.replace(state, status=Status.nonfinite)
+            return changed(state, status=Status.nonfinite)
         best = new._replace(aux=None) if new.value <= state.best.value else state.best
         idle = 0 if new.value < state.best.value else state.idle + 1
         is_idle = idle > max(PATIENCE, state.iteration // 2)
         is_over = is_idle and norm2 <= NEAR_SMALLEST**2 * state.least_norm2
-        return dataclasses.replace(
+        return changed(
             state,
             evaluation=new,
             computed_value=new.value,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.linalg import clip_positive, inner, weighted_norm
+from cfgd._core.records import changed
 from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
     LONG,
@@ -140,13 +141,13 @@ class LBFGS(Solver[LBFGSState]):
             if isinstance(found, Accepted):
                 return advance(oracle, state, found, goal)
             if found is Status.unbounded:
-                return dataclasses.replace(state, status=Status.unbounded)
+                return changed(state, status=Status.unbounded)
             if state.curvature_is_known:
                 state = end_without_step(oracle, state, goal)
                 if state.status is not Status.running:
                     return state
                 continue
-            state = dataclasses.replace(state, is_stuck=True, needs_check=True)
+            state = changed(state, is_stuck=True, needs_check=True)
 
 
 def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
@@ -166,14 +167,14 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
             oracle, evaluation, start, search.offset, search.p
         ):
             ending = Status.saddle
-        return dataclasses.replace(state, status=ending)
+        return changed(state, status=ending)
     if search.leaves_saddle:
         if not search.is_second:
             second = search._replace(p=-search.p, slope=-search.slope, is_second=True)
-            return dataclasses.replace(state, search=second)
+            return changed(state, search=second)
         along = search.p / (abs(search.p) / coordinate_sizes(evaluation.x, start)).max()
         flat = along[None], np.zeros(1, along.dtype)
-        after = look_along(oracle, dataclasses.replace(state, status=Status.saddle), flat, goal)
+        after = look_along(oracle, changed(state, status=Status.saddle), flat, goal)
         if after.status is Status.running:
             return after
         if not is_excess and is_saddle(oracle, evaluation, start, along):
@@ -184,8 +185,8 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
             state.memory, evaluation, state.scaling, no_step, oracle.box
         )
         t = longest_fraction(evaluation.x, start.x, p)
-        return dataclasses.replace(state, search=Search(p, slope, t, eta, gamma))
-    return dataclasses.replace(state, status=ending)
+        return changed(state, search=Search(p, slope, t, eta, gamma))
+    return changed(state, status=ending)
 
 
 def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> LBFGSState:
@@ -219,7 +220,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
         or is_stuck
         or (is_small(at.x.size) and since_check >= CHECK_EVERY and not memory.is_flat)
     )
-    return dataclasses.replace(
+    return changed(
         state,
         evaluation=point,
         computed_value=at.value,
@@ -246,7 +247,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     if face is None:
         return check_free_curvature(oracle, state, goal)
     if not face.free.any():
-        return dataclasses.replace(state, status=Status.converged)
+        return changed(state, status=Status.converged)
     memory = Memory.empty(state.evaluation.x[face.free])
     on_face = face.restrict_state(state, memory=memory, scaling=state.scaling[face.free])
     after = check_free_curvature(face, on_face, goal)
@@ -255,7 +256,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
     offset = face.embed(search.offset) if np.ndim(search.offset) else search.offset
     n = len(state.memory.steps)  # long vectors have fewer
     probes = Probes(face.embed(after.memory.steps[-n:]), face.embed(after.memory.changes[-n:]))
-    return dataclasses.replace(
+    return changed(
         after,
         evaluation=state.evaluation,
         start=after.start._replace(x=face.embed_point(after.start.x, state.start.x)),
@@ -303,7 +304,7 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
     if found.is_negligible and not state.forgot_start and start.is_bad_for(evaluation, P):
         # compare with sizes near x from now on; the check is the same, without other evaluations
         start = Start.of(evaluation)
-        state = dataclasses.replace(state, start=start, forgot_start=True)
+        state = changed(state, start=start, forgot_start=True)
         assess_probes = functools.partial(assess_probes, start=start)
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     flat = flat_directions(probes, evaluation.x, start, fall)
@@ -322,9 +323,7 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
         if off_x.leaves_saddle:
             way_out = _after_check(state, probes, P, off_x, goal, offset)
             # a search that fails ends the run at x: its scaling and predictions stay
-            return dataclasses.replace(
-                way_out, idle=0, scaling=after.scaling, decrease=after.decrease
-            )
+            return changed(way_out, idle=0, scaling=after.scaling, decrease=after.decrease)
     return after
 
 
@@ -364,7 +363,7 @@ def _after_check(
     elif is_over:
         status = Status.converged if is_done and not found.leaves_saddle else Status.stalled
     search = Search(found.step, found.slope, found.t, 1.0, 0.0, found.leaves_saddle, offset)
-    return dataclasses.replace(
+    return changed(
         state,
         memory=Memory.of_probes(state.evaluation.x, probes),
         scaling=scaling,
@@ -388,6 +387,4 @@ def look_along(
     if offset is None:
         return state
     search = Search(-offset, state.norm2.dtype.type(0), 1.0, leaves_saddle=True)
-    return dataclasses.replace(
-        state, search=search, idle=0, looks=state.looks + 1, status=Status.running
-    )
+    return changed(state, search=search, idle=0, looks=state.looks + 1, status=Status.running)

@@ -260,7 +260,7 @@ class LevenbergMarquardt(Solver[LMState]):
         norm = state.start.norm
         reduction = np.sqrt(state.norm2) / (norm if norm > 0 else 1)
         system = system_at(oracle, curvature, evaluation, state.scaling, reduction)
-        state = dataclasses.replace(state, scaling=system.scaling)
+        state = changed(state, scaling=system.scaling)
         if state.norm2 <= goal.floor:
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
             if is_final:
@@ -277,7 +277,7 @@ class LevenbergMarquardt(Solver[LMState]):
             sized = system_at(oracle, other, evaluation, state.scaling, reduction)
             damping = damping if state.is_on_plateau else FIRST_DAMPING
             trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
-            state = dataclasses.replace(state, is_on_plateau=trial is not None)
+            state = changed(state, is_on_plateau=trial is not None)
         if trial is not None:
             return arrive(oracle, state, trial.step, trial.damping, trial.next_damping)
         state, (newton, is_negligible, _) = self._predict(curvature, system, state, goal)
@@ -292,7 +292,7 @@ class LevenbergMarquardt(Solver[LMState]):
         is_bad = is_negligible and state.start.is_bad_for(state.evaluation, scaling)
         if state.forgot_start or not is_bad:
             return state, found
-        state = dataclasses.replace(state, start=Start.of(state.evaluation), forgot_start=True)
+        state = changed(state, start=Start.of(state.evaluation), forgot_start=True)
         return state, predict(curvature, system, state, goal.tolerance)
 
     def _end(
@@ -317,8 +317,8 @@ class LevenbergMarquardt(Solver[LMState]):
             )
             end = end._replace(step=None if end.step is None else face.embed(end.step))
         if end.step is None:
-            return dataclasses.replace(state, status=end.status)
-        state = dataclasses.replace(state, looks=max(end.looks, state.looks))
+            return changed(state, status=end.status)
+        state = changed(state, looks=max(end.looks, state.looks))
         return arrive(oracle, state, end.step, 0.0, state.damping, end.status)
 
 
@@ -357,7 +357,7 @@ def arrive(
     if is_unbounded:
         status = Status.unbounded
     elif not (abs(at.value) < np.inf and norm2 < np.inf):
-        return dataclasses.replace(state, status=Status.nonfinite)
+        return changed(state, status=Status.nonfinite)
     # a value that is larger by rounding counts as the last one
     is_lower = at.value <= state.evaluation.value
     point = at if is_lower else at._replace(value=state.evaluation.value)

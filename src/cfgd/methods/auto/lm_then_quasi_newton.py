@@ -21,7 +21,7 @@ import dataclasses
 
 import numpy as np
 
-from cfgd._core.records import fields_of
+from cfgd._core.records import changed, fields_of
 from cfgd._core.types import Scalar, Vector
 from cfgd.methods.auto.lbfgs import LBFGSState
 from cfgd.methods.auto.levenberg_marquardt import LMState
@@ -86,7 +86,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
             return after
         if is_worthwhile(after):
             value, norm2 = after.evaluation.value, after.norm2
-            return dataclasses.replace(after, tested_value=value, tested_norm2=norm2)
+            return changed(after, tested_value=value, tested_norm2=norm2)
         return self._without_jacobians(oracle, after)
 
     def restart(self, oracle: Oracle, state: SolverState) -> SolverState:
@@ -97,7 +97,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
     def _without_jacobians(self, oracle: Oracle, state: TrialState) -> LBFGSState:
         """Return the state with which quasi-Newton steps go on from x."""
         first = self.quasi_newton.init(oracle, state.evaluation.x)
-        return dataclasses.replace(
+        return changed(
             first,
             evaluation=first.evaluation._replace(value=state.evaluation.value),
             start=state.start,

@@ -14,7 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cfgd._core.linalg import eps_of, inner, symmetric_eigen
+from cfgd._core.linalg import (
+    eps_of,
+    inner,
+    singular_values,
+    symmetric_eigen,
+    triangular_factor,
+)
 from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector
 
 # Singular values below so many rounding units of the largest one are zero.
@@ -91,11 +97,11 @@ def gauss_newton_model(J: Rows, r: Column, root: Vector) -> QuadraticModel:
     The triangular factor of [J r] has the singular values of J, and a row for each unknown.
     """
     d = root.size
-    both = np.empty((r.size, d + 1), J.dtype)
+    both = np.empty((r.size, d + 1), J.dtype, order="F")
     np.divide(J, root, out=both[:, :d])
     both[:, d] = r
-    R = np.asarray(np.linalg.qr(both, mode="r"))
-    U, s, Vt = np.linalg.svd(R[:d, :d])
+    R = triangular_factor(both)
+    U, s, Vt = singular_values(R[:d, :d])
     c = R[:d, d] @ U
     known = s > SINGULAR_UNITS * eps_of(s) * s[0]
     return QuadraticModel(root, Vt.T, s * s, s * c, np.where(known, c / np.where(known, s, 1), 0))
@@ -144,6 +150,6 @@ class Secant(NamedTuple):
         scale = inner(change, s)
         if scale > LEAST_CHANGE * np.sqrt(inner(D * s, s) * inner(change, change / D)):
             rest = y - S @ s
-            outer = np.outer(rest, change) / scale
-            S = S + outer + outer.T - inner(rest, s) / scale**2 * np.outer(change, change)
+            outer = rest[:, None] * change / scale
+            S = S + outer + outer.T - inner(rest, s) / scale**2 * (change[:, None] * change)
         return Secant(S, is_used) if np.isfinite(S).all() else Secant.zero(s)

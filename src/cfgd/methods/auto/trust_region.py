@@ -122,7 +122,7 @@ class TrustRegion(LevenbergMarquardt):
         if state.uses_second_order:
             model = augmented_model(plain, state.second_order, evaluation.gradient) or plain
         state = _with_rate(state, D, model)
-        system = _as_system(model, D, keep_from_shrinking(np.zeros_like(D), diagonal))
+        system = _as_system(model, D, diagonal)
         if state.norm2 <= goal.floor:
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
             if is_final:
@@ -165,7 +165,7 @@ class TrustRegion(LevenbergMarquardt):
             radius=trial.radius,
             second_order=secant.matrix,
             uses_second_order=secant.is_used and not state.is_first,
-            explored=state.explored + np.outer(u, u),
+            explored=state.explored + u[:, None] * u,
         )
 
     def _finish(
@@ -321,7 +321,10 @@ def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSyst
         z = model.damped(damping)
         return DampedStep(model.step(z), model.decrease(z), None, None)
 
-    return DampedSystem(D, lambda: diagonal, solve, lambda: model.step(model.undamped), None)
+    def safe_diagonal() -> Vector:
+        return keep_from_shrinking(np.zeros_like(D), diagonal)
+
+    return DampedSystem(D, safe_diagonal, solve, lambda: model.step(model.undamped), None)
 
 
 def _as_lm_state(state: LMState) -> LMState:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, qr_basis, qr_reflections, solve_upper
-from cfgd._core.records import fields_of
+from cfgd._core.records import changed, fields_of
 from cfgd._core.types import Column, Number, Rows, Scalar, Vector
 from cfgd.methods.auto.damped_system import damped_system
 from cfgd.methods.auto.levenberg_marquardt import (
@@ -287,7 +287,7 @@ def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
         if isinstance(oracle.objective, Rescaled):
             evaluation = oracle.objective.rescale(evaluation)
         norm2, eta = inner(evaluation.gradient, evaluation.gradient), 1.0
-    new = dataclasses.replace(
+    new = changed(
         state,
         evaluation=evaluation,
         computed_value=evaluation.value,

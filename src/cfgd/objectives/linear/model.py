@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -122,7 +123,7 @@ class LinearModel(Objective):
         """The number of coefficients."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property  # it is asked for many times in a run
     def traits(self) -> Traits:
         quadratic = self.loss.is_quadratic
         cost = DerivativeCost(per_node=0.0 if quadratic else 1.0)

@@ -1,0 +1,80 @@
+"""What a coefficient means: a difference of means, an odds ratio, or a ratio of means.
+
+The linear predictor of a logistic model is the log-odds of the positive class, that of a Poisson or
+gamma model the logarithm of the mean. There exp(coefficient) is what the odds or the mean is
+multiplied by where the column grows by one, with the other columns as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from cfgd.apps.fit.target import Target
+
+MODEL_NAMES = {
+    "squared": "Linear regression",
+    "huber": "Robust linear regression (Huber loss)",
+    "soft_l1": "Robust linear regression (soft L1 loss)",
+    "cauchy": "Robust linear regression (Cauchy loss)",
+    "logistic": "Logistic regression",
+    "multinomial": "Multinomial logistic regression",
+    "poisson": "Poisson regression (log link)",
+    "gamma": "Gamma regression (log link)",
+}
+RATIO_NAMES = {
+    "logistic": "odds ratio",
+    "multinomial": "odds ratio",
+    "poisson": "rate ratio",
+    "gamma": "ratio of means",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """The meaning of the coefficients of one loss.
+
+    `ratio_name` is what exp(coefficient) is called, None where the coefficient itself is the
+    effect. `sentence` explains a coefficient.
+    """
+
+    ratio_name: str | None
+    sentence: str
+
+
+def effect_of(target: Target, positive: str = "") -> Effect:
+    """Return what the coefficients of a target mean; `positive` is the label that is modelled."""
+    name = repr(target.name)
+    if target.loss == "logistic":
+        return Effect(
+            RATIO_NAMES[target.loss],
+            f"A coefficient is the change of the log-odds that {name} is {positive} where the "
+            "column grows by one and the others stay; the odds are multiplied by the odds ratio.",
+        )
+    if target.loss == "multinomial":
+        return Effect(
+            RATIO_NAMES[target.loss],
+            f"A coefficient is the change of the log-odds of a class of {name} against the "
+            "geometric mean of all classes where the column grows by one and the others stay; the "
+            "odds are multiplied by the odds ratio. The difference of the coefficients of two "
+            "classes is the log of the odds ratio of these two.",
+        )
+    if target.loss in RATIO_NAMES:
+        return Effect(
+            RATIO_NAMES[target.loss],
+            f"A coefficient is the change of the logarithm of the mean of {name} where the column "
+            f"grows by one and the others stay; the mean is multiplied by the "
+            f"{RATIO_NAMES[target.loss]}.",
+        )
+    return Effect(
+        None,
+        f"A coefficient is the change of the prediction of {name} where the column grows by one "
+        "and the others stay.",
+    )
+
+
+def as_ratio(log_ratio: float) -> float:
+    """Return exp(log_ratio), infinite where that is too large."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_ratio))

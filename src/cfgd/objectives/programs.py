@@ -1,0 +1,79 @@
+"""The compiled programs of an objective, for its answers on the host."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from cfgd._core import checks
+from cfgd._core.compiled import bind
+from cfgd._core.interruptible import interruptible_trace
+from cfgd._core.types import Vector
+from cfgd.objectives.base import Objective
+from cfgd.objectives.residuals import Residuals
+
+# Numbers in an objective up to which their copies on the device are kept for the next run: 8 MiB of
+# float64.
+MOST_KEPT = 2**20
+
+
+class Programs:
+    """The compiled functions of one objective, whose arrays are on the device already."""
+
+    def __init__(self) -> None:
+        self.bound: dict[Any, Callable[..., Any]] = {}
+        self.outlines: dict[int, Outline] = {}  # by the size of x
+
+    @classmethod
+    def kept(cls, objective: Objective) -> Programs:
+        """Return those of the last run with this objective, unless its arrays are large."""
+        found = objective._kept.get(cls)
+        if found is None:
+            found = cls()
+            if sum(np.size(leaf) for leaf in jax.tree.leaves(objective)) <= MOST_KEPT:
+                objective._kept[cls] = found
+        return found
+
+    def of(
+        self, fn: Callable[..., Any], objective: Objective, is_quick: bool = False
+    ) -> Callable[..., Any]:
+        if fn not in self.bound:
+            on_device = jax.tree.map(_on_device, objective)
+            usual = "full" if objective.traits.prefers_gradients else "usual"
+            self.bound[fn] = bind(fn, on_device, effort="quick" if is_quick else usual)
+        return self.bound[fn]
+
+
+def _on_device(leaf: object) -> object:
+    # a transfer takes longer than it takes to pass a single number
+    return jax.device_put(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim > 0 else leaf
+
+
+class Outline(NamedTuple):
+    """What is known of residuals once they are traced."""
+
+    size: int
+    has_loops: bool
+
+
+# Outlines by the function and the shapes of its arguments.
+_outlines: weakref.WeakKeyDictionary[Any, dict[Any, Outline]] = weakref.WeakKeyDictionary()
+
+
+def outline_of(objective: Residuals, x: Vector) -> Outline:
+    """Trace the residuals, once for a function and the shapes of its arguments."""
+    try:
+        known = _outlines.setdefault(objective.fn, {})
+    except TypeError:  # not hashable, or without weak references
+        known = {}
+    key = checks.signature_of((x, objective.args, objective.samples))
+    if key not in known:
+        traced = jax.make_jaxpr(partial(interruptible_trace, objective.vector))(x)
+        text = str(traced)
+        known[key] = Outline(traced.out_avals[0].size, "scan[" in text or "while[" in text)
+    return known[key]
