@@ -312,7 +312,7 @@ def fit(
     """
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_fit, run_fit_in_processes
-        from cfgd.apps.fit.run import FitOptions
+        from cfgd.apps.fit.options import FitOptions
 
         options = FitOptions(
             data,

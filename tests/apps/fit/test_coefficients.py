@@ -311,3 +311,75 @@ def test_columns_are_plain_dataclasses(fitted):
         "rare": (),
         "kind": "text",
     }
+
+
+def test_measures_of_two_classes_agree_with_scikit_learn_and_statsmodels(fitted):
+    """With weights, and with ties of the probabilities."""
+    import statsmodels.api as sm
+    from sklearn import metrics
+
+    random = np.random.default_rng(3)
+    a, w = random.integers(0, 4, 300).astype(float), random.uniform(0.2, 2, 300)
+    y = np.where(random.random(300) < 1 / (1 + np.exp(1 - a)), "yes", "no")
+    columns = {"a": a, "b": random.integers(0, 2, 300).astype(float), "w": w, "y": y}
+    result = fitted(columns, test=0.4, weights="w")
+    out = np.random.default_rng(0).random(300) < 0.4
+    X = np.column_stack([a, columns["b"], np.ones(300)])[out]
+    eta, yes, weight = X @ result.model.coefficients, y[out] == "yes", w[out]
+    found, score = result.quality.model, 1 / (1 + np.exp(-eta))
+    weights = {"sample_weight": weight}
+    assert len(np.unique(score)) < 10
+    assert found["area under the ROC curve"] == pytest.approx(
+        metrics.roc_auc_score(yes, score, **weights)
+    )
+    assert found["average precision"] == pytest.approx(
+        metrics.average_precision_score(yes, score, **weights)
+    )
+    assert found["log loss"] == pytest.approx(metrics.log_loss(yes, score, **weights))
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(yes, eta > 0, **weights))
+    matrix = metrics.confusion_matrix(yes, eta > 0, **weights)
+    np.testing.assert_allclose(result.quality.confusion, matrix)
+    assert found["true positive rate"] == pytest.approx(matrix[1, 1] / matrix[1].sum())
+    assert found["false positive rate"] == pytest.approx(matrix[0, 1] / matrix[0].sum())
+    again = sm.GLM(yes * 1.0, sm.add_constant(eta), sm.families.Binomial(), var_weights=weight).fit(
+        tol=1e-13
+    )
+    assert found["calibration slope"] == pytest.approx(again.params[1], rel=1e-6)
+    assert found["calibration intercept"] == pytest.approx(again.params[0], rel=1e-6)
+
+
+def test_measures_of_one_class_alone_are_unknown():
+    from cfgd.apps.fit.two_classes import average_precision, calibration, roc_auc
+
+    score, none = np.array([0.2, 0.5, 0.5]), np.zeros(3)
+    assert np.isnan([roc_auc(score, none), average_precision(score, none)]).all()
+    assert np.isnan(calibration(score, none, np.ones(3))).all()
+    assert np.isnan(calibration(score, np.array([0, 1, 1]), np.ones(3))).all()  # separated
+
+
+def test_measures_of_several_classes_and_numbers_agree_with_scikit_learn(fitted):
+    from sklearn import metrics
+
+    columns, X, y = make_data("multinomial")
+    result = fitted(columns)
+    labels = np.unique(y)
+    predicted = labels[np.argmax(X @ result.model.coefficients, 1)]
+    np.testing.assert_allclose(result.quality.confusion, metrics.confusion_matrix(y, predicted))
+    assert result.quality.model["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
+    columns, X, y = make_data("squared")
+    result = fitted(columns, test=0.3)
+    out = np.random.default_rng(0).random(len(y)) < 0.3
+    assert result.quality.model["R squared"] == pytest.approx(
+        metrics.r2_score(y[out], X[out] @ result.model.coefficients)
+    )
+
+
+@pytest.mark.slow
+def test_cross_validation_has_the_standard_errors_of_the_folds(fitted):
+    columns, _, _ = make_data("logistic")
+    found = fitted(columns, cross_validate=True).cross_validation
+    assert found.fold_losses.shape == (5, len(found.l2))
+    want = found.fold_losses.std(0, ddof=1) / np.sqrt(5)
+    np.testing.assert_allclose(found.standard_errors, want)
+    low, high = found.fold_losses.min(0), found.fold_losses.max(0)
+    assert np.all((low <= found.losses) & (found.losses <= high))

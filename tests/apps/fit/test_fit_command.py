@@ -114,7 +114,8 @@ def test_output_mentions_that_figures_show_a_sample(data, tmp_path, monkeypatch)
         monkeypatch.setattr(f"cfgd.apps.fit.{module}.SAMPLE", 20)
     _, output = cfgd("fit", data("logistic"), "--target", "y", "--out", tmp_path)
     assert (
-        "The area under the ROC curve and the figures are of the first 20 of these rows." in output
+        "The area under the ROC curve, average precision, calibration and the figures are of the first 20 of these rows."
+        in output
     )
 
 

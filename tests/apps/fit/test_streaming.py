@@ -26,7 +26,7 @@ NAMES = ("a.csv", "a.csv.gz", "a.parquet", "a.feather", "a.npz")
 ROWS = 1000  # which take 32,000 bytes as numbers
 GRADIENTS_ONLY = 2000.0  # bytes of --memory: too few for the Hessian of any model
 WITH_HESSIAN = 30_000.0  # bytes: enough for the Hessian of 15 coefficients, too few for the rows
-EXTRA_PASSES = 4  # correlations, the checks of Blocks, standard errors, quality
+EXTRA_PASSES = 6  # correlations, checks of Blocks, standard errors, quality, leakage (2)
 
 
 def write_table(tmp_path, loss, name="a.parquet", rows=ROWS):

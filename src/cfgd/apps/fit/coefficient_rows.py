@@ -15,7 +15,7 @@ import numpy as np
 
 from cfgd.apps.fit.effects import RATIO_NAMES, as_ratio
 from cfgd.apps.fit.formats import format_label, format_number
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.summary_table import coefficient_table
 
 INTERVAL = "95 % interval"

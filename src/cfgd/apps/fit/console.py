@@ -23,11 +23,13 @@ from cfgd.apps.fit.coefficient_rows import (
 )
 from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
+from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
-from cfgd.apps.fit.report_text import outcome, quality_rows, remarks, summary
-from cfgd.apps.fit.run import FitOptions, FitResult, fit
+from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, remarks, summary
+from cfgd.apps.fit.result import FitResult
+from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.launch import as_words, launch
 
@@ -133,6 +135,15 @@ def print_result(console: Console, result: FitResult) -> None:
     for measure in quality_rows(result):
         table.add_row(*measure)
     console.print(table)
+    heads, rows = confusion_rows(result)
+    if rows:
+        table = Table(pad_edge=False, box=SIMPLE_HEAD)
+        table.add_column(heads[0], overflow="fold")
+        for head in heads[1:]:
+            table.add_column(_safe(head), justify="right")
+        for row in rows:
+            table.add_row(*map(_safe, row))
+        console.print(table)
     for sentence in remarks(result):
         console.print(_safe(sentence), highlight=False)
     style = "" if result.success else "yellow"

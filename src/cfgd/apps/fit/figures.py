@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import printable
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.two_classes import roc_auc
 from cfgd.apps.page.drawing import Panel, Panels, colour, decades, line, svgs

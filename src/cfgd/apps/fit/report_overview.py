@@ -10,7 +10,7 @@ from cfgd._core.files import printable
 from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.effects import RATIO_NAMES, as_ratio
 from cfgd.apps.fit.formats import format_label, format_number
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.page.document import escape
 
 SHOWN = 3  # coefficients on the first screen

@@ -7,8 +7,8 @@ from cfgd.apps.fit.coefficient_rows import cells, coefficient_rows, headings
 from cfgd.apps.fit.figures import figures_of
 from cfgd.apps.fit.formats import format_number
 from cfgd.apps.fit.report_overview import overview
-from cfgd.apps.fit.report_text import outcome, quality_rows, remarks, summary
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, remarks, summary
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.apps.page.document import definitions, document, duration, escape, figures
 
@@ -37,7 +37,7 @@ def report_page(result: FitResult) -> str:
 <section id="remarks"><h2>What to know</h2>
 <ul class="story">{items}</ul></section>
 <section id="quality"><h2>Quality</h2>
-<p>On {escape(result.measured_on)}.</p>{_quality_table(result)}</section>
+<p>On {escape(result.measured_on)}.</p>{_quality_table(result)}{_confusion_table(result)}</section>
 <section id="coefficients"><h2>Coefficients</h2>
 <p>All of them are in the file <a href="coefficients.csv">coefficients.csv</a> in the same
 folder.</p>
@@ -72,6 +72,23 @@ def _quality_table(result: FitResult) -> str:
     )
     head = "<tr><th>measure</th><th>model</th><th>baseline</th></tr>"
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _confusion_table(result: FitResult) -> str:
+    heads, rows = confusion_rows(result)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{_safe(text)}</th>" for text in heads)
+    lines = "".join(
+        f"<tr><td>{_safe(row[0])}</td>"
+        + "".join(
+            f'<td class="number" data-label="{_safe(label)}">{count}</td>'
+            for label, count in zip(heads[1:], row[1:], strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 
 def _coefficient_table(result: FitResult) -> str:

@@ -6,13 +6,16 @@ from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
 from cfgd.apps.fit.formats import format_label, format_number
-from cfgd.apps.fit.quality import ROC_AUC, describe_baseline
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.leakage import is_rounding
+from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, describe_baseline
+from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
 from cfgd.apps.fit.target import Target
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
+SHOWN_LEAKS = 5  # columns that alone explain the target
+SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
 
@@ -32,6 +35,22 @@ def quality_rows(result: FitResult) -> list[tuple[str, str, str]]:
         )
         for name in model
     ]
+
+
+def confusion_rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the rows of the confusion matrix; nothing if there are no labels.
+
+    A row has a label and how many rows of it the model gives each label; with weights their sum.
+    """
+    confusion = result.quality.confusion
+    labels = [format_label(label) for label in result.target.labels]
+    if confusion is None or len(labels) > SHOWN_LABELS:
+        return [], []
+    rows = [
+        [f"{label} in the data", *(f"{count:,.6g}" for count in counts)]
+        for label, counts in zip(labels, confusion, strict=True)
+    ]
+    return ["confusion matrix", *(f"predicted {label}" for label in labels)], rows
 
 
 def summary(result: FitResult) -> str:
@@ -64,6 +83,7 @@ def _model_remarks(result: FitResult) -> list[str]:
 def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
+        *_leakage(result),
         *_model_remarks(result),
         *_penalty(result),
         *_missing_errors(result),
@@ -75,6 +95,24 @@ def remarks(result: FitResult) -> list[str]:
         *_reference_categories(result),
         *_reading(result),
     ]
+
+
+def _leakage(result: FitResult) -> list[str]:
+    """Return warnings of columns that may hold the target in another form."""
+    sentences = [
+        f"Warning: the column {leak.column!r} alone explains the target, with "
+        f"{'an' if leak.measure[0] in 'aeiouR' else 'a'} {leak.measure} of {leak.value:.6g} on "
+        f"{result.measured_on}. Does it hold the target in another form, or what is known only "
+        f"after it? Leave it out with --drop {leak.column}."
+        for leak in result.leaks[:SHOWN_LEAKS]
+    ]
+    if is_rounding(result.quality):
+        measure = next(iter(result.quality.model))
+        sentences.append(
+            f"Warning: the {measure} on {result.measured_on} is of the size of rounding: the "
+            "columns determine the target, which data that are measured seldom do."
+        )
+    return sentences
 
 
 def _weighting(result: FitResult) -> list[str]:
@@ -109,7 +147,9 @@ def _comparison(result: FitResult) -> str:
 def _sample(result: FitResult) -> list[str]:
     if result.quality.rows <= SAMPLE:
         return []
-    shown = f"The {ROC_AUC} and the figures" if result.target.loss == "logistic" else "The figures"
+    shown = "The figures"
+    if result.target.loss == "logistic":
+        shown = f"The {ROC_AUC}, {AVERAGE_PRECISION}, calibration and the figures"
     return [f"{shown} are of the first {SAMPLE:,} of these rows."]
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import RowBlock, Rows
 from cfgd.apps.fit.split import training_rows
-from cfgd.objectives.information import inverse_where_definite
+from cfgd.objectives.information import centred, inverse_where_definite
 from cfgd.objectives.linear.design import Dense
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
@@ -103,10 +103,7 @@ def robust_covariance(
                     return RobustCovariance(None, reason="a row determines a coefficient alone")
                 scores = scores / (1 - leverage)[:, None]
             B += scores.T @ scores
-    C = inverse @ B @ inverse
-    if target.classes > 1:  # the coefficients of all classes sum to zero
-        P = np.kron(np.eye(rows.width + 1), np.eye(target.classes) - 1 / target.classes)
-        C = P @ C @ P
+    C = centred(inverse @ B @ inverse, target.classes)
     return RobustCovariance(C, dof if target.loss == "squared" else np.inf, clusters)
 
 
@@ -117,10 +114,10 @@ def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
     if loss.has_classes:
         matrix = matrix_of_classes(X, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes))
-    curvature = np.asarray(loss.derivatives(p, target.for_loss(block.y))[1])
-    if target.loss == "gamma":
-        curvature = np.ones_like(p)  # its expectation, as in generalised linear models
-    return np.asarray(X.gram(weight * curvature, NO_PENALTY))
+    y = target.for_loss(block.y)
+    # of a robust loss the second derivative counts, of the others its expectation
+    curvature = loss.derivatives(p, y)[1] if loss.is_robust else loss.information_weight(p, y)
+    return np.asarray(X.gram(weight * np.asarray(curvature), NO_PENALTY))
 
 
 def _scores(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:

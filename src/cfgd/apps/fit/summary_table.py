@@ -6,7 +6,7 @@ import numpy as np
 
 from cfgd._core.files import printable
 from cfgd.apps.fit.effects import MODEL_NAMES
-from cfgd.apps.fit.run import FitResult
+from cfgd.apps.fit.result import FitResult
 from cfgd.fitting.coefficient_table import CoefficientTable
 
 
