@@ -237,15 +237,17 @@ class Residuals(Objective):
 
             return jnp.mean(jax.lax.map(square, keys), 0)
 
-        def dispersion() -> float | None:
-            if not self.is_squared:
-                return None
+        def degrees_of_freedom() -> int:
             leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
             unused = sum(map(count_zero_weight, leaves))
             if len(leaves) == 1 and self.samples is not None:
                 unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
-            freedom = m - d - unused
-            return residual_variance(float(evaluation.value), freedom)
+            return m - d - unused
+
+        def dispersion() -> float | None:
+            if not self.is_squared:
+                return None
+            return residual_variance(float(evaluation.value), degrees_of_freedom())
 
         return Curvature(
             times=times,
@@ -255,6 +257,7 @@ class Residuals(Objective):
             residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
             cost=self._rows_cost(m, d),
             dispersion=dispersion,
+            dof=degrees_of_freedom if self.is_squared else None,
         )
 
 

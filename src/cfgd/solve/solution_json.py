@@ -204,11 +204,11 @@ def _information(field: str, encoded: object) -> Information | None:
     if not isinstance(encoded, dict) or set(defaults | encoded) != set(fields):
         raise FieldError(field, f"have {', '.join(fields)}", _short(encoded))
     matrix, root = (_numbers(f"{field}[{name!r}]", encoded[name]) for name in ("matrix", "root"))
-    d = np.size(root)
-    for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
+    for name, entry, shape in (("root", root, (d := np.size(root),)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    rest = {key: _real(f"{field}[{key!r}]", encoded[key]) for key in fields[2:] if key in encoded}
+    given = [key for key in fields[2:] if key in encoded]
+    rest: Any = {key: _real(f"{field}[{key!r}]", encoded[key]) for key in given}
     found = Information(matrix, root, **rest)
     if found.classes not in range(1, d + 1) or d % found.classes:
         raise FieldError(f"{field}['classes']", f"divide {d}", _short(found.classes))
