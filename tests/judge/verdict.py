@@ -97,6 +97,9 @@ class Judge:
             )
         return RIGHT
 
+    def is_separated(self) -> Verdict:
+        return RIGHT if self.problem.truth == "infimum" else false("f has a minimum")
+
     def has_small_gradient(self) -> Verdict:
         norm, norm0 = (np.linalg.norm(self.reference.derivatives(x)[1]) for x in (self.x, self.x0))
         tolerance = self.problem.options.get("tolerance", 1e-8)

@@ -55,7 +55,7 @@ def test_every_member_of_the_contract_is_asked_for():
 
 def test_the_contract_stays_small():
     assert len(public(Objective)) <= 16
-    assert len(CURVATURE) <= 16
+    assert len(CURVATURE) <= 14
     assert len(TRAITS) <= 18
 
 

@@ -245,8 +245,8 @@ class Residuals(Objective):
             unused = sum(map(count_zero_weight, leaves))
             if len(leaves) == 1 and self.samples is not None:
                 unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
-            freedom = m - d - unused
-            return Information.of(H(), residual_variance(float(evaluation.value), freedom))
+            dof = m - d - unused
+            return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
 
         return Curvature(
             times=times,

@@ -208,8 +208,8 @@ def _information(field: str, encoded: object) -> Information | None:
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    given = [name for name in fields[2:] if name in encoded]
-    rest: dict[str, Any] = {name: _real(f"{field}[{name!r}]", encoded[name]) for name in given}
+    given = [key for key in fields[2:] if key in encoded]
+    rest: Any = {key: _real(f"{field}[{key!r}]", encoded[key]) for key in given}
     found = Information(matrix, root, **rest)
     if found.classes not in range(1, d + 1) or d % found.classes:
         raise FieldError(f"{field}['classes']", f"divide {d}", _short(found.classes))
