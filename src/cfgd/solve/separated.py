@@ -121,6 +121,8 @@ def _classes_of(objective: Objective, x: np.ndarray, box: Box | None) -> Classes
     is_free = np.broadcast_to(np.asarray(l2) == 0, x.shape)
     if not is_free.any():
         return None
+    if has_intercept and not is_free.reshape(shape)[:-1].any() and _has_all_classes(objective):
+        return None  # a constant cannot be on the side of every class
     lower, upper = -1.0 * is_free, 1.0 * is_free
     if box is not None:
         lower = np.where(np.isfinite(box.lower), 0.0, lower)
@@ -142,6 +144,18 @@ def _classes_of(objective: Objective, x: np.ndarray, box: Box | None) -> Classes
             return _used_rows(((X, y, weight) for X, y, weight, _ in at_zero), loss)
 
     return Classes(source, contrasts, has_intercept, lower.reshape(shape), upper.reshape(shape))
+
+
+def _has_all_classes(objective: LinearModel | Blocks) -> bool:
+    """Return whether every class has a row of positive weight, as far as that is cheap to tell."""
+    if isinstance(objective, Blocks):
+        return True  # it would take a pass over the rows
+    if any_sharded(objective):
+        return False
+    y = np.asarray(objective.y)[np.asarray(objective.sample_weight) > 0]
+    if isinstance(objective.loss, Multinomial):
+        return bool((np.bincount(y.astype(int), minlength=objective.loss.classes) > 0).all())
+    return bool((y > 0).any() and (y <= 0).any())
 
 
 def _used_rows(blocks: Any, loss: Any) -> Iterator[RowBlock]:
