@@ -135,7 +135,8 @@ def test_the_positive_label_changes_the_sign(tmp_path):
     np.testing.assert_allclose(usual.model.errors, turned.model.errors, rtol=1e-5)
     assert turned.model.labels == ("yes", "no")
     assert turned.model.facts["positive label"] == "no"
-    assert "whether 'y' is 'no', the positive class, rather than 'yes'" in result_text(turned)[0]
+    said = [sentence for sentence in result_text(turned) if "positive" in sentence]
+    assert "'no'" in " ".join(said)
     assert usual.quality.model["true positive rate"] == pytest.approx(
         1 - turned.quality.model["false positive rate"]
     )

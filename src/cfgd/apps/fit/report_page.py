@@ -61,7 +61,7 @@ def _summary(result: FitResult) -> str:
     """Return the table of --summary, if it is asked for."""
     if not result.options.summary:
         return ""
-    return f"<pre>{escape(str(coefficient_table(result)))}</pre>"
+    return f'<div class="scroll"><pre>{escape(str(coefficient_table(result)))}</pre></div>'
 
 
 def _quality_table(result: FitResult) -> str:
@@ -88,7 +88,8 @@ def _confusion_table(result: FitResult) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    return f'<div class="scroll">{table}</div>'
 
 
 def _coefficient_table(result: FitResult) -> str:
