@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from cfgd import distributed
+from cfgd._core.sharding import any_sharded
+from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import InMemoryRows, Rows
 from cfgd.apps.fit.split import RowSubset, training_rows
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
@@ -148,9 +150,18 @@ def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOp
     return minimize(
         objective,
         w0,
-        METHODS[options.method](),
+        _method(objective, options),
         tolerance=options.tolerance,
         callback=callback,
         every=1 if options.method == "auto" else CALLBACK_INTERVAL,
         checkpoint=options.checkpoint,
     )
+
+
+def _method(objective: LinearModel | Blocks, options: SolverOptions) -> Method:
+    """Return the method by its name; one Newton step solves a squared loss of rows in memory."""
+    is_local = isinstance(objective, LinearModel) and not any_sharded(objective)
+    if options.method == "auto" and is_local and objective.traits.is_quadratic:
+        has_matrix = objective.shape[0] <= MAX_COLUMNS
+        return Auto("levenberg_marquardt") if has_matrix else Auto()
+    return METHODS[options.method]()

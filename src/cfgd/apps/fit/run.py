@@ -117,6 +117,7 @@ def fit(
     if not streamed:
         progress.start_stage("encoding", statistics.row_count)
         rows = InMemoryRows.read(stream, statistics)
+        raw.forget_batches()
     if options.weights is not None or options.offset is not None:
         progress.start_stage("baseline")
         target = dataclasses.replace(target, baseline=weighted_baseline(rows))
