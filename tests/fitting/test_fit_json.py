@@ -69,7 +69,7 @@ def test_a_file_with_former_names_is_read(tmp_path):
     fit = fitted()
     fit.to_json(tmp_path / "fit.json")
     text = (tmp_path / "fit.json").read_text(encoding="utf-8")
-    text = text.replace('"dof"', '"freedom"').replace('"residual_std"', '"deviation"')
+    text = text.replace('"dof"', '"freedom"', 1).replace('"residual_std"', '"deviation"')
     (tmp_path / "fit.json").write_text(text, encoding="utf-8")
     assert cfgd.Fit.from_json(tmp_path / "fit.json") == fit
 

@@ -60,8 +60,8 @@ def is_traced(value: UserInput) -> bool:
 
 def is_integer_or_bool(value: Values) -> bool:
     """Return whether an array holds integers or booleans, which have no floating precision."""
-    kind = value.dtype.kind
-    if kind in "fbiu":
+    kind = getattr(value.dtype, "kind", "")  # keys of random numbers have none
+    if kind and kind in "fbiu":
         return kind != "f"
     return jnp.issubdtype(value.dtype, jnp.integer)  # JAX has types that NumPy does not know
 

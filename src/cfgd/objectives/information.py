@@ -79,7 +79,7 @@ class Information(NamedTuple):
         """Return the information of an unscaled matrix."""
         diagonal = np.diagonal(H)
         root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
-        return cls(H / root / root[:, None], root, factor, dof, classes)
+        return cls(H / root / root[:, None], root, factor, float(dof), classes)
 
     def stored(self) -> dict[str, Any]:
         """Return the fields of a file: those with a default only where they differ from it."""

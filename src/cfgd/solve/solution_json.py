@@ -61,10 +61,8 @@ def to_text(fields: Mapping[str, Any]) -> str:
         _check_shapes(fields)
     except FieldError as error:
         checks.fail("Solution", *error.parts)
-    lines = [
-        f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}"
-        for name, entry in {"format": FORMAT, **encoded}.items()
-    ]
+    named = {"format": FORMAT, **encoded}
+    lines = [f"{json.dumps(n)}: {json.dumps(e, allow_nan=False)}" for n, e in named.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -208,7 +206,7 @@ def _information(field: str, encoded: object) -> Information | None:
     for name, entry, shape in (("root", root, (d,)), ("matrix", matrix, (d, d))):
         if np.shape(entry) != shape:
             raise FieldError(f"{field}[{name!r}]", f"have shape {shape}", np.shape(entry))
-    given = [key for key in fields[2:] if key in encoded]
+    given = set(encoded) - {"matrix", "root"}
     rest: Any = {key: _real(f"{field}[{key!r}]", encoded[key]) for key in given}
     found = Information(matrix, root, **rest)
     if found.classes not in range(1, d + 1) or d % found.classes:

@@ -245,7 +245,7 @@ def test_conditioning_agrees_with_the_singular_values(fitted):
     rest = np.delete(Z, found.worst, 1)
     residual = Z[:, found.worst] - rest @ np.linalg.lstsq(rest, Z[:, found.worst])[0]
     assert found.inflation == pytest.approx(1 / np.mean(residual**2), rel=1e-6)
-    assert found.grade == "poor"
+    assert found.grade == "high"
     raw = np.column_stack([X, collinear])
     assert found.raw == pytest.approx(np.linalg.cond(raw), rel=1e-4)
 

@@ -57,20 +57,24 @@ def test_fit_prints_results_and_writes_files(fitted):
     _, out, code, output = fitted("logistic")
     assert code == 0
     for text in (
-        "Loss logistic (whether 'y' is 'yes', the positive class, rather than 'no') since the target has two values, fitted to",
+        "Logistic regression of 'y' on 3 columns (since the target has two values), fitted to ",
+        "The positive class is 'yes', the other one 'no'.",
+        "the odds are multiplied by the odds ratio.",
+        "odds ratio",
         "rows of data.csv,",
         "more held out.",
         "kind = c & d",
         "standard error",
         "area under the ROC curve",
-        "The conditioning of the columns is good: condition number ",
+        "Collinearity is low: the condition number of the standardised columns is ",
         "The baseline is always the shares of the labels in the training rows; on ",
-        "Coefficients of texts are relative to a reference category: 'b' for 'kind'.",
+        "The reference level, with which the other levels of a column are compared, is 'b' for 'kind'.",
         "Converged in ",
         str(out / "model.json"),
     ):
         assert text in output
-    assert sorted(file.name for file in out.iterdir()) == ["model.json", "report.html"]
+    files = ["coefficients.csv", "model.json", "report.html"]
+    assert sorted(file.name for file in out.iterdir()) == files
     saved = json.loads((out / "model.json").read_text(encoding="utf-8"))
     assert saved["format"] == "cfgd model 1"
     assert f"{saved['terms'][0]['coefficient'][0]:.5g}" in output

@@ -108,8 +108,8 @@ class ShardedLinearModel(LinearModel):
     def __init__(
         self, local: LinearModel, total: Callable[[Any], Any], rows: int | None = None
     ) -> None:
-        for name, entry in vars(local).items():
-            setattr(self, name, entry)
+        for field in dataclasses.fields(local):
+            setattr(self, field.name, getattr(local, field.name))
         rows = local.X.shape[0] if rows is None else rows
         self.X, self.total = SummedDesign(local.X, total, rows), total
 
