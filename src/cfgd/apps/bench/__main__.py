@@ -6,7 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 
 from cfgd.apps.bench.growth import runner as growth
-from cfgd.apps.bench.speed import core, explorer, many_fits, networks, objectives, processes
+from cfgd.apps.bench.speed import (
+    core,
+    explorer,
+    many_fits,
+    networks,
+    objectives,
+    processes,
+    tables,
+)
 from cfgd.apps.bench.speed.measure import ReportRow
 
 SUITES: dict[str, Callable[[], Iterator[ReportRow]]] = {
@@ -16,6 +24,7 @@ SUITES: dict[str, Callable[[], Iterator[ReportRow]]] = {
     "many_fits": many_fits.rows,
     "explorer": explorer.rows,
     "processes": processes.rows,
+    "tables": tables.rows,
     "growth": growth.rows,
 }
 
