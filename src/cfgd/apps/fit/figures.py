@@ -35,6 +35,8 @@ def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
     else:
         second = [Panel("Residuals", _residuals), Panel("Distribution of residuals", _histogram)]
     panels: Panels = [first, second]
+    if result.cross_validation is not None:
+        panels = [*panels, [Panel("Cross-validation", _cross_validation)]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of characters that matplotlib's font does not have
         drawn = svgs("fit", panels, {"result": result})
@@ -102,6 +104,23 @@ def _convergence(axis: Any, data: Mapping[str, Any]) -> None:
         style = {"label": label, "marker": "o", "markersize": 3}
         line(axis, history["iteration"], positive, colour_name, **style)
     decades(axis, "relative to the start")
+
+
+def _cross_validation(axis: Any, data: Mapping[str, Any]) -> None:
+    """Draw the mean loss of left-out rows for each penalty, with its standard error."""
+    found = data["result"].cross_validation
+    axis.errorbar(
+        found.l2,
+        found.losses,
+        yerr=found.standard_errors,
+        fmt="o-",
+        markersize=4.5,
+        color=colour("blue"),
+        elinewidth=1.2,
+    )
+    axis.axvline(found.best, color=colour("ink"), linewidth=0.8)
+    axis.set_xscale("log")
+    axis.set(xlabel="penalty l2", ylabel="mean loss of left-out rows")
 
 
 def _residuals(axis: Any, data: Mapping[str, Any]) -> None:

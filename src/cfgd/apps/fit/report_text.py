@@ -84,6 +84,7 @@ def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
         *_leakage(result),
+        *result.sentences,
         *_model_remarks(result),
         *_penalty(result),
         *_missing_errors(result),
@@ -211,7 +212,7 @@ def _reference_categories(result: FitResult) -> list[str]:
 
 
 def _reading(result: FitResult) -> list[str]:
-    sentences = [*result.sentences]
+    sentences = []
     if result.streamed:
         sentences.append(
             "The rows do not fit into --memory: the file was read "
