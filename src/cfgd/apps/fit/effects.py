@@ -16,8 +16,6 @@ from cfgd.apps.fit.target import Target
 MODEL_NAMES = {
     "squared": "Linear regression",
     "huber": "Robust linear regression (Huber loss)",
-    "soft_l1": "Robust linear regression (soft L1 loss)",
-    "cauchy": "Robust linear regression (Cauchy loss)",
     "logistic": "Logistic regression",
     "multinomial": "Multinomial logistic regression",
     "poisson": "Poisson regression (log link)",

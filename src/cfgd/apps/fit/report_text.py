@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cfgd.apps.fit.columns import TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
 from cfgd.apps.fit.formats import format_label, format_number
 from cfgd.apps.fit.leakage import is_rounding
-from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, describe_baseline
+from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, Quality, describe_baseline
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
 from cfgd.apps.fit.table_statistics import SAMPLE
-from cfgd.apps.fit.target import Target
+from cfgd.apps.fit.target import DEVIATION_PER_MAD, Target
 
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
@@ -76,8 +78,18 @@ def _model_remarks(result: FitResult) -> list[str]:
         sentences.insert(0, f"The positive class is {positive}, the other one {negative}.")
     elif target.loss == "huber":
         threshold = format_number(target.scale)
-        sentences.append(f"Residuals above {threshold} count linearly and not squared.")
+        sentences.append(
+            f"Residuals above {threshold} count linearly and not squared. The robust scale of the "
+            f"residuals (median absolute deviation times {DEVIATION_PER_MAD}) is "
+            f"{format_number(robust_scale(result.quality))} on {result.measured_on}."
+        )
     return sentences
+
+
+def robust_scale(quality: Quality) -> float:
+    """Return what the standard deviation of normal residuals would be, from their median size."""
+    residuals = quality.y - quality.expected
+    return float(DEVIATION_PER_MAD * np.median(np.abs(residuals - np.median(residuals))))
 
 
 def remarks(result: FitResult) -> list[str]:
