@@ -35,12 +35,12 @@ def test_ratios_are_exponentials_of_coefficients(tmp_path, loss, ratio):
     if ratio is None:
         return
     at, of_ratio = names.index(ratio), names.index("95 % interval of the ratio")
-    for row in rows[:-1]:
-        shown = cells(result, row)
-        assert float(shown[at]) == pytest.approx(np.exp(row.estimate), rel=1e-4)
-        low, high = map(float, shown[of_ratio].split(" to "))
-        with np.errstate(over="ignore"):
-            assert (low, high) == pytest.approx((np.exp(row.low), np.exp(row.high)), rel=1e-4)
+    with np.errstate(over="ignore"):  # the columns have very different units
+        for row in rows[:-1]:
+            shown = cells(result, row)
+            assert float(shown[at]) == pytest.approx(np.exp(row.estimate), rel=1e-4)
+            ends = tuple(map(float, shown[of_ratio].split(" to ")))
+            assert ends == pytest.approx((np.exp(row.low), np.exp(row.high)), rel=1e-4)
     assert cells(result, rows[-1])[at] == ""  # the intercept is no effect of a column
     assert any(ratio in sentence for sentence in remarks(result))
 
