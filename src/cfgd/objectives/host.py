@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.linalg import inner
 from cfgd._core.pytrees import Structure
@@ -197,7 +198,7 @@ class HostObjective(Objective):
         return changed(self.objective.traits, hessian_by_differences=True)
 
     def evaluate(self, x: Vector) -> Evaluation:
-        if not isinstance(self.objective, Smooth):
+        if not isinstance(self.objective, Smooth) or checks.is_traced(x):
             value, gradient, aux = self.call(_evaluate, x)
             return Evaluation(x, value[()], gradient, aux)
         # for small functions the conversion of a tree takes longer than the function

@@ -42,11 +42,14 @@ class Programs:
     def of(
         self, fn: Callable[..., Any], objective: Objective, is_quick: bool = False
     ) -> Callable[..., Any]:
-        if fn not in self.bound:
-            on_device = jax.tree.map(_on_device, objective)
-            usual = "full" if objective.traits.prefers_gradients else "usual"
-            self.bound[fn] = bind(fn, on_device, effort="quick" if is_quick else usual)
-        return self.bound[fn]
+        if fn in self.bound:
+            return self.bound[fn]
+        on_device = jax.tree.map(_on_device, objective)
+        usual = "full" if objective.traits.prefers_gradients else "usual"
+        program = bind(fn, on_device, effort="quick" if is_quick else usual)
+        if not any(map(checks.is_traced, jax.tree.leaves(on_device))):  # a tracer must not be kept
+            self.bound[fn] = program
+        return program
 
 
 def _on_device(leaf: object) -> object:

@@ -360,4 +360,4 @@ def test_a_fit_that_does_not_converge_exits_with_1(data, tmp_path):
     path = write(tmp_path / "a.parquet", columns | {"y": y})
     code, output = cfgd("fit", path, "--target", "y", "--out", tmp_path)
     assert code == 1
-    assert "the classes are separable, so the likelihood has no maximum" in output
+    assert "Not converged: the classes are separated." in output

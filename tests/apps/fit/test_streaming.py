@@ -163,7 +163,7 @@ def write_long_parquet(path, groups, width):
 @pytest.mark.slow
 def test_a_pass_has_one_block_in_memory(tmp_path):
     """The matrix takes 9.6 MB; pyarrow holds up to a page of a megabyte for each column."""
-    table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12), 1e9)
+    table = open_table(write_long_parquet(tmp_path / "long.parquet", 2, 12), 1e6)
     split, arrow_bytes = Split(0.2, 0), []
 
     def record_arrow_memory(rows):

@@ -63,9 +63,6 @@ FIRST_DAMPING = 1e-3
 # Damping of a first step on an exact Hessian, which should be a Newton step: sqrt(eps) and a
 # little, so that directions in which the matrix is singular have a bounded step.
 SLIGHT_DAMPING = 1e-7
-# The same on a quadratic in float64, where the step is the last but one: directions in which the
-# matrix is singular move by eps/1e-10 of x at most.
-EXACT_DAMPING = 1e-10
 # How often the damping may grow for one step: the growth doubles, so that 1/LEAST_DAMPING is
 # reached after ten times, and steps that are only too long need more.
 MOST_TRIES = 40
@@ -270,8 +267,7 @@ class LevenbergMarquardt(Solver[LMState]):
                 return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
         damping = state.damping
         if state.is_first and can_search(oracle, curvature):
-            is_solve = oracle.traits.is_quadratic and evaluation.x.dtype == np.float64
-            damping = EXACT_DAMPING if is_solve else SLIGHT_DAMPING
+            damping = SLIGHT_DAMPING
         x0, trial = state.start.x, None
         if not state.is_on_plateau:
             trial = accepted_step(oracle, evaluation, curvature, system, damping, x0)

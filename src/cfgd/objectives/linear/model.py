@@ -268,7 +268,7 @@ class LinearModel(Objective):
             cost=columns / COLUMNS_PER_GRADIENT * (d // columns + 1) / 2,
             product_cost=1.0,
             rows_are_data=True,
-            information=information,
+            information=information if self.X.is_dense else None,
             is_stationary=is_stationary if self.loss.is_quadratic else None,
         )
 
