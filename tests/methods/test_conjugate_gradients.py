@@ -10,6 +10,7 @@ import cfgd
 from cfgd import Status
 from cfgd.methods.auto.conjugate_gradients import REFRESH, ConjugateGradients
 from cfgd.methods.auto.state import Goal
+from judge.families import problem_of
 from problems import (
     X as TALL,
     Y as TALL_Y,
@@ -205,3 +206,10 @@ def test_gas_data():
     assert np.flatnonzero(errors <= 1e-5)[0] <= 2500
     assert errors.min() <= 1e-8
     assert np.linalg.norm(end.x - minimiser) <= 1e-7
+
+
+def test_a_sum_of_squares_is_not_unbounded():
+    """Column sizes differ by so much that rounding hides the curvature along a direction."""
+    problem = problem_of("least_squares", 5029)
+    solution = cfgd.minimize(problem.objective, problem.x0)
+    assert solution.status is not Status.unbounded

@@ -167,8 +167,10 @@ class ConjugateGradients(Solver[CGState]):
         rounding = ROUNDING_UNITS * eps_of(g)
         is_flat = curvature <= rounding * inner(p * D, p)
         if is_flat and state.norm2 > (rounding * state.start.norm) ** 2:
-            # f falls along p without bound: no curvature, and a slope beyond rounding
-            return changed(state, status=Status.unbounded)
+            # f falls along p without bound: no curvature, and a slope beyond rounding. A sum of
+            # squares cannot: its data are such that rounding hides the curvature.
+            is_sum = oracle.traits.size is not None
+            return changed(state, status=Status.stalled if is_sum else Status.unbounded)
         if not curvature > 0:
             return changed(state, status=Status.stalled)
         eta = slope / curvature
