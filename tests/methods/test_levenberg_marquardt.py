@@ -413,7 +413,7 @@ def test_the_matrix_of_a_quadratic_is_formed_once(monkeypatch):
         cfgd.LinearModel(X, y, "squared"), np.zeros(4), cfgd.Auto("levenberg_marquardt")
     )
     np.testing.assert_allclose(found.x, np.linalg.lstsq(X, y)[0], rtol=1e-12)
-    assert found.iterations == 2
+    assert found.iterations <= 3
     assert len(formed) == 1
     # its covariance takes the same matrix
     s2 = np.sum((X @ found.x - y) ** 2) / 46
