@@ -97,7 +97,8 @@ def decades(axis: Any, label: str, low: float | None = None, legend: bool = True
     """Label the axes as values on a logarithmic scale against iterations, as in the paper."""
     axis.set_yscale("log")
     axis.set(xlabel="iteration", ylabel=label)
-    axis.xaxis.get_major_locator().set_params(integer=True)  # there is no half of an iteration
+    if axis.get_xscale() == "linear":
+        axis.locator_params(axis="x", integer=True)  # there is no half of an iteration
     if low is not None:
         axis.set_ylim(bottom=low)
     if axis.get_xlim()[1] >= 1e4:
