@@ -15,13 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from messy_tables import MEMORY, write
 from pyarrow import feather
-from typer.testing import CliRunner
 
-from cfgd.apps.cli import app
 from cfgd.apps.fit.format_decision import ReadingOptions
-from cfgd.apps.fit.model import read_model
-from cfgd.apps.fit.prediction import predict
 from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from cfgd.apps.fit.table_formats import open_table
@@ -29,7 +26,6 @@ from cfgd.apps.fit.table_formats import open_table
 pytestmark = pytest.mark.every_case
 
 NAN = float("nan")
-MEMORY = 1e8
 
 
 def read(path, target="y", **options):
@@ -133,12 +129,6 @@ FILES = {
     "an empty column": ("a.csv", "x,y,\n1,1,\n3,2,\n", {}, {"x": [1, 3], "y": [1, 2]}, "The column 'Unnamed: 2' is left out: it has no value."),
     "texts of which some are numbers": ("a.csv", "code,y\nA1,1\n12,2\nA1,3\nB7,4\n12,5\nB7,6\nA1,6\n", {}, {"code": ["A1", "12", "A1", "B7", "12", "B7", "A1"], "y": [1, 2, 3, 4, 5, 6, 6]}, "The column 'code' is taken as text, though 2 of 7 values are numbers."),
 }  # fmt: skip
-
-
-def write(folder, name, content):
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -263,193 +253,3 @@ def test_late_bytes_and_decimals_decide_about_the_whole_file(tmp_path):
     assert table.sentences == ["a.csv is read as semicolon-separated Latin-1 with decimal commas."]
     last = list(table.blocks(["x", "t"], 10_000))[-1]
     assert (last.column("x")[-1].as_py(), last.column("t")[-1].as_py()) == (1.5, "é")
-
-
-# ------------------------------------------------------------------------------------- categories
-
-
-def city_table(rows=400, seed=0):
-    """Return a table whose cities are frequent or rare, with what each adds to y."""
-    random = np.random.default_rng(seed)
-    city = random.choice(["Bonn", "Köln", "Ulm"], rows, p=[0.5, 0.3, 0.2]).astype(object)
-    city[:3] = ["Aa", "Bb", "Bb"]
-    x = random.normal(size=rows)
-    return pd.DataFrame(
-        {
-            "x": x,
-            "city": city,
-            "y": 1 + 2 * x + 3.0 * (city == "Köln") + 0.1 * random.normal(size=rows),
-        }
-    )
-
-
-def fitted(path, **options):
-    return fit(FitOptions(path, "y", **{"test": 0.0, **options}), ProgressReporter())
-
-
-def test_rare_levels_are_pooled_and_the_reference_is_the_most_frequent(tmp_path):
-    frame = city_table()
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    model = fitted(tmp_path / "a.csv").model
-    assert model.terms == ["x", "city = Köln", "city = Ulm", "city = other", "intercept"]
-    assert (model.columns[1].base, model.columns[1].rare) == ("Bonn", ("Aa", "Bb"))
-    other = frame.city.isin(["Aa", "Bb"])
-    X = np.column_stack(
-        [frame.x, frame.city == "Köln", frame.city == "Ulm", other, np.ones(400)]
-    ).astype(float)
-    np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_reference_and_rare_can_be_given(tmp_path):
-    city_table().to_csv(tmp_path / "a.csv", index=False)
-    model = fitted(tmp_path / "a.csv", reference=("city=Ulm",), rare=0).model
-    assert model.terms == ["x", "city = Aa", "city = Bb", "city = Bonn", "city = Köln", "intercept"]
-    with pytest.raises(
-        ValueError, match=r"^--reference: no training row has 'city' = 'Rom', only 'Aa', "
-    ):
-        fitted(tmp_path / "a.csv", reference=("city=Rom",))
-    with pytest.raises(
-        ValueError, match=r"^--reference: 'x' is no column of texts; there are 'city'\.$"
-    ):
-        fitted(tmp_path / "a.csv", reference=("x=1",))
-
-
-@pytest.mark.slow
-def test_the_reference_level_does_not_depend_on_the_seed(tmp_path):
-    """Two levels have 50 and 49 of 99 rows: in many training rows the second is more frequent."""
-    random = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"x": random.normal(size=99), "t": ["a"] * 49 + ["b"] * 50, "y": random.normal(size=99)}
-    )
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    models = [fitted(tmp_path / "a.csv", test=0.4, seed=seed).model for seed in range(4)]
-    assert {model.columns[1].base for model in models} == {"b"}
-
-
-def test_missing_texts_are_a_level_with_missing_mean(tmp_path):
-    frame = city_table()
-    frame.loc[10:60, "city"] = None
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    model = fitted(tmp_path / "a.csv", missing="mean", rare=0).model
-    levels = ["(missing)", "Aa", "Bb", "Köln", "Ulm"]
-    assert model.terms == ["x", *(f"city = {level}" for level in levels), "intercept"]
-    city = frame.city.fillna("(missing)")
-    X = np.column_stack([frame.x, *(city == level for level in levels), np.ones(400)]).astype(float)
-    np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
-
-
-# ------------------------------------------------------------------------------------- predictions
-
-
-def run(*arguments):
-    done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "500"})
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def test_predictions_of_a_messy_file(tmp_path):
-    """Fitted to semicolons with decimal commas, and applied to plain CSV with other dates and texts."""
-    random = np.random.default_rng(1)
-    rows = 60
-    frame = pd.DataFrame({
-        "kunde": [f"K{i:03d}" for i in range(rows)],
-        "preis": (1000 + 500 * random.random(rows)).round(2),
-        "wann": pd.Timestamp("2024-01-05") + pd.to_timedelta(random.integers(0, 300, rows), "D"),
-        "stadt": random.choice(["Bonn", "Bonn", "Köln"], rows),
-        "bezahlt": random.choice(["yes", "no"], rows),
-    })  # fmt: skip
-    frame.loc[0, "wann"] = pd.Timestamp("2024-01-05")
-    frame["y"] = 0.01 * frame.preis + random.normal(size=rows).round(3)
-    messy = frame.assign(
-        preis=[f"{v:,.2f} €".translate(str.maketrans(",.", ".,")) for v in frame.preis],
-        wann=frame.wann.dt.strftime("%d.%m.%Y"),
-    )
-    messy.to_csv(tmp_path / "train.csv", index=False, sep=";", decimal=",", encoding="cp1252")
-    said = run("fit", tmp_path / "train.csv", "--target", "y", "--test", 0, "--out", tmp_path)
-    for sentence in (
-        "train.csv is read as semicolon-separated Latin-1 with decimal commas.",
-        "The column 'preis' is a number, without the sign €.",
-        "The column 'wann' is a date, read as days since 2024-01-05.",
-        "The column 'bezahlt' is read as 1 for 'yes' and 0 for 'no'.",
-        "The column 'kunde' is left out as an id: it has a different text in every row (--keep kunde uses it).",
-    ):
-        assert sentence in said
-    model = read_model(tmp_path / "model.json")
-    assert model.terms == ["preis", "wann", "stadt = Köln", "bezahlt", "intercept"]
-    days = (frame.wann - pd.Timestamp("2024-01-05")).dt.days
-    X = np.column_stack(
-        [frame.preis, days, frame.stadt == "Köln", frame.bezahlt == "yes", np.ones(rows)]
-    ).astype(float)
-    w = np.linalg.lstsq(X, frame.y)[0]
-    np.testing.assert_allclose(model.coefficients, w, rtol=1e-6)
-
-    new = pd.DataFrame(
-        {
-            "kunde": ["007", "=1+1"],
-            "preis": [1.5, 2],
-            "wann": ["2025-01-05", "2024-01-06"],
-            "stadt": ["Rom", "Köln"],
-            "bezahlt": ["True", "no"],
-        }
-    )
-    new.to_csv(tmp_path / "new.csv", index=False)
-    said = run("predict", tmp_path / "model.json", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
-    assert (
-        "Warning: 1 row has a text in 'stadt' that no training row has; it is taken as 'Bonn'."
-        in said
-    )
-    written = pd.read_csv(tmp_path / "p.csv", dtype={"kunde": str})
-    assert list(written) == ["kunde", "prediction"]
-    assert written.kunde.tolist() == ["007", "'=1+1"]
-    X = np.array([[1.5, 366, 0, 1, 1], [2, 1, 1, 0, 1]])
-    np.testing.assert_allclose(written.prediction, X @ w, rtol=1e-6)
-    for name in ("stadt", "wann"):
-        run(
-            "predict",
-            tmp_path / "model.json",
-            tmp_path / "new.csv",
-            "-o",
-            tmp_path / "q.csv",
-            "--id",
-            name,
-        )
-        assert list(pd.read_csv(tmp_path / "q.csv")) == [name, "kunde", "prediction"]
-
-
-def test_a_pool_takes_texts_that_no_training_row_has(tmp_path):
-    city_table().to_csv(tmp_path / "a.csv", index=False)
-    model = fitted(tmp_path / "a.csv").model
-    model.save(tmp_path / "model.json")
-    model = read_model(tmp_path / "model.json")
-    pd.DataFrame({"x": [0, 0, 0], "city": ["Rom", "Aa", "Ulm"]}).to_csv(
-        tmp_path / "b.csv", index=False
-    )
-    written = predict(model, tmp_path / "b.csv", tmp_path / "p.csv", MEMORY, lambda rows: None)
-    assert written.sentences == [
-        "Warning: 1 row has a text in 'city' that no training row has; it is taken as 'other'."
-    ]
-    found = pd.read_csv(tmp_path / "p.csv").prediction
-    w = dict(zip(model.terms, model.coefficients, strict=True))
-    pool, ulm = w["intercept"] + w["city = other"], w["intercept"] + w["city = Ulm"]
-    np.testing.assert_allclose(found, [pool, pool, ulm], rtol=1e-12)
-
-
-def test_models_without_a_field_for_reading_are_read(tmp_path):
-    """As model.json was before files were read as they are."""
-    saved = {
-        "format": "cfgd model 1", "target": "y", "loss": "squared", "labels": [], "missing": "refuse",
-        "columns": [{"name": "x", "kind": "number", "mean": 0.5}, {"name": "t", "kind": "text", "base": "a", "levels": ["b"]}],
-        "terms": [{"term": term, "coefficient": [w], "standard error": None} for term, w in (("x", 2.0), ("t = b", 3.0), ("intercept", 1.0))],
-        "facts": {},
-    }  # fmt: skip
-    write(tmp_path, "model.json", json.dumps(saved))
-    write(tmp_path, "a.csv", "x;t\n1,5;b\n2;a\n2;c\n")
-    predict(
-        read_model(tmp_path / "model.json"),
-        tmp_path / "a.csv",
-        tmp_path / "p.csv",
-        MEMORY,
-        lambda rows: None,
-    )
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv").prediction, [7, 5, 5])

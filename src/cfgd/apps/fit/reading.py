@@ -47,11 +47,11 @@ class ReadTable(Table):
         super().__init__(raw.path, raw.memory, list(self.sources), types)
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError("`blocks` converts those of the file")
+        return (batch for batch, _ in self.blocks_with_ids(names, [], rows))
 
     def blocks(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Read the table once: yield record batches of at most `rows` rows of these columns."""
-        return (batch for batch, _ in self.blocks_with_ids(names, [], rows))
+        """Return `batches`: those of the file are checked, cut to `rows` and kept already."""
+        return self.batches(names, rows)
 
     def blocks_with_ids(
         self, names: list[str], ids: list[str], rows: int

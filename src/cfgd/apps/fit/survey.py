@@ -189,31 +189,25 @@ def survey(
         About how many rows are read at once.
     """
     while True:
+        found: Surveys = {}
+        for name in names:
+            is_number = is_numeric(value_type(table.types[name]))
+            found[name] = NumberSurvey(compared(name)) if is_number else ColumnSurvey()
         try:
-            return _survey(table, names, compared, marks, rows)
-        except TypesChanged:
+            for batch in table.blocks(list(names), rows) if names else ():
+                _add(found, batch, marks)
+            return found
+        except TypesChanged:  # read the file again with the types that it has
             continue
 
 
-def _survey(
-    table: Table,
-    names: Sequence[str],
-    compared: Callable[[str], bool],
-    marks: MissingMarks,
-    rows: int,
-) -> Surveys:
-    found: Surveys = {}
-    for name in names:
-        is_number = is_numeric(value_type(table.types[name]))
-        found[name] = NumberSurvey(compared(name)) if is_number else ColumnSurvey()
-    for batch in table.blocks(list(names), rows) if names else ():
-        for name, known in found.items():
-            column = batch.column(name)
-            if isinstance(known, ColumnSurvey) and is_date(column.type):
-                known.add_dates(column)
-            else:
-                known.add(column, marks)
-    return found
+def _add(found: Surveys, batch: pa.RecordBatch, marks: MissingMarks) -> None:
+    for name, known in found.items():
+        column = batch.column(name)
+        if isinstance(known, ColumnSurvey) and is_date(column.type):
+            known.add_dates(column)
+        else:
+            known.add(column, marks)
 
 
 def is_surveyed(table: Table, name: str) -> bool:

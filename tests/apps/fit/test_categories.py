@@ -1,0 +1,60 @@
+"""Levels of columns of texts: rare ones are pooled, the most frequent one is the reference."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from messy_tables import city_table, fitted
+
+pytestmark = pytest.mark.every_case
+
+
+def test_rare_levels_are_pooled_and_the_reference_is_the_most_frequent(tmp_path):
+    frame = city_table()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = fitted(tmp_path / "a.csv").model
+    assert model.terms == ["x", "city = Köln", "city = Ulm", "city = other", "intercept"]
+    assert (model.columns[1].base, model.columns[1].rare) == ("Bonn", ("Aa", "Bb"))
+    other = frame.city.isin(["Aa", "Bb"])
+    X = np.column_stack(
+        [frame.x, frame.city == "Köln", frame.city == "Ulm", other, np.ones(400)]
+    ).astype(float)
+    np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_reference_and_rare_can_be_given(tmp_path):
+    city_table().to_csv(tmp_path / "a.csv", index=False)
+    model = fitted(tmp_path / "a.csv", reference=("city=Ulm",), rare=0).model
+    assert model.terms == ["x", "city = Aa", "city = Bb", "city = Bonn", "city = Köln", "intercept"]
+    with pytest.raises(
+        ValueError, match=r"^--reference: no training row has 'city' = 'Rom', only 'Aa', "
+    ):
+        fitted(tmp_path / "a.csv", reference=("city=Rom",))
+    with pytest.raises(
+        ValueError, match=r"^--reference: 'x' is no column of texts; there are 'city'\.$"
+    ):
+        fitted(tmp_path / "a.csv", reference=("x=1",))
+
+
+@pytest.mark.slow
+def test_the_reference_level_does_not_depend_on_the_seed(tmp_path):
+    """Two levels have 50 and 49 of 99 rows: in many training rows the second is more frequent."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"x": random.normal(size=99), "t": ["a"] * 49 + ["b"] * 50, "y": random.normal(size=99)}
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    models = [fitted(tmp_path / "a.csv", test=0.4, seed=seed).model for seed in range(4)]
+    assert {model.columns[1].base for model in models} == {"b"}
+
+
+def test_missing_texts_are_a_level_with_missing_mean(tmp_path):
+    frame = city_table()
+    frame.loc[10:60, "city"] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = fitted(tmp_path / "a.csv", missing="mean", rare=0).model
+    levels = ["(missing)", "Aa", "Bb", "Köln", "Ulm"]
+    assert model.terms == ["x", *(f"city = {level}" for level in levels), "intercept"]
+    city = frame.city.fillna("(missing)")
+    X = np.column_stack([frame.x, *(city == level for level in levels), np.ones(400)]).astype(float)
+    np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
