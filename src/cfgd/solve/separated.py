@@ -22,6 +22,7 @@ from cfgd.objectives.linear.multinomial import Multinomial
 from cfgd.objectives.linear.separation import Separation, find_separation
 from cfgd.objectives.linear.stream import Stream
 from cfgd.solve.solution import Solution
+from cfgd.solve.wrong_gradient import with_diagnosis
 from cfgd.status import Status
 
 # Endings of a run that follows a separating direction. The others were asked for.
@@ -60,13 +61,8 @@ def separated(
         solution = dataclasses.replace(solution, evaluations=evaluations)
     if found is None:
         return solution
-    details = solution.details.removesuffix(traits.advice.get(solution.status, "")).rstrip()
-    return dataclasses.replace(
-        solution,
-        status=Status.separated,
-        details=f"{describe_separation(found)} {details}",
-        information=None,
-    )
+    diagnosed = with_diagnosis(solution, traits, Status.separated, describe_separation(found))
+    return dataclasses.replace(diagnosed, information=None)
 
 
 def separation_of(objective: Objective, x: np.ndarray, box: Box | None = None) -> Separation | None:

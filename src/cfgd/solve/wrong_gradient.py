@@ -123,10 +123,13 @@ def diagnosed(
         f"Along the gradient at `x`, values have the slope {at_x.of_values / factor:.3g} and the "
         f"gradient says {at_x.of_gradient / factor:.3g}: {verdict}."
     )
+    found = with_diagnosis(solution, traits, Status.wrong_gradient, sentence)
+    return dataclasses.replace(found, evaluations=evaluations)
+
+
+def with_diagnosis(
+    solution: Solution, traits: MethodTraits, status: Status, sentence: str
+) -> Solution:
+    """Return the solution with the status that explains its end, in place of the advice for it."""
     details = solution.details.removesuffix(traits.advice.get(solution.status, "")).rstrip()
-    return dataclasses.replace(
-        solution,
-        status=Status.wrong_gradient,
-        details=f"{sentence} {details}",
-        evaluations=evaluations,
-    )
+    return dataclasses.replace(solution, status=status, details=f"{sentence} {details}")
