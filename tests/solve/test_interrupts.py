@@ -11,6 +11,7 @@ import scipy.optimize
 import cfgd
 from cfgd import Status
 from cfgd.integrations.scipy import auto, least_squares
+from cfgd.objectives.linear.design import Dense
 
 X0 = np.array([0.0, 1.0])
 DESCENT = cfgd.GradientDescent(cfgd.FixedStep(1e-3))
@@ -247,12 +248,22 @@ def test_a_run_in_a_thread_leaves_signals_alone():
     assert set(handlers) == {signal.default_int_handler}
 
 
-def test_ctrl_c_while_a_block_of_rows_is_read():
-    """Another thread reads it, and may take long."""
+@pytest.mark.parametrize("while_block", ["is waited for", "is used"])
+def test_ctrl_c_while_a_block_of_rows_is_read(while_block, monkeypatch):
+    """Another thread reads the next one, and may take long."""
     passes, may_end = [], threading.Event()
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 3))
     y = (X @ [1.0, -1.0, 2.0] + random.logistic(size=60) > 0).astype(float)
+
+    times = Dense.times
+
+    def times_then_wait(X, w):
+        if while_block == "is used" and len(passes) == 4:
+            may_end.wait(120)
+        return times(X, w)
+
+    monkeypatch.setattr(Dense, "times", times_then_wait)
 
     def blocks():
         passes.append(None)

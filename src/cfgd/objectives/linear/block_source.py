@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import queue
@@ -84,12 +85,10 @@ def prefetch(blocks: Iterable[T]) -> Iterator[T]:
             ready.put(("error", error))
 
     wanted.acquire()
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    waits = True
+    threading.Thread(target=read, daemon=True).start()
     try:
         while True:
-            kind, found = interruptible(ready.get)
+            kind, found = interruptible(_next_item, ready)
             if kind == "error":
                 raise found
             if kind == "end":
@@ -97,14 +96,20 @@ def prefetch(blocks: Iterable[T]) -> Iterator[T]:
             wanted.release()
             yield found
             del found
-    except KeyboardInterrupt:
-        waits = False  # the thread may read for a long time: it ends after its block
-        raise
-    finally:
+    finally:  # after an error or Ctrl-C of the caller, too: the thread ends after its block
         is_closed.set()
         wanted.release()
-        if waits:
-            thread.join()
+
+
+def _next_item(ready: queue.SimpleQueue[Any]) -> Any:
+    """Wait for an item of a queue.
+
+    A signal that comes just before the thread sleeps does not wake it, so that the wait is made of
+    short ones.
+    """
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return ready.get(timeout=0.1)
 
 
 def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:
