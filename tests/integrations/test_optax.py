@@ -140,7 +140,7 @@ def test_cfadam_is_adam_on_the_fractional_direction(lag):
 def test_cfadam_with_zero_gamma_is_optax_adam():
     ours = iterates(cfadam(0.1, gamma=0.0), quadratic, X0, 20)[-1]
     theirs = iterates(optax.with_extra_args_support(optax.adam(0.1)), quadratic, X0, 20)[-1]
-    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13)  # XLA may round two programs differently
 
 
 def test_constant_curvature_is_heavy_ball():
