@@ -195,8 +195,7 @@ def _conditioning(result: FitResult) -> str:
         return "Collinearity is not examined: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
-        found = condition.combinations(result.model.terms[:-1])
-        constant = f" ({found} is constant)" if found else ""
+        constant = condition.constant_combinations(result.model.terms[:-1])
         return (
             f"The columns are collinear: {worst!r} is a linear combination of others{constant}, "
             "and only the penalty determines their coefficients."

@@ -41,6 +41,10 @@ class Table(abc.ABC):
             seen.add(name)
         self.types = dict(zip(names, types, strict=True))
 
+    def describe(self) -> list[str]:
+        """Return sentences about how the file is written, where that is not plain."""
+        return []
+
     @abc.abstractmethod
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Read the table once: yield record batches that have these columns, in any order.
