@@ -51,6 +51,8 @@ def test_as_many_points_as_parameters():
     )[1]
     np.testing.assert_allclose(fit.covariance, theirs, rtol=1e-5)
     assert fit.warnings == []
+    head = "Fit: converged, residual standard deviation not defined with 0 degrees of freedom"
+    assert repr(fit).splitlines()[0] == head
     with pytest.warns(UserWarning, match="as many points as parameters"):
         fit = cfgd.curve_fit(decay, t, y, [1.0, 1.0, 1.0])
     assert np.isinf(fit.standard_errors).all()

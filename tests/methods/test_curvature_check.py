@@ -142,8 +142,9 @@ def test_a_direction_without_measurable_curvature_is_flat(random):
     np.testing.assert_allclose(abs(found.flat), abs(along), atol=1e-9)
     assert not found.is_convex
     assert found.least == 0
-    np.testing.assert_allclose(found.newton, np.linalg.pinv(A) @ across, rtol=1e-6)
-    assert found.length == pytest.approx(np.linalg.norm(found.newton), rel=1e-6)
+    # a slope of rounding along the flat direction is divided by the noise of curvatures
+    np.testing.assert_allclose(found.newton, np.linalg.pinv(A) @ across, atol=1e-5)
+    assert found.length == pytest.approx(np.linalg.norm(found.newton), rel=1e-4)
     # with a slope along it, nothing bounds the step but rounding
     assert spectrum_of(A, across + 0.1 * along).length > 1e14
     # where the flat direction moves coordinates that have grown, the minimum is at infinity

@@ -139,7 +139,7 @@ def test_no_more_than_one_block_is_read_ahead():
 
 
 def test_the_reading_thread_ends_with_the_loop():
-    before = threading.active_count()
+    before = set(threading.enumerate())
 
     def forever():
         while True:
@@ -147,9 +147,10 @@ def test_the_reading_thread_ends_with_the_loop():
 
     blocks = prefetch(forever())
     next(blocks)
-    assert threading.active_count() == before + 1
+    (reader,) = set(threading.enumerate()) - before
     blocks.close()
-    assert threading.active_count() == before
+    reader.join(120)  # a limit for a failure
+    assert not reader.is_alive()
 
 
 def test_an_error_of_the_reader_is_raised_with_the_solution_so_far():

@@ -47,8 +47,8 @@ def summary(fit: Fit) -> str:
     """Return the free parameters with more digits than are known, for `print(fit)`."""
     width = max(9, *(len(name) for name in fit.names))
     head = (
-        f"Fit: {fit.solution.status.name}, residual standard deviation {fit.residual_std:.6g} "
-        f"with {fit.dof} degrees of freedom"
+        f"Fit: {fit.solution.status.name}, residual standard deviation "
+        f"{_number(fit.residual_std, 'text')} with {fit.dof} degrees of freedom"
     )
     title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
     rows = [

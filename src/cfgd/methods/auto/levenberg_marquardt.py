@@ -209,13 +209,15 @@ def final_check(
                 if value <= f - ACCEPT * t * found.slope and value < f:
                     return FinalCheck(Status.running, t * found.step)
                 t = t / 3
-    # a sum of squares that has fallen to rounding has nothing to gain along flat directions
-    if f > eps_of(f) * start.value and state.looks < MOST_LOOKS:
+    # a sum of squares that has fallen to rounding has nothing to gain along flat directions, and
+    # its negative curvatures are those of rounding
+    may_fall = f > eps_of(f) * start.value
+    if may_fall and state.looks < MOST_LOOKS:
         flat = flat_directions(probes, evaluation.x, start)
         offset = lower_point(oracle, evaluation, start, *flat, goal.tolerance)
         if offset is not None:
             return FinalCheck(Status.running, -offset, looks=state.looks + 1)
-    if found.leaves_saddle and is_saddle(oracle, evaluation, start, found.step):
+    if may_fall and found.leaves_saddle and is_saddle(oracle, evaluation, start, found.step):
         return FinalCheck(Status.saddle)
     # where the undamped step is negligible, a change that the Hessian predicts is its rounding
     # error
