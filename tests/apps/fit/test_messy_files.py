@@ -65,7 +65,7 @@ FILES = {
     "thousands with commas": ("a.csv", 'x,y\n"1,234.5",3\n12,4\n"1,234,567",5\n', {}, {"x": [1234.5, 12, 1234567], "y": [3, 4, 5]}, None),
     "thousands with spaces": ("a.csv", "x;y\n1 234,5;3\n12;4\n1\u00a0234\u202f567;5\n", {}, {"x": [1234.5, 12, 1234567], "y": [3, 4, 5]}, "decimal commas"),
     "thousands of Switzerland": ("a.csv", "x,y\n1'234.5,3\n-12,4\n", {}, {"x": [1234.5, -12], "y": [3, 4]}, None),
-    "thousands that other columns tell": ("a.csv", 'x,y\n"1,234",3.5\n"2,345",4\n', {}, {"x": [1234, 2345], "y": [3.5, 4]}, "In 'x' the sign ',' separates thousands, since other numbers of the file have decimal points."),
+    "thousands that other columns tell": ("a.csv", 'x,y\n"1,234",3.5\n"2,345",4\n', {}, {"x": [1234, 2345], "y": [3.5, 4]}, "In 'x' the sign ',' separates thousands, since other numbers have decimal points."),
     "points that other columns tell": ("a.csv", "x;y\n1.234;3,5\n2.345;4\n", {}, {"x": [1234, 2345], "y": [3.5, 4]}, "In 'x' the sign '.' separates thousands"),
     "commas by an option": ("a.csv", 'x,y\n"1,234",3\n"2,345",4\n', {"decimal": ","}, {"x": [1.234, 2.345], "y": [3, 4]}, "with decimal commas"),
     "points by an option": ("a.csv", "x;y\n1.234;3\n2.345;4\n", {"decimal": "."}, {"x": [1.234, 2.345], "y": [3, 4]}, "semicolon-separated"),

@@ -43,6 +43,7 @@ YES = (
     "vero",
 )
 NO = ("false", "f", "no", "n", "off", "falsch", "nein", "faux", "non", "falso")
+ANY_ORDER = ""  # that of a file whose dates are all written in another way
 TEXT_KINDS = ("text", "category")
 REFUSE_BAD, BAD_AS_MISSING = "refuse", "missing"
 BAD_VALUES = (REFUSE_BAD, BAD_AS_MISSING)
@@ -56,8 +57,8 @@ class ColumnFormat:
     ----------
     name, kind : str
         Of the column.
-    order : "dmy" or "mdy"
-        Of the days and months of dates such as 3/4/2024.
+    order : "dmy", "mdy" or ""
+        Of the days and months of dates such as 3/4/2024; "" where the training data have none such.
     since : float
         The days from 1970-01-01 to the date that is day 0.
     parts : tuple of "year", "month", "weekday"
@@ -211,5 +212,5 @@ def _days(
         days = days_of_numbers(numbers)
         return days, np.isnan(days) & ~np.isnan(numbers)
     values = Values.of(column, reading.marks)
-    days = values.spread(DateTexts(values.texts).days(format.order))
+    days = values.spread(DateTexts(values.texts).days(format.order or DAY_FIRST))
     return days, np.isnan(days) & (values.index >= 0)

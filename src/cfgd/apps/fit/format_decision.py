@@ -6,7 +6,13 @@ import dataclasses
 from pathlib import Path
 from typing import NoReturn
 
-from cfgd.apps.fit.column_format import BAD_AS_MISSING, BAD_VALUES, REFUSE_BAD, ColumnFormat
+from cfgd.apps.fit.column_format import (
+    ANY_ORDER,
+    BAD_AS_MISSING,
+    BAD_VALUES,
+    REFUSE_BAD,
+    ColumnFormat,
+)
 from cfgd.apps.fit.date_patterns import DAY_FIRST, MONTH_FIRST
 from cfgd.apps.fit.dates import ORDER_NAMES, ORDERS, PARTS, date_of
 from cfgd.apps.fit.formats import typed
@@ -134,7 +140,7 @@ def decide_decimal(
             f"{path}: the column {name!r} is ambiguous, since no other number of the file tells "
             f"whether {text} is in thousands: use --decimal . or --decimal , to say it."
         )
-    return fallback or POINT, []
+    return fallback or POINT, list(doubtful)
 
 
 def _is_mostly_numbers(known: ColumnSurvey) -> bool:
@@ -142,7 +148,11 @@ def _is_mostly_numbers(known: ColumnSurvey) -> bool:
 
 
 def decide_order(
-    path: Path, surveys: Surveys, given: str | None, names: list[str]
+    path: Path,
+    surveys: Surveys,
+    given: str | None,
+    names: list[str],
+    remedy: str = "use --date-order mdy or --date-order dmy to say it",
 ) -> dict[str, str]:
     """Return for each column of dates whether days or months come first.
 
@@ -171,7 +181,7 @@ def decide_order(
         name, text = next(iter(doubtful.items()))
         raise ValueError(
             f"{path}: the column {name!r} is ambiguous: nothing tells whether {text} has the "
-            "month or the day first: use --date-order mdy or --date-order dmy to say it."
+            f"month or the day first: {remedy}."
         )
     default = next(iter(orders), DAY_FIRST)
     return {name: certain.get(name, default) for name in names}
@@ -320,20 +330,20 @@ class FormatDecision:
         known = self.surveys[name]
         assert isinstance(known, ColumnSurvey)
         since = date_of(known.first_day[order])
-        shown = (
-            f" ({ORDER_NAMES[order]})" if known.order[order].count + known.unordered.count else ""
-        )
+        is_ordered = known.order[order].count + known.unordered.count > 0
+        shown = f" ({ORDER_NAMES[order]})" if is_ordered else ""
+        kept = order if is_ordered else ANY_ORDER
         if self.options.dates == DAYS or name == self.target:
             self._say(f"{{}} a date{shown}, read as days since {since}", name)
             first = float(known.first_day[order] // 1)
-            return ColumnFormat(name, "date", order, first)
+            return ColumnFormat(name, "date", kept, first)
         parts = tuple(part for part in PARTS if len(known.parts[order][part]) > 1)
         constant = [part for part in PARTS if part not in parts]
         left_out = (
             f"; the {' and the '.join(constant)} is constant and left out" if constant else ""
         )
         self._say(f"{{}} a date{shown}, read as {', '.join(parts)}{left_out}", name)
-        return ColumnFormat(name, "parts", order, parts=parts)
+        return ColumnFormat(name, "parts", kept, parts=parts)
 
     def _say(self, sentence: str, name: str) -> None:
         self.said.setdefault(sentence, []).append(name)

@@ -113,11 +113,12 @@ def check_streaming(options: FitOptions, streamed: bool, memory: float) -> None:
 
 def check_columns(options: FitOptions, condition: Conditioning, terms: list[str]) -> None:
     if condition.grade == SINGULAR and not options.l2 and not options.cross_validate:
+        where = "with --drop" if options.formula is None else "of the formula"
         constant = condition.constant_combinations(terms)
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            f"others{constant}, so that their coefficients are not determined: leave one out with "
-            "--drop, or add a penalty with --l2 or --cross-validate."
+            f"others{constant}, so that their coefficients are not determined: leave one out "
+            f"{where}, or add a penalty with --l2 or --cross-validate."
         )
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
 from cfgd.apps.fit.csv_table import Csv
-from cfgd.apps.fit.dates import is_date
 from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.header import NUMBERLIKE
@@ -19,8 +17,7 @@ from cfgd.apps.fit.ids import is_id_name, is_unnamed, reason_for_id
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
 from cfgd.apps.fit.sniffing import SEPARATORS
 from cfgd.apps.fit.survey import ColumnSurvey, NumberSurvey, Surveys, is_surveyed, survey
-from cfgd.apps.fit.table import Table, is_numeric, value_type
-from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table import Table
 
 SURVEY_ROWS = 10_000  # rows that are looked at at once
 
@@ -107,10 +104,10 @@ def read_for_fit(
     ValueError
         If the values of the file do not tell how to read them, or are not of one kind.
     """
-    _check_name(raw, "--target", target)
+    check_name(raw, "--target", target)
     for flag in ("id", "keep", "category", "number"):
         for name in getattr(options, flag):
-            _check_name(raw, f"--{flag}", name)
+            check_name(raw, f"--{flag}", name)
     if target in options.id:
         raise ValueError(f"--id: {target!r} is the target.")
     reader = _FitReader(
@@ -119,7 +116,7 @@ def read_for_fit(
     return reader.read()
 
 
-def _check_name(raw: Table, flag: str, name: str) -> None:
+def check_name(raw: Table, flag: str, name: str) -> None:
     if name in raw.types:
         return
     names = list(raw.types)
@@ -187,7 +184,7 @@ class _FitReader:
             )
         sentences = [
             *raw.describe(),
-            *self._doubtful(doubtful, decimal),
+            *describe_doubtful(doubtful, decimal),
             *decision.all_sentences(),
             *(f"The column {name!r} is left out as an id: it {why}." for name, why in ids.items()),
             *self._repeated(surveys, [one.name for one in columns if one.kind == "number"]),
@@ -239,7 +236,7 @@ class _FitReader:
     def _decimal(self, surveys: Surveys) -> tuple[str, list[str]]:
         if self.options.decimal is not None:
             return self.options.decimal, []
-        return decide_decimal(self.raw.path, surveys, _decimal_of_numbers(self.raw, surveys), None)
+        return decide_decimal(self.raw.path, surveys, decimal_of_numbers(self.raw, surveys), None)
 
     def _ids(self, surveys: Surveys) -> dict[str, str]:
         """Return the columns that are ids, each with the reason."""
@@ -281,15 +278,17 @@ class _FitReader:
             and (isinstance(known, NumberSurvey) or known.digits == known.present > known.codes)
         ]
 
-    def _doubtful(self, names: list[str], decimal: str) -> list[str]:
-        if not names:
-            return []
-        shown = ", ".join(map(repr, names[:10]))
-        other = COMMA if decimal == POINT else POINT
-        return [
-            f"In {shown} the sign {other!r} separates thousands, since other numbers of the file "
-            f"have {NAMES[decimal]}."
-        ]
+
+def describe_doubtful(names: Sequence[str], decimal: str) -> list[str]:
+    """Return a sentence about columns whose decimal sign other columns, or a model, tell."""
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:10]))
+    other = COMMA if decimal == POINT else POINT
+    return [
+        f"In {shown} the sign {other!r} separates thousands, since other numbers have "
+        f"{NAMES[decimal]}."
+    ]
 
 
 def _unit_of(known: ColumnSurvey | NumberSurvey) -> str:
@@ -300,7 +299,7 @@ def _unit_of(known: ColumnSurvey | NumberSurvey) -> str:
     return unit if count == known.present else ""
 
 
-def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
+def decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
     """Return the decimal sign of columns that a text file has as numbers, and one such column."""
     if not isinstance(raw, Csv):
         return {}
@@ -311,56 +310,3 @@ def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
     )
     name = next(found, None)
     return {} if name is None else {raw.decimal: f"in the column {name!r}"}
-
-
-def read_for_prediction(
-    path: Path, memory: float, reading: Reading, names: Sequence[str], ids: Sequence[str]
-) -> ReadTable:
-    """Open a table with the formats of a model; its separator and its decimals are its own.
-
-    Parameters
-    ----------
-    names
-        The columns that the model needs.
-    ids
-        Columns that are written through.
-    """
-    raw = open_table(path, memory, reading.decimal)
-    formats = [one for one in reading.columns if one.kind == "id" or set(one.types) & set(names)]
-    needed = [one.name for one in formats if one.kind != "id"]
-    for name in needed:
-        if name not in raw.types:
-            known = ", ".join(map(repr, list(raw.types)[:20]))
-            raise ValueError(f"{path} has no column {name!r}, which the model needs, only {known}.")
-    for name in ids:
-        _check_name(raw, "--id", name)
-    texts = [one.name for one in formats if one.kind in ("text", "category", "id")] + list(ids)
-    numbers = [one.name for one in formats if one.kind == "number"]
-    decimal = reading.decimal
-    for _ in range(2):  # once more if the decimal sign is another one
-        if isinstance(raw, Csv):
-            raw.read_as_text(texts)
-        surveyed = needed if isinstance(raw, Csv) else numbers
-        surveyed = [name for name in surveyed if isinstance(raw, Csv) or is_surveyed(raw, name)]
-        units = {one.name: one.unit for one in formats if one.unit}
-        surveys = survey(raw, surveyed, lambda name: False, reading.marks, SURVEY_ROWS, units)
-        certain = _decimal_of_numbers(raw, surveys)
-        decimal, _ = decide_decimal(path, surveys, certain, reading.decimal)
-        if not isinstance(raw, Csv) or decimal == raw.decimal:
-            break
-        raw.set_decimal(decimal)
-    for one in formats:
-        if one.kind in ("number", "text") and one.name in raw.types:
-            _check_kind(raw, one)
-    reading = dataclasses.replace(reading, decimal=decimal, columns=tuple(formats))
-    return ReadTable(raw, reading, (), raw.describe())
-
-
-def _check_kind(raw: Table, known: ColumnFormat) -> None:
-    found = value_type(raw.types[known.name])
-    if (known.kind == "text" and is_numeric(found)) or is_date(found):
-        got = "a date" if is_date(found) else f"a {raw.kind(known.name)}"
-        raise ValueError(
-            f"{raw.path}: the column {known.name!r} must be a {known.kind} as in the training "
-            f"data, got {got}."
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cfgd.apps.fit.column_format import BAD_VALUES, KINDS, ColumnFormat, Reading
+from cfgd.apps.fit.column_format import ANY_ORDER, BAD_VALUES, KINDS, ColumnFormat, Reading
 from cfgd.apps.fit.dates import ORDERS, PARTS, date_of, days_of_date
 from cfgd.apps.fit.number_text import DECIMALS
 from cfgd.apps.json_schema import any_text, listing, one_of, record, truth, wrong
@@ -40,8 +40,8 @@ def _since(value: Any, place: str) -> float:
 
 
 COLUMN_FIELDS = {
-    "date": {"order": one_of(ORDERS), "since": _since},
-    "parts": {"order": one_of(ORDERS), "parts": listing(one_of(PARTS))},
+    "date": {"order": one_of((*ORDERS, ANY_ORDER)), "since": _since},
+    "parts": {"order": one_of((*ORDERS, ANY_ORDER)), "parts": listing(one_of(PARTS))},
 }
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError
+from cfgd.apps.fit.formats import typed
 
 ColumnKind = Literal["number", "text"]
 # Share of the memory for reading up to which the columns of a file are kept after a pass: parsing a
@@ -98,7 +99,7 @@ class Table(abc.ABC):
                 if longest * min(rows, batch.num_rows) > self.memory:
                     raise ValueError(
                         f"{self.path}: the column {name!r} has a text of {longest:,} bytes, too "
-                        f"long for categories: leave it out with --drop {name}."
+                        f"long for categories: leave it out with {typed('--drop', name)}."
                     )
 
     def kind(self, name: str) -> ColumnKind:
@@ -110,7 +111,7 @@ class Table(abc.ABC):
             return "number"
         raise ValueError(
             f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, "
-            f"texts, dates and booleans can be used: leave it out with --drop {name}."
+            f"texts, dates and booleans can be used: leave it out with {typed('--drop', name)}."
         )
 
 
