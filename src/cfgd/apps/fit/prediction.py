@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
@@ -101,6 +102,8 @@ def predict(
             X = _design_matrix(model, table, encoded.X, left_out)
             without += int(np.sum(left_out))
             columns = predictions(model, X, left_out, about.offset)
+            if in_csv and len(schema) == 1:  # readers of CSV skip an empty line
+                columns = [pc.fill_null(column, np.nan) for column in columns]
             written = [_id_column(column, in_csv) for column in id_columns]
             writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
             count += batch.num_rows
