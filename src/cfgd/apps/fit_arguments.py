@@ -38,7 +38,7 @@ Positive = Annotated[
     typer.Option(
         metavar="LABEL",
         help="The positive one of two labels, whose odds are modelled.",
-        show_default="the second in order",
+        show_default="yes or true, else the second in order",
     ),
 ]
 FormulaText = Annotated[

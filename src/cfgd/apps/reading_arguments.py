@@ -56,6 +56,14 @@ Category = Annotated[
         show_default=False,
     ),
 ]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Take a column as numbers, also if they look like codes (01234) or dates (20240131).",
+        show_default=False,
+    ),
+]
 Sheet = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The sheet of an Excel file.", show_default="the first"),

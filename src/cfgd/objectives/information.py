@@ -16,6 +16,8 @@ ROUNDING_UNITS = 50
 SHARE = 1e-7
 # Entries of a combination that are smaller, relative to the largest one, are not named.
 SMALL_ENTRY = 1e-6
+# What a sentence can hold: the names of a combination, or else the first of them, and combinations.
+MOST_NAMES, SHOWN_NAMES, MOST_COMBINATIONS = 8, 3, 3
 
 UNDETERMINED = "The data do not determine the parameters: their covariance is infinite."
 
@@ -115,10 +117,10 @@ class Information(NamedTuple):
         covariance = centred(covariance, self.classes)
         if nullity:
             names = [f"x[{i}]" for i in range(len(self.root) // self.classes)]
+            moves = in_one_sentence(self.combinations(names))
             checks.warn(
-                "The data do not determine the parameters in "
-                f"{' and '.join(self.combinations(names))}: moving along it changes nothing, and "
-                "their variances are infinite."
+                f"The data do not determine the parameters in {moves}: moving along it changes "
+                "nothing, and their variances are infinite."
             )
         return with_infinite(covariance, found.is_undetermined)
 
@@ -176,8 +178,19 @@ def sparse_basis(directions: np.ndarray) -> np.ndarray:
     return (basis / np.where(norms > 0, norms, 1)).T
 
 
+def in_one_sentence(combinations: list[str]) -> str:
+    """Return the first combinations, and how many more there are.
+
+    >>> in_one_sentence(["a + b", "c - d"])
+    'a + b and c - d'
+    """
+    more = len(combinations) - MOST_COMBINATIONS
+    others = [f"{more} other combinations"] if more > 0 else []
+    return " and ".join(combinations[:MOST_COMBINATIONS] + others)
+
+
 def in_words(move: np.ndarray, direction: np.ndarray, names: list[str]) -> str:
-    """Return a combination such as "a + b - 2 c".
+    """Return a combination such as "a + b - 2 c", or that of many names by the first of them.
 
     Parameters
     ----------
@@ -187,6 +200,9 @@ def in_words(move: np.ndarray, direction: np.ndarray, names: list[str]) -> str:
         The same in units in which small entries are rounding.
     """
     kept = np.flatnonzero(np.abs(direction) > SMALL_ENTRY * np.max(np.abs(direction)))
+    if len(kept) > MOST_NAMES:
+        shown = ", ".join(names[j] for j in kept[:SHOWN_NAMES])
+        return f"a combination of {shown} and {len(kept) - SHOWN_NAMES} more"
     factors = move[kept] / np.min(np.abs(move[kept]))
     factors *= np.sign(factors[0])
     parts: list[str] = []

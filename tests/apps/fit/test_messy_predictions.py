@@ -91,6 +91,37 @@ def test_predictions_of_a_messy_file(tmp_path):
         assert list(pd.read_csv(tmp_path / "q.csv")) == [name, "kunde", "prediction"]
 
 
+def test_what_the_model_does_not_tell_about_a_file_is_asked_or_said(tmp_path):
+    """Days and months where the training data had neither first, and thousands."""
+    random = np.random.default_rng(0)
+    when = [f"2024-{m:02d}-{d:02d}" for m in (1, 3, 5) for d in range(1, 21)]
+    x = random.normal(size=60).round(2)
+    frame = pd.DataFrame({"when": when, "x": x, "y": x + random.normal(size=60)})
+    frame.loc[5, "x"] = np.nan
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    fitted(tmp_path / "a.csv", missing="drop").model.save(tmp_path / "model.json")
+    model = read_model(tmp_path / "model.json")
+
+    def predicted(**columns):
+        new = pd.DataFrame({"when": when[:3], "x": [1, 2, 3]} | columns)
+        new.to_csv(tmp_path / "b.csv", index=False)
+        written = predict(model, tmp_path / "b.csv", tmp_path / "p.csv", MEMORY, lambda rows: None)
+        return written.sentences, pd.read_csv(tmp_path / "p.csv").prediction.to_numpy()
+
+    sentences, plain = predicted()
+    assert sentences == []
+    american = ["01/01/2024", "01/02/2024", "01/13/2024"]
+    np.testing.assert_allclose(predicted(when=american)[1][:2], plain[:2], rtol=1e-12)
+    with pytest.raises(ValueError, match="nothing tells whether '01/02/2024' has the month or the"):
+        predicted(when=["01/01/2024", "01/02/2024", "01/03/2024"])
+    sentences, found = predicted(x=["1,000", "2,000", ""])
+    assert sentences == [
+        "In 'x' the sign ',' separates thousands, since other numbers have decimal points.",
+        "Warning: 1 row has a missing value, and no prediction.",
+    ]
+    assert np.isnan(found[2])
+
+
 def test_a_pool_takes_texts_that_no_training_row_has(tmp_path):
     city_table().to_csv(tmp_path / "a.csv", index=False)
     model = fitted(tmp_path / "a.csv").model

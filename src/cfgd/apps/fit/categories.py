@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cfgd.apps.fit.columns import MISSING, POOL, TextColumn
+from cfgd.apps.fit.formats import typed
 
 RARE_ROWS, RARE_SHARE = 10, 0.01
 MAX_LEVELS = 1000  # levels of a column: each becomes a column of the design matrix
@@ -58,7 +59,8 @@ class LevelCounts:
         if len(levels) > MAX_LEVELS:
             raise ValueError(
                 f"{path}: the column {name!r} has more than {MAX_LEVELS} different texts, too many "
-                f"for categories: leave it out with --drop {name}, or pool rare ones with --rare."
+                f"for categories: leave it out with {typed('--drop', name)}, or pool rare ones "
+                "with --rare."
             )
         return TextColumn(name, base, tuple(sorted(levels)), few)
 

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cfgd.apps.fit.dates import DAY_FIRST, DateTexts, days_of, hours_of_day, is_date, part_of
+from cfgd.apps.fit.date_patterns import DAY_FIRST
+from cfgd.apps.fit.dates import DateTexts, days_of, days_of_numbers, hours_of_day, is_date, part_of
 from cfgd.apps.fit.missing_marks import MINUS, MissingMarks
-from cfgd.apps.fit.number_text import POINT, NumberTexts
+from cfgd.apps.fit.number_text import POINT, NumberTexts, without_unit
 from cfgd.apps.fit.table import is_numeric, to_float64, value_type
 
 # "category" is a column of numbers or texts that --category names, "parts" are those of a date
@@ -24,8 +25,25 @@ FormatKind: TypeAlias = Literal[
 KINDS: tuple[str, ...] = (
     "number", "boolean", "date", "parts", "time", "text", "category", "id",
 )  # fmt: skip
-YES = ("true", "t", "yes", "y", "on")
-NO = ("false", "f", "no", "n", "off")
+# in English, German, French, Spanish and Italian
+YES = (
+    "true",
+    "t",
+    "yes",
+    "y",
+    "on",
+    "wahr",
+    "ja",
+    "j",
+    "vrai",
+    "oui",
+    "verdadero",
+    "sí",
+    "sì",
+    "vero",
+)
+NO = ("false", "f", "no", "n", "off", "falsch", "nein", "faux", "non", "falso")
+ANY_ORDER = ""  # that of a file whose dates are all written in another way
 TEXT_KINDS = ("text", "category")
 REFUSE_BAD, BAD_AS_MISSING = "refuse", "missing"
 BAD_VALUES = (REFUSE_BAD, BAD_AS_MISSING)
@@ -39,14 +57,16 @@ class ColumnFormat:
     ----------
     name, kind : str
         Of the column.
-    order : "dmy" or "mdy"
-        Of the days and months of dates such as 3/4/2024.
+    order : "dmy", "mdy" or ""
+        Of the days and months of dates such as 3/4/2024; "" where the training data have none such.
     since : float
         The days from 1970-01-01 to the date that is day 0.
     parts : tuple of "year", "month", "weekday"
         The columns that a date becomes, if its kind is "parts".
     keeps_minus : bool
         Whether "-" is a text of the column and no mark of a missing value.
+    unit : str
+        What stands behind all numbers of the column, such as kg.
     """
 
     name: str
@@ -55,6 +75,7 @@ class ColumnFormat:
     since: float = 0.0
     parts: tuple[str, ...] = ()
     keeps_minus: bool = False
+    unit: str = ""
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -107,6 +128,10 @@ class Values:
         filled = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
         is_mark = marks.in_texts(filled, (MINUS,) if keeps_minus else ())
         return cls(filled, np.where(np.append(is_mark, True)[index], -1, index))
+
+    def without_unit(self, unit: str) -> Values:
+        """Return the same values without a unit at their end."""
+        return Values(without_unit(self.texts, unit), self.index) if unit else self
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return, for each row, the value of its text; NaN for missing values."""
@@ -164,7 +189,7 @@ def convert(column: pa.Array, format: ColumnFormat, reading: Reading) -> Convert
 def _numbers(
     column: pa.Array, format: ColumnFormat, reading: Reading
 ) -> tuple[np.ndarray, np.ndarray]:
-    values = Values.of(column, reading.marks)
+    values = Values.of(column, reading.marks).without_unit(format.unit)
     if format.kind == "boolean":
         numbers = boolean_numbers(values.texts)
     elif format.kind == "time":
@@ -182,8 +207,10 @@ def _days(
     if is_date(column_type):
         days = days_of(column.cast(column_type))
         return days, np.zeros(len(days), bool)
-    if is_numeric(column_type):  # a file whose column has no value, or another one
-        return np.full(len(column), np.nan), ~np.isnan(to_float64(column))
+    if is_numeric(column_type):  # such as 20240131
+        numbers = reading.marks.in_numbers(to_float64(column))
+        days = days_of_numbers(numbers)
+        return days, np.isnan(days) & ~np.isnan(numbers)
     values = Values.of(column, reading.marks)
-    days = values.spread(DateTexts(values.texts).days(format.order))
+    days = values.spread(DateTexts(values.texts).days(format.order or DAY_FIRST))
     return days, np.isnan(days) & (values.index >= 0)

@@ -9,7 +9,7 @@ import numpy as np
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
-from cfgd.objectives.information import Information
+from cfgd.objectives.information import MOST_COMBINATIONS, Information
 
 MAX_COLUMNS = 2000  # whose matrix of second moments takes 32 MB
 # The condition number of X is the root of that of X'X, whose eigenvalues are known to about
@@ -34,12 +34,16 @@ class Conditioning:
     inflation: float
     moments: Information
 
-    def combinations(self, terms: list[str]) -> str:
-        """Return which combinations of the columns are constant, such as "a + b - c"; or nothing.
+    def constant_combinations(self, terms: list[str]) -> str:
+        """Return which combinations of the columns are constant, as " ('a' - 'b' is constant)".
 
-        Columns that are collinear to less than rounding have none.
+        There is nothing to return for columns that are collinear to less than rounding.
         """
-        return " and ".join(self.moments.combinations([repr(term) for term in terms]))
+        found = self.moments.combinations([repr(term) for term in terms])
+        if len(found) > MOST_COMBINATIONS:
+            return f" ({len(found):,} combinations of the columns are constant)"
+        verb = "is" if len(found) == 1 else "are"
+        return f" ({' and '.join(found)} {verb} constant)" if found else ""
 
     @property
     def grade(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,12 +13,16 @@ import pyarrow as pa
 from pyarrow import csv
 
 from cfgd.apps.fit.compression import open_stream
+from cfgd.apps.fit.header import describe_above
 from cfgd.apps.fit.missing_marks import MARKS
-from cfgd.apps.fit.number_text import COMMA, POINT, NumberTexts
-from cfgd.apps.fit.sniffing import sniff
+from cfgd.apps.fit.number_text import COMMA, NAMES, POINT, NumberTexts
+from cfgd.apps.fit.sniffing import ENCODING_NAMES, last_rows, rows_of, sniff
 from cfgd.apps.fit.table import Table, is_numeric, read_errors
 
-NEXT_ENCODING = {"utf-8": "cp1252", "utf-8-sig": "cp1252", "cp1252": "latin-1"}
+RAGGED = re.compile(r"Expected \d+ columns, got \d+")
+LEADING_ZERO = re.compile(r"\s*0\d+\s*$")
+POSTCODE = re.compile(r"\b(?:zip|plz|postal|post_?code|postleitzahl|fips|iban|isbn|ean|gtin)", re.I)
+SHOWN = 60  # characters of a row that a message shows
 
 
 class TypesChanged(Exception):  # noqa: N818 - it is no error
@@ -40,11 +45,19 @@ class Csv(Table):
     format: ClassVar[str] = "CSV"
 
     def __init__(self, path: Path, memory: float, decimal: str | None = None) -> None:
-        self.dialect = sniff(path)
+        self.path, self.dialect = path, sniff(path)
         self.decimal = decimal or self._head_decimal()
         with read_errors(path, self.format):
             super().__init__(path, memory, self.dialect.names, self._inferred_types(path))
-            self._read_ambiguous_columns_as_text()
+            self._read_doubtful_columns_as_text()
+
+    def describe(self) -> list[str]:
+        dialect, is_comma = self.dialect, self.decimal == COMMA
+        sentences = describe_above(dialect.above)
+        if dialect.is_plain and not is_comma:
+            return sentences
+        decimals = f" with {NAMES[COMMA]}" if is_comma else ""
+        return [f"{self.path.name} is read as {dialect.describe()}{decimals}.", *sentences]
 
     def set_decimal(self, decimal: str) -> None:
         """Read the columns of numbers with another decimal sign."""
@@ -52,7 +65,7 @@ class Csv(Table):
         with read_errors(self.path, self.format):
             types = self._inferred_types(self.path)
             self.types = dict(zip(self.dialect.names, types, strict=True))
-            self._read_ambiguous_columns_as_text()
+            self._read_doubtful_columns_as_text()
 
     def read_as_text(self, names: Sequence[str]) -> None:
         """Read columns as the texts that are in the file."""
@@ -71,18 +84,25 @@ class Csv(Table):
                     return list(map(_read_type, reader.schema.types))
             except UnicodeDecodeError:
                 self._change_encoding(path)
+            except pa.ArrowInvalid as error:
+                raise self._explained(error) from None
 
-    def _read_ambiguous_columns_as_text(self) -> None:
-        """Read columns as texts whose numbers may have a decimal point, or a comma, alike.
+    def _read_doubtful_columns_as_text(self) -> None:
+        """Read columns as texts whose numbers may be codes, or have either decimal sign.
 
-        In a file of semicolons 1.234 may be more than a thousand.
+        Digits such as 01234 are a code: they are looked for in the first and the last rows, and in
+        all rows of columns that are named as postcodes. In a file of semicolons 1.234 may be more
+        than a thousand.
         """
-        if self.dialect.separator != ";":
-            return
+        rows = [*self.dialect.rows, *last_rows(self.path, self.dialect)]
         for i, name in enumerate(self.dialect.names):
-            fields = pa.array([row[i] for row in self.dialect.rows if i < len(row)], pa.string())
-            if self.types[name] == pa.float64() and len(fields):
-                numbers = NumberTexts(fields)
+            if self.types[name] != pa.float64():
+                continue
+            fields = [row[i] for row in rows if i < len(row)]
+            if POSTCODE.search(name) or any(map(LEADING_ZERO.match, fields)):
+                self.types[name] = pa.string()
+            elif self.dialect.separator == ";" and fields:
+                numbers = NumberTexts(pa.array(fields, pa.string()))
                 if numbers.has_group_mark.any() and np.array_equal(*numbers.matches.values()):
                     self.types[name] = pa.string()
 
@@ -100,7 +120,7 @@ class Csv(Table):
         except pa.ArrowInvalid as error:
             found = re.match(r"In CSV column #(\d+): .*conversion error", str(error))
             if found is None:
-                raise
+                raise self._explained(error) from None
             column = self.dialect.names[int(found[1])]
             if self.types[column] == pa.string():  # any UTF-8 can be a string
                 self._change_encoding(self.path)
@@ -109,11 +129,30 @@ class Csv(Table):
             raise TypesChanged from None
 
     def _change_encoding(self, path: Path) -> None:
-        """Take the next encoding; the last one, Latin-1, can decode everything."""
-        encoding = NEXT_ENCODING.get(self.dialect.encoding)
-        if encoding is None:
-            raise ValueError(f"{path} has text that is not {self.dialect.encoding}.")
-        self.dialect = sniff(path, encoding)
+        """Take Windows-1252 where bytes behind the first rows are not UTF-8."""
+        if self.dialect.encoding not in ("utf-8", "utf-8-sig"):
+            name = ENCODING_NAMES[self.dialect.encoding]
+            raise ValueError(f"{path} is not {name} as a whole, as its beginning is: save it anew.")
+        self.dialect = sniff(path, "cp1252")
+
+    def _explained(self, error: pa.ArrowInvalid) -> Exception:
+        """Return an error that names the first row of another width, or else the same error."""
+        if not RAGGED.search(str(error)):
+            return error
+        width, dialect = len(self.dialect.names), self.dialect
+        with open_stream(self.path) as stream:
+            text = io.TextIOWrapper(stream, dialect.encoding, "replace", newline="")
+            rows = (row for n, row in rows_of(text, dialect.separator) if n > dialect.skipped)
+            for number, row in enumerate(rows, 1):
+                if len(row) != width:
+                    shown = dialect.separator.join(row)[:SHOWN]
+                    fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
+                    return ValueError(
+                        f"{self.path}: row {number} has {fields} where the header has {width}: "
+                        f"{shown!r}: a text with the separator in it must be in quotes, and a row "
+                        "that is none of the table must be deleted."
+                    )
+        return error
 
     def _options(self, types: dict[str, pa.DataType] | None = None) -> dict[str, Any]:
         return {

@@ -12,32 +12,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-DAY_FIRST, MONTH_FIRST = "dmy", "mdy"
+from cfgd.apps.fit.date_patterns import (
+    COMPACT,
+    DAY_FIRST,
+    DURATION,
+    MONTH_FIRST,
+    MONTHS,
+    ORDERED,
+    PATTERNS,
+    TIME_OF_DAY,
+    month_number,
+)
+
 ORDERS = (DAY_FIRST, MONTH_FIRST)
 ORDER_NAMES = {DAY_FIRST: "day before month", MONTH_FIRST: "month before day"}
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 PARTS = ("year", "month", "weekday")
 EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 # Two digits up to 68 are years of this century, as in POSIX.
 PIVOT = 69
-CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
-NOON = r"\s*(?P<noon>(?:[AaPp][Mm])?)"
-TIME = rf"(?:[T ,]+{CLOCK}{NOON}\s*(?P<zone>(?:Z|UTC|[+\-]\d{{2}}:?\d{{2}})?))?$"
-PATTERNS = {
-    "ymd": r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + TIME,
-    "dotted": r"^(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4}|\d{2})" + TIME,
-    "named": r"^(?:[A-Za-z]{3,9}, )?(?P<day>\d{1,2})[ .\-]+(?P<month>[A-Za-z]{3,9})[ .,\-]+"
-    r"(?P<year>\d{4})" + TIME,
-    "named first": r"^(?P<month>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})" + TIME,
-}
-# the order of day and month is not in the text
-EITHER = r"^(?P<{0}>\d{{1,2}})[/\-](?P<{1}>\d{{1,2}})[/\-](?P<year>\d{{4}}|\d{{2}})"
-ORDERED = {
-    DAY_FIRST: EITHER.format("day", "month") + TIME,
-    MONTH_FIRST: EITHER.format("month", "day") + TIME,
-}
-TIME_OF_DAY = f"^{CLOCK}{NOON}$"
 
 
 class DateTexts:
@@ -51,12 +44,15 @@ class DateTexts:
     def __init__(self, texts: pa.Array) -> None:
         trimmed = pc.utf8_trim_whitespace(texts)
         days = np.full(len(texts), np.nan)
+        self._days = {order: days for order in ORDERS}
+        has_digit = np.asarray(pc.match_substring_regex(trimmed, r"\d"), bool)
+        if not has_digit.any():
+            return
         for pattern in PATTERNS.values():
-            days = np.where(np.isnan(days), _days(trimmed, pattern), days)
-        self._days = {
-            order: np.where(np.isnan(days), _days(trimmed, pattern), days)
-            for order, pattern in ORDERED.items()
-        }
+            _read(trimmed, pattern, days, has_digit & np.isnan(days))
+        for order, pattern in ORDERED.items():
+            self._days[order] = days.copy()
+            _read(trimmed, pattern, self._days[order], has_digit & np.isnan(days))
 
     def days(self, order: str) -> np.ndarray:
         """Return the days since 1970-01-01, with NaN for texts that are no dates."""
@@ -73,6 +69,12 @@ class DateTexts:
         return both & (self._days[DAY_FIRST] != self._days[MONTH_FIRST])
 
 
+def _read(texts: pa.Array, pattern: str, days: np.ndarray, wanted: np.ndarray) -> None:
+    """Write the days of those of the wanted texts that have the pattern, and are dates."""
+    if wanted.any():
+        days[wanted] = _days(texts.filter(pa.array(wanted)), pattern)
+
+
 def _days(texts: pa.Array, pattern: str) -> np.ndarray:
     found = pc.extract_regex(texts, pattern)
     matched = np.asarray(found.is_valid().to_numpy(zero_copy_only=False), bool)
@@ -80,53 +82,103 @@ def _days(texts: pa.Array, pattern: str) -> np.ndarray:
     if not matched.any():
         return result
     part = {field.name: pc.struct_field(found.drop_null(), field.name) for field in found.type}
-    year, day = _integers(part["year"]), _integers(part["day"])
+    year = _integers(part["year"])
     short = np.array([len(text) == 2 for text in part["year"].to_pylist()])
     year = np.where(short, year + np.where(year < PIVOT, 2000, 1900), year)
-    month = _months(part["month"])
+    if "week" in part:
+        result[matched] = _days_of_week(year, part)
+        return result
+    month = 3 * _integers(part["quarter"]) - 2 if "quarter" in part else _months(part["month"])
+    day = _integers(part["day"]) if "day" in part else np.ones_like(year)
     start = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("M8[M]")
     lengths = ((start + 1).astype("M8[D]") - start.astype("M8[D]")).astype(int)
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (day <= lengths)
-    hours, valid_time = _hours(part)
-    days = start.astype("M8[D]").astype(np.int64) + day - 1 + hours / 24 - _zones(part["zone"])
-    result[matched] = np.where(valid & valid_time, days, np.nan)
+    days = start.astype("M8[D]").astype(np.int64) + day - 1.0
+    if "hour" in part:
+        hours, valid_time = _hours(part)
+        days, valid = days + hours / 24 - _zones(part["zone"]), valid & valid_time
+    result[matched] = np.where(valid, days, np.nan)
+    return result
+
+
+def _days_of_week(year: np.ndarray, part: dict[str, pa.Array]) -> np.ndarray:
+    """Return the days of weeks of ISO 8601: the first one of a year has the 4th of January."""
+    week, weekday = _integers(part["week"]), np.maximum(_integers(part["weekday"]), 1)
+    fourth = (year - 1970).astype("M8[Y]").astype("M8[D]").astype(np.int64) + 3
+    monday = fourth - (fourth + EPOCH_WEEKDAY) % 7
+    return np.where((week >= 1) & (week <= 53), monday + 7.0 * (week - 1) + weekday - 1, np.nan)
+
+
+def compact_days(texts: pa.Array) -> np.ndarray:
+    """Return the days since 1970-01-01 of texts such as 20240131, with NaN for other texts.
+
+    >>> print(compact_days(pa.array(["19700102", "20240230", "1970"])))
+    [ 1. nan nan]
+    """
+    return _days(texts, COMPACT)
+
+
+def days_of_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return the days since 1970-01-01 of numbers such as 20240131, with NaN for other ones."""
+    inside = (numbers >= 1e7) & (numbers < 1e8) & (numbers % 1 == 0)
+    texts = [str(int(number)) for number in numbers[inside].tolist()]
+    result = np.full(len(numbers), np.nan)
+    result[inside] = compact_days(pa.array(texts, pa.string()))
     return result
 
 
 def hours_of_day(texts: pa.Array) -> np.ndarray:
-    """Return the hours since midnight of texts such as 14:30, with NaN for other texts.
+    """Return the hours of times of day and of durations, with NaN for other texts.
 
-    >>> print(hours_of_day(pa.array(["14:30", "2:15:36 pm", "25:00", "x"])))
-    [14.5  14.26   nan   nan]
+    >>> print(hours_of_day(pa.array(["14:30", "2:15:36 pm", "26:30", "1 day, 2:00:00", "x"])))
+    [14.5  14.26 26.5  26.     nan]
     """
-    found = pc.extract_regex(pc.utf8_trim_whitespace(texts), TIME_OF_DAY)
+    trimmed = pc.utf8_trim_whitespace(texts)
+    found = pc.extract_regex(trimmed, TIME_OF_DAY)
     matched = np.asarray(found.is_valid().to_numpy(zero_copy_only=False), bool)
     result = np.full(len(texts), np.nan)
     if matched.any():
         part = {field.name: pc.struct_field(found.drop_null(), field.name) for field in found.type}
         hours, valid = _hours(part)
         result[matched] = np.where(valid, hours, np.nan)
+    return np.where(np.isnan(result), _durations(trimmed), result)
+
+
+def _durations(texts: pa.Array) -> np.ndarray:
+    found = pc.extract_regex(texts, DURATION)
+    matched = np.asarray(found.is_valid().to_numpy(zero_copy_only=False), bool)
+    result = np.full(len(texts), np.nan)
+    if matched.any():
+        part = {field.name: pc.struct_field(found.drop_null(), field.name) for field in found.type}
+        hours = 24 * _integers(part["days"]) + _integers(part["hour"])
+        minutes = _integers(part["minute"])
+        sign = np.where(np.asarray(pc.equal(part["sign"], "-"), bool), -1, 1)
+        value = sign * (hours + minutes / 60 + _seconds(part["second"]) / 3600)
+        result[matched] = np.where(minutes < 60, value, np.nan)
     return result
 
 
 def _hours(part: dict[str, pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     hour, minute = _integers(part["hour"]), _integers(part["minute"])
-    texts = [text.replace(",", ".") or "0" for text in part["second"].to_pylist()]
-    second = np.array(texts, float)
-    noon = np.array([(text or "").lower() for text in part["noon"].to_pylist()])
+    second = _seconds(part["second"])
+    noon = np.array([text.lower().replace(".", "") for text in part["noon"].to_pylist()])
     valid = (hour < 24) & (minute < 60) & (second < 61)
     valid &= (noon == "") | ((hour >= 1) & (hour <= 12))
     hour = np.where(noon == "am", hour % 12, np.where(noon == "pm", hour % 12 + 12, hour))
     return hour + minute / 60 + second / 3600, valid
 
 
+def _seconds(texts: pa.Array) -> np.ndarray:
+    return np.array([text.replace(",", ".") or "0" for text in texts.to_pylist()], float)
+
+
 def _zones(texts: pa.Array) -> np.ndarray:
     """Return the offsets from UTC in days."""
 
     def offset(text: str) -> float:
-        if text in ("", "Z", "UTC"):
+        if not text.startswith(("+", "-")):
             return 0.0
-        hours, minutes = int(text[1:3]), int(text[-2:])
+        hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
         return (-1 if text[0] == "-" else 1) * (hours / 24 + minutes / 1440)
 
     offsets = {text: offset(text) for text in texts.unique().to_pylist()}
@@ -139,13 +191,7 @@ def _integers(texts: pa.Array) -> np.ndarray:
 
 
 def _months(texts: pa.Array) -> np.ndarray:
-    """Return the months of digits or of English names; 0 for other words."""
-    numbers = {name.lower(): i + 1 for i, name in enumerate(MONTHS)}
-
-    def month(text: str) -> int:
-        return int(text) if text.isdigit() else numbers.get(text[:3].lower(), 0)
-
-    found = {text: month(text) for text in texts.unique().to_pylist()}
+    found = {text: month_number(text) for text in texts.unique().to_pylist()}
     return np.array([found[text] for text in texts.to_pylist()])
 
 

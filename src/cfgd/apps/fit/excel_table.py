@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from cfgd._core.extras import import_extra
 from cfgd._core.npy import UnreadableError
+from cfgd.apps.fit.header import LOOKED_ROWS, describe_above, find_header
 from cfgd.apps.fit.json_table import OBJECT_BYTES, python_array, python_type
-from cfgd.apps.fit.sniffing import UNNAMED
 from cfgd.apps.fit.table import Table, read_errors
 
 
@@ -24,27 +24,35 @@ class Excel(Table):
     format: ClassVar[str] = "Excel"
 
     def __init__(self, path: Path, memory: float, sheet: str | None = None) -> None:
+        self.is_given = sheet is not None
         with read_errors(path, self.format):
             _check_size(path, memory)
-            rows = _rows(path, sheet)
-        while rows and all(value is None for value in rows[0]):
-            del rows[0]
+            rows, self.sheets = _rows(path, sheet)
+        rows = [row for row in rows if any(value is not None for value in row)]
         if not rows:
             raise ValueError(f"{path} is empty.")
-        header, *rows = rows
-        while header and header[-1] is None and not any(row[len(header) - 1 :] for row in rows):
-            header = header[:-1]
-        width = len(header)
-        rows = [row for row in rows if any(value is not None for value in row)]
-        names = [
-            UNNAMED.format(i) if name is None else str(name).strip()
-            for i, name in enumerate(header)
+        width = max(map(len, rows))
+        texts = [
+            ["" if value is None else str(value) for value in row] for row in rows[:LOOKED_ROWS]
         ]
-        columns = [[row[i] if i < len(row) else None for row in rows] for i in range(width)]
+        header = find_header([row + [""] * (width - len(row)) for row in texts])
+        names = list(header.names)
+        self._above = [" ".join(filter(None, row)) for row in texts[: header.index]]
+        rows = rows[header.index + 1 :]
+        columns = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
         types = list(map(python_type, columns))
         super().__init__(path, memory, names, types)
         arrays = [python_array(*both) for both in zip(columns, types, strict=True)]
         self.rows = pa.RecordBatch.from_arrays(arrays, names)
+
+    def describe(self) -> list[str]:
+        sentences = describe_above(self._above)
+        if len(self.sheets) > 1 and not self.is_given:
+            others = ", ".join(map(repr, self.sheets[1:]))
+            sentences.insert(
+                0, f"The first sheet {self.sheets[0]!r} is read; --sheet reads another: {others}."
+            )
+        return sentences
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         yield self.rows.select(names)
@@ -61,7 +69,8 @@ def _check_size(path: Path, memory: float) -> None:
         )
 
 
-def _rows(path: Path, sheet: str | None) -> list[list[Any]]:
+def _rows(path: Path, sheet: str | None) -> tuple[list[list[Any]], list[str]]:
+    """Return the rows of a sheet, and the names of all sheets."""
     openpyxl = import_extra("openpyxl", f"Reading {path.name}", "excel")
     try:
         with warnings.catch_warnings():
@@ -73,7 +82,8 @@ def _rows(path: Path, sheet: str | None) -> list[list[Any]]:
                     known = ", ".join(map(repr, names))
                     raise ValueError(f"--sheet: {path} has no sheet {sheet!r}, only {known}.")
                 found = book[sheet if sheet is not None else names[0]]
-                return [_without_end(list(row)) for row in found.iter_rows(values_only=True)]
+                rows = [_without_end(list(row)) for row in found.iter_rows(values_only=True)]
+                return rows, names
             finally:
                 book.close()
     except (KeyError, IndexError, TypeError, AttributeError, ParseError) as error:

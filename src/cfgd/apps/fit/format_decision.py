@@ -6,17 +6,18 @@ import dataclasses
 from pathlib import Path
 from typing import NoReturn
 
-from cfgd.apps.fit.column_format import BAD_AS_MISSING, BAD_VALUES, REFUSE_BAD, ColumnFormat
-from cfgd.apps.fit.dates import (
-    DAY_FIRST,
-    MONTH_FIRST,
-    ORDER_NAMES,
-    ORDERS,
-    PARTS,
-    date_of,
+from cfgd.apps.fit.column_format import (
+    ANY_ORDER,
+    BAD_AS_MISSING,
+    BAD_VALUES,
+    REFUSE_BAD,
+    ColumnFormat,
 )
+from cfgd.apps.fit.date_patterns import DAY_FIRST, MONTH_FIRST
+from cfgd.apps.fit.dates import ORDER_NAMES, ORDERS, PARTS, date_of
+from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.number_text import COMMA, DECIMALS, NAMES, POINT
-from cfgd.apps.fit.survey import ColumnSurvey, Examples, Surveys
+from cfgd.apps.fit.survey import EXAMPLE_ROWS, ColumnSurvey, Examples, Surveys
 
 DAYS, DATE_PARTS = "days", "parts"
 # A column of which at least this share is numbers is a column of numbers with bad values ...
@@ -24,6 +25,7 @@ NUMBERS_SHARE = 0.5
 # ... unless more different texts than this are in more rows than this share of it.
 FEW_TEXTS, FEW_ROWS_SHARE = 20, 0.05
 SHOWN_TEXTS = 5  # bad values that a message names
+EXACT_DIGITS = 15  # of an integer that float64 has for certain
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +44,9 @@ class ReadingOptions:
         What dates become.
     date_order : str or None
         "dmy" or "mdy"; None if the file is to tell it.
-    id, keep, category : tuple of str
-        Columns that are ids, that are not, and that are categories.
+    id, keep, category, number : tuple of str
+        Columns that are ids, that are not, that are categories, and that are numbers although they
+        look like codes or dates.
     sheet : str or None
         The sheet of an Excel file; None for the first.
     reference : tuple of str
@@ -60,6 +63,7 @@ class ReadingOptions:
     id: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
     sheet: str | None = None
     reference: tuple[str, ...] = ()
     rare: int | None = None
@@ -77,14 +81,19 @@ class ReadingOptions:
                 raise ValueError(f"{option} must be {names}, got {value!r}.")
 
 
-def texts_and_rows(examples: Examples) -> str:
+def texts_and_rows(examples: Examples, most: int = SHOWN_TEXTS) -> str:
     """Return the first texts with their rows, for a message."""
     shown = [
-        f"{text!r} (row {', '.join(map(str, rows))})"
-        for text, rows in list(examples.rows.items())[:SHOWN_TEXTS]
+        f"{text!r} (row{'s' * (len(rows) > 1)} {_rows(rows)})"
+        for text, rows in list(examples.rows.items())[:most]
     ]
-    more = ", ..." if len(examples.rows) > SHOWN_TEXTS else ""
+    more = ", ..." if len(examples.rows) > most > 1 else ""
     return ", ".join(shown) + more
+
+
+def _rows(rows: list[int]) -> str:
+    more = ", ..." if len(rows) == EXAMPLE_ROWS else ""
+    return ", ".join(map(str, rows[: EXAMPLE_ROWS - 1])) + more
 
 
 def decide_decimal(
@@ -131,7 +140,7 @@ def decide_decimal(
             f"{path}: the column {name!r} is ambiguous, since no other number of the file tells "
             f"whether {text} is in thousands: use --decimal . or --decimal , to say it."
         )
-    return fallback or POINT, []
+    return fallback or POINT, list(doubtful)
 
 
 def _is_mostly_numbers(known: ColumnSurvey) -> bool:
@@ -139,7 +148,11 @@ def _is_mostly_numbers(known: ColumnSurvey) -> bool:
 
 
 def decide_order(
-    path: Path, surveys: Surveys, given: str | None, names: list[str]
+    path: Path,
+    surveys: Surveys,
+    given: str | None,
+    names: list[str],
+    remedy: str = "use --date-order mdy or --date-order dmy to say it",
 ) -> dict[str, str]:
     """Return for each column of dates whether days or months come first.
 
@@ -150,6 +163,13 @@ def decide_order(
     for name in names:
         known = surveys[name]
         assert isinstance(known, ColumnSurvey)
+        days, months = known.order[DAY_FIRST], known.order[MONTH_FIRST]
+        if days.count and months.count:
+            raise ValueError(
+                f"{path}: the column {name!r} has dates with the day before the month, "
+                f"{texts_and_rows(days, 1)}, and with the month before the day, "
+                f"{texts_and_rows(months, 1)}: change the file, or {typed('--drop', name)}."
+            )
         if given is not None:
             certain[name] = given
         elif known.order[DAY_FIRST].count or known.order[MONTH_FIRST].count:
@@ -161,7 +181,7 @@ def decide_order(
         name, text = next(iter(doubtful.items()))
         raise ValueError(
             f"{path}: the column {name!r} is ambiguous: nothing tells whether {text} has the "
-            "month or the day first: use --date-order mdy or --date-order dmy to say it."
+            f"month or the day first: {remedy}."
         )
     default = next(iter(orders), DAY_FIRST)
     return {name: certain.get(name, default) for name in names}
@@ -191,7 +211,8 @@ class FormatDecision:
     def _format(self, name: str, kind: str) -> ColumnFormat:
         known = self.surveys[name]
         assert isinstance(known, ColumnSurvey)
-        return ColumnFormat(name, kind, keeps_minus=known.has_plus)  # type: ignore[arg-type]
+        unit = known.unit if kind == "number" else ""
+        return ColumnFormat(name, kind, keeps_minus=known.has_plus, unit=unit)  # type: ignore[arg-type]
 
     def _kind(self, name: str) -> str:
         known = self.surveys[name]
@@ -202,8 +223,16 @@ class FormatDecision:
         for kind in ("number", "date", "time"):
             if known.by_class[kind].count < max(1, present):
                 continue
+            if kind == "number" and name not in self.options.number:
+                if known.is_compact_date:
+                    return "date"
+                if known.codes:
+                    self._describe_code(name, known)
+                    return "text"
             if kind == "number":
                 self._describe_numbers(name, known)
+            elif kind == "time" and known.has_durations:
+                self._say("{} a duration, read as hours", name)
             elif kind == "time":
                 self._say("{} a time of day, read as hours since midnight", name)
             return kind
@@ -217,12 +246,31 @@ class FormatDecision:
                 if kind == "number":
                     self._describe_numbers(name, known)
                 return kind
+        self._check_units(name, known)
         numbers = known.by_class["number"].count
         if numbers:
             self._say(
                 f"{{}} taken as text, though {numbers:,} of {present:,} values are numbers", name
             )
         return "text"
+
+    def _describe_code(self, name: str, known: ColumnSurvey) -> None:
+        """Say that digits are a code, such as a postcode."""
+        first = known.leading_zeros.first
+        self.sentences.append(
+            f"The column {name!r} is taken as text, since {first} has a leading zero "
+            f"({typed('--number', name)} takes it as numbers)."
+        )
+
+    def _check_units(self, name: str, known: ColumnSurvey) -> None:
+        """Raise a `ValueError` for numbers of which only some have a unit."""
+        units = {unit: count for unit, count in known.units.items() if unit}
+        bare = known.by_class["number"].count
+        if bare and len(units) == 1 and bare + sum(units.values()) == known.present:
+            unit, count = next(iter(units.items()))
+            self._refuse(
+                name, f"has numbers with the unit {unit!r} in {count:,} rows, without in {bare:,}"
+            )
 
     def _is_nearly(self, kind: str, known: ColumnSurvey) -> bool:
         good = known.by_class[kind].count
@@ -247,13 +295,21 @@ class FormatDecision:
         raise ValueError(
             f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but {values}: "
             f"--bad-values missing takes them as missing values, --na TEXT one of them, and "
-            f"--category {name} takes the column as categories."
+            f"{typed('--category', name)} takes the column as categories."
         )
 
     def _describe_numbers(self, name: str, known: ColumnSurvey) -> None:
         currencies = sorted(filter(None, known.currencies))
         if len(currencies) > 1:
             self._refuse(name, f"has more than one currency: {', '.join(currencies)}")
+        if known.unit:
+            self._say(f"{{}} a number, without the unit {known.unit!r}", name)
+        if known.minus_behind.count:
+            self._say(
+                f"{{}} a number, whose minus may be behind it, {known.minus_behind.first}", name
+            )
+        if known.longest > EXACT_DIGITS:
+            self._say(f"{{}} rounded to {EXACT_DIGITS} digits, which a number has", name)
         if currencies:
             self._say(f"{{}} a number, without the sign {currencies[0]}", name)
         if known.percent.count:
@@ -267,27 +323,27 @@ class FormatDecision:
     def _refuse(self, name: str, cause: str) -> NoReturn:
         raise ValueError(
             f"{self.path}: the column {name!r} {cause}: change the file, or leave the column out "
-            f"with --drop {name}."
+            f"with {typed('--drop', name)}."
         )
 
     def _date(self, name: str, order: str) -> ColumnFormat:
         known = self.surveys[name]
         assert isinstance(known, ColumnSurvey)
         since = date_of(known.first_day[order])
-        shown = (
-            f" ({ORDER_NAMES[order]})" if known.order[order].count + known.unordered.count else ""
-        )
+        is_ordered = known.order[order].count + known.unordered.count > 0
+        shown = f" ({ORDER_NAMES[order]})" if is_ordered else ""
+        kept = order if is_ordered else ANY_ORDER
         if self.options.dates == DAYS or name == self.target:
             self._say(f"{{}} a date{shown}, read as days since {since}", name)
             first = float(known.first_day[order] // 1)
-            return ColumnFormat(name, "date", order, first)
+            return ColumnFormat(name, "date", kept, first)
         parts = tuple(part for part in PARTS if len(known.parts[order][part]) > 1)
         constant = [part for part in PARTS if part not in parts]
         left_out = (
             f"; the {' and the '.join(constant)} is constant and left out" if constant else ""
         )
         self._say(f"{{}} a date{shown}, read as {', '.join(parts)}{left_out}", name)
-        return ColumnFormat(name, "parts", order, parts=parts)
+        return ColumnFormat(name, "parts", kept, parts=parts)
 
     def _say(self, sentence: str, name: str) -> None:
         self.said.setdefault(sentence, []).append(name)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 
 
 def format_number(value: float) -> str:
     """Return five digits."""
     return "unknown" if np.isnan(value) else f"{value:.5g}"
+
+
+def typed(name: str, value: str) -> str:
+    """Return an option as it is typed into a shell.
+
+    >>> typed("--drop", "my column")
+    "--drop 'my column'"
+    """
+    return f"{name} {shlex.quote(value)}"
 
 
 def format_label(value: object) -> str:

@@ -6,9 +6,13 @@ A column is an id if --id names it, or, unless --keep names it,
 - if it is called "id",
 - if its name ends in a word such as id, index, key or nr, and its values are different texts or
   different integers,
-- if its values are texts, all of them different, or
+- if its values are texts, all of them different,
+- if its values are different integers of more than 15 digits, or
 - if it is the first column of the file, has at least `MIN_ROWS` rows, its values are
-  consecutive integers, each once, and its name is not that of a time such as week or year.
+  consecutive integers, each once, not all of them years, and its name is not that of a time or of
+  another quantity that goes up by steps.
+
+Up to half of the values may be missing, but for the last rule.
 """
 
 from __future__ import annotations
@@ -25,26 +29,37 @@ ID_NAME = re.compile(
     r"(?:^|[_ .\-#])(?:id|ids|uid|uuid|guid|idx|index|key|nr|no|row|rownum|row_?number)\.?$"
     r"|[a-z](?:Id|ID|UUID|Nr|No|Key|Index)$",
 )
-UNNAMED = re.compile(r"^$|^Unnamed: \d+$")
+UNNAMED = re.compile(r"^$|^Unnamed: \d+(?:[._]\d+)*$")
 TIME_NAME = re.compile(
     r"(?:^|[_ .\-])(?:.|time|step|second|minute|hour|day|date|week|month|quarter|year|age|period|"
-    r"iteration|epoch|generation|dose|level|order|position|distance|depth)s?$",
+    r"iteration|epoch|generation|dose|level|order|position|distance|depth|temp|temperature|voltage|"
+    r"current|frequency|pressure|speed|angle|wavelength|length|height|width|size|mass|weight|"
+    r"zeit|sekunde|minute|stunde|tag|datum|woche|monat|quartal|jahr|alter|temperatur|spannung|strom|"
+    r"frequenz|druck|winkel|jour|mois|an|année|annee|temps|día|dia|mes|año|ano|fecha)(?:e?n?s?)$",
 )
+TIMESTAMP = re.compile(r"time|date|zeit|datum|stamp|epoch|ns$|ts$")  # nanoseconds have 19 digits
+FIRST_YEAR, LAST_YEAR = 1500, 2199  # integers within are years rather than numbers of rows
+LONG_DIGITS = 16  # an integer of so many digits is no measurement
 
 
 def is_id_name(name: str) -> bool:
     """Return whether the name of a column says that it is an id."""
-    return bool(UNNAMED.match(name) or ID_NAME.search(name) or ID_NAME.search(name.lower()))
+    return bool(is_unnamed(name) or ID_NAME.search(name) or ID_NAME.search(name.lower()))
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a column has no name."""
+    return bool(UNNAMED.match(name))
 
 
 class Uniqueness:
     """Whether the values of a column differ, in its first rows, and whether they are consecutive.
 
-    Missing values do not count as values; a column that has some is not unique.
+    Missing values do not count as values.
     """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = self.missing = 0
         self.is_unique = self.is_ascending = True
         self._seen: set[object] = set()
         self._last: float | None = None
@@ -57,14 +72,16 @@ class Uniqueness:
         self.rows += len(values)
         if not self.is_unique or room <= 0:
             return
+        present = [value for value in values[:room] if value is not None]
+        self.missing += min(room, len(values)) - len(present)
         before = len(self._seen)
-        self._seen.update(values[:room])
-        if len(self._seen) < before + min(room, len(values)) or None in self._seen:
+        self._seen.update(present)
+        if len(self._seen) < before + len(present):
             self.is_unique, self._seen = False, set()
 
     def _add_to_run(self, values: list[object]) -> None:
         """Check that every value is the integer after the one before it."""
-        numbers = [value for value in values if isinstance(value, float) and value % 1 == 0]
+        numbers = [float(value) for value in values if _is_integer(value)]  # type: ignore[arg-type]
         if self._last is not None:
             numbers.insert(0, self._last)
         steps = np.diff(np.array(numbers, float))
@@ -77,14 +94,19 @@ class Uniqueness:
         """Whether the values are consecutive integers, in this order or, in few rows, in any."""
         if self.is_ascending:
             return True
-        if not self.is_unique or self.rows > COMPARED_ROWS or not self.is_integer:
+        if not self.is_unique or self.rows > COMPARED_ROWS or not self.is_integer or self.missing:
             return False
         return max(self._seen) - min(self._seen) + 1 == self.rows  # type: ignore[type-var, operator]
 
     @property
     def is_integer(self) -> bool:
         """Whether the compared values are integers."""
-        return all(isinstance(value, float) and value % 1 == 0 for value in self._seen)
+        return all(map(_is_integer, self._seen))
+
+    @property
+    def are_years(self) -> bool:
+        """Whether the compared values are integers that may be years."""
+        return self.is_integer and all(FIRST_YEAR <= value <= LAST_YEAR for value in self._seen)  # type: ignore[operator]
 
     @property
     def is_text(self) -> bool:
@@ -92,19 +114,33 @@ class Uniqueness:
         return all(isinstance(value, str) for value in self._seen)
 
 
-def reason_for_id(name: str, is_first: bool, values: Uniqueness) -> str | None:
-    """Return why a column is an id, to follow its name, or None if it is none."""
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and value % 1 == 0)
+
+
+def reason_for_id(name: str, is_first: bool, values: Uniqueness, digits: int = 0) -> str | None:
+    """Return why a column is an id, to follow its name, or None if it is none.
+
+    `digits` is the number of digits of texts that are integers, 0 for other columns.
+    """
     if name.strip().lower() == "id":
         return "is called so"
-    if values.rows < MIN_TEXTS or not values.is_unique:
+    rows, time = min(values.rows, COMPARED_ROWS), TIME_NAME.search(name.lower())
+    if rows - values.missing < max(MIN_TEXTS, rows / 2) or not values.is_unique:
         return None
+    every = "every row that has one" if values.missing else "every row"
+    if digits and is_id_name(name):
+        return f"has a different number in {every}"
+    if digits:  # texts that are integers
+        is_long = digits >= LONG_DIGITS and not TIMESTAMP.search(name.lower())
+        return f"has a different number of {digits} digits in {every}" if is_long else None
     if values.is_text:
-        return "has a different text in every row"
+        return f"has a different text in {every}"
     if not values.is_integer:
         return None
     if is_id_name(name):
-        return "has a different number in every row"
-    time = TIME_NAME.search(name.lower())
-    if is_first and not time and values.rows >= MIN_ROWS and values.is_consecutive:
+        return f"has a different number in {every}"
+    is_quantity = time or values.are_years
+    if is_first and not is_quantity and values.rows >= MIN_ROWS and values.is_consecutive:
         return "numbers the rows"
     return None

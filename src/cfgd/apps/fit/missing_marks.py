@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 # What R, pandas, SAS, SPSS, Excel and people write. Spaces around them do not count.
 MARKS = (
     "", "NA", "na", "Na", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "#n/a", "<NA>", "NaN", "nan",
-    "NAN", "-nan", "-NaN", "null", "NULL", "Null", "None", "?", "-", "--", "–", "—", ".",
+    "NAN", "-nan", "-NaN", "NaT", "#NA", "null", "NULL", "Null", "(null)", "\\N", "None", "?", "-",
+    "--", "–", "—", ".",
 )  # fmt: skip
 MINUS, PLUS = "-", "+"
 
@@ -20,7 +21,8 @@ MINUS, PLUS = "-", "+"
 class MissingMarks:
     """The marks of missing values: those above, and `more`, which are those of --na.
 
-    A text of `more` that is a number stands for that number in any notation.
+    A text of `more` that is a number, with a decimal point or comma, stands for that number in any
+    notation; "inf" stands for infinity.
     """
 
     more: tuple[str, ...] = ()
@@ -31,10 +33,10 @@ class MissingMarks:
         found = []
         for text in self.more:
             try:
-                found.append(float(text))
+                found.append(float(text.replace(",", ".") if "." not in text else text))
             except ValueError:
                 continue
-        return [value for value in found if np.isfinite(value)]
+        return [value for value in found if not np.isnan(value)]
 
     def in_texts(self, texts: pa.Array, kept: tuple[str, ...] = ()) -> np.ndarray:
         """Return which of the texts are marks; those in `kept` are not."""

@@ -20,19 +20,33 @@ CURRENCY = (
     r"(?:US|CA|AU|NZ|HK|R|S)?\$|\p{Sc}|(?i:EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|"
     r"CAD|AUD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|kr\.?|Fr\.|zł|Kč|Ft)"
 )
-# a sign, a currency and digits, with a currency, a percent sign or the brackets of bookkeeping
+# a sign, a currency and digits, with a currency, a percent sign, the brackets of bookkeeping or the
+# minus behind the digits of old mainframes
 NUMBER = (
     r"^(?P<bracket>\(?)\s*(?P<sign>[+\-−]?)\s*(?P<before>(?:" + CURRENCY + r")?)\s*"
-    r"(?P<inner>[+\-−]?)\s*(?P<body>[.,]?\d[\d.," + GROUP_MARKS + r"]*(?:[eE][+\-]?\d+)?)\s*"
-    r"(?P<after>(?:" + CURRENCY + r")?)(?P<percent>%?)\s*\)?$"
+    r"(?P<inner>[+\-−]?)\s*(?P<body>[.,]?\d[\d.," + GROUP_MARKS + r"]*(?:[eE][+\-]?\d+)?)"
+    r"(?P<behind>[\-−]?)\s*(?P<after>(?:" + CURRENCY + r")?)(?P<percent>%?)\s*\)?$"
 )
 
 
+# What stands behind the digits of a measurement: kg, °C, m/s, kg/m3.
+UNIT = r"^.*\d[.,]?\s*(?P<unit>[\p{L}°‰][\p{L}\d°‰²³/·^*\-]{0,11})$"
+
+
 def _body(decimal: str) -> str:
-    """Return the pattern of the digits of a number with this decimal sign."""
+    """Return the pattern of the digits of a number with this decimal sign.
+
+    Groups are of three digits, or of two before the last three, as in India. Nobody writes
+    thousands and a power of ten.
+    """
     sign, other = (r"\.", ",") if decimal == POINT else (",", r"\.")
-    groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (other, f"[{GROUP_MARKS}]"))
-    return rf"^(?:(?:\d+|{groups})(?:{sign}\d*)?|{sign}\d+)(?:[eE][+\-]?\d+)?$"
+    groups = [rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (other, f"[{GROUP_MARKS}]")]
+    groups.append(rf"[1-9]\d?(?:{other}\d{{2}})+{other}\d{{3}}")
+    grouped = "|".join(groups)
+    return (
+        rf"^(?:(?:\d+|{grouped})(?:{sign}\d*)?|{sign}\d+"
+        rf"|(?:\d+(?:{sign}\d*)?|{sign}\d+)[eE][+\-]?\d+)$"
+    )
 
 
 class NumberTexts:
@@ -44,6 +58,8 @@ class NumberTexts:
         Which texts are numbers with this decimal sign.
     percent : mask
         Which texts end in a percent sign.
+    minus_behind : mask
+        Which texts have their minus behind the digits.
     currency : list of texts
         The currency sign of each text, "" for none.
 
@@ -58,16 +74,18 @@ class NumberTexts:
         found = pc.extract_regex(pc.utf8_trim_whitespace(texts), NUMBER)
         part = {
             name: pc.fill_null(pc.struct_field(found, name), "")
-            for name in ("bracket", "sign", "before", "inner", "body", "after", "percent")
+            for name in ("bracket", "sign", "before", "inner", "body", "behind", "after", "percent")
         }
         self._body = pc.utf8_trim_whitespace(part["body"])
-        minus = [_is_one_of(part[name], ["-", "−"]) for name in ("sign", "inner")]
-        self._negative = _is_one_of(part["bracket"], ["("]) ^ minus[0] ^ minus[1]
+        signs = ("sign", "inner", "behind")
+        minus = [_is_one_of(part[name], ["-", "−"]) for name in signs]
+        self._negative = np.logical_xor.reduce([_is_one_of(part["bracket"], ["("]), *minus])
+        self.minus_behind = minus[2]
         # +-5 and (-5) are no numbers; a bracket is closed, and no other is
-        signs = sum((~_is_one_of(part[name], [""])).astype(int) for name in ("sign", "inner"))
+        count = sum((~_is_one_of(part[name], [""])).astype(int) for name in signs)
         opened = ~_is_one_of(part["bracket"], [""])
         closed = _mask(pc.ends_with(pc.utf8_trim_whitespace(texts), ")"))
-        valid = (signs + opened <= 1) & (opened == closed)
+        valid = (count + opened <= 1) & (opened == closed)
         self.percent = _is_one_of(part["percent"], ["%"])
         before, after = part["before"].to_pylist(), part["after"].to_pylist()
         self.currency = [(a or b).upper() for a, b in zip(before, after, strict=True)]
@@ -97,6 +115,28 @@ class NumberTexts:
         values[self._negative] *= -1
         values[self.percent] /= 100
         return values
+
+
+def units_of(texts: pa.Array) -> list[str]:
+    """Return what stands behind the digits of each text that is a number with a unit, else "".
+
+    >>> units_of(pa.array(["1.5 kg", "20°C", "12", "A4", "3 Main Street"]))
+    ['kg', '°C', '', '', '']
+    """
+    found = pc.extract_regex(pc.utf8_trim_whitespace(texts), UNIT)
+    units = pc.fill_null(pc.struct_field(found, "unit"), "").to_pylist()
+    numbers = without_unit(texts, pa.array(units, pa.string()))
+    matches = NumberTexts(numbers).matches
+    known = matches[POINT] | matches[COMMA]
+    return [unit if is_number else "" for unit, is_number in zip(units, known, strict=True)]
+
+
+def without_unit(texts: pa.Array, units: pa.Array | str) -> pa.Array:
+    """Return texts without the unit at their end; `units` has one for each, or one for all."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    given = [units] * len(texts) if isinstance(units, str) else units.to_pylist()
+    pairs = zip(trimmed.to_pylist(), given, strict=True)
+    return pa.array([text.removesuffix(unit).rstrip() for text, unit in pairs], pa.string())
 
 
 def _is_one_of(texts: pa.Array, known: list[str]) -> np.ndarray:

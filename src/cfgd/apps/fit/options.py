@@ -12,6 +12,7 @@ from cfgd.apps.fit.class_weights import read_class_weights
 from cfgd.apps.fit.conditioning import SINGULAR, Conditioning
 from cfgd.apps.fit.fitting import METHODS
 from cfgd.apps.fit.format_decision import ReadingOptions
+from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.sandwich import (
@@ -112,13 +113,26 @@ def check_streaming(options: FitOptions, streamed: bool, memory: float) -> None:
 
 def check_columns(options: FitOptions, condition: Conditioning, terms: list[str]) -> None:
     if condition.grade == SINGULAR and not options.l2 and not options.cross_validate:
-        found = condition.combinations(terms)
-        constant = f" ({found} is constant)" if found else ""
+        where = "with --drop" if options.formula is None else "of the formula"
+        constant = condition.constant_combinations(terms)
         raise ValueError(
             f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
-            f"others{constant}, so that their coefficients are not determined: leave one out with "
-            "--drop, or add a penalty with --l2 or --cross-validate."
+            f"others{constant}, so that their coefficients are not determined: leave one out "
+            f"{where}, or add a penalty with --l2 or --cross-validate."
         )
+
+
+def _most_levels(statistics: TableStatistics, rows: int) -> str:
+    """Return which column of texts has a large share of the coefficients, or nothing."""
+    texts = (column for column in statistics.columns() if column.kind == "text")
+    counts = {column.name: len(column.terms) for column in texts}
+    name = max(counts, key=lambda name: counts[name], default="")
+    if counts.get(name, 0) < max(2, rows / 2):
+        return ":"
+    return (
+        f", of which {counts[name]} are those of the texts of {name!r}: leave it out with "
+        f"{typed('--drop', name)}, or"
+    )
 
 
 def check_rows(
@@ -127,8 +141,8 @@ def check_rows(
     coefficients, rows = width + 1, statistics.training_count
     if rows <= coefficients and not options.l2 and not options.cross_validate:
         raise ValueError(
-            f"{options.data}: {rows} training rows do not determine {coefficients} coefficients: "
-            "add a penalty with --l2 or --cross-validate."
+            f"{options.data}: {rows} training rows do not determine {coefficients} coefficients"
+            f"{_most_levels(statistics, rows)} add a penalty with --l2 or --cross-validate."
         )
     if options.cross_validate and target.labels and statistics.label_counts is not None:
         for label in target.labels:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
@@ -21,7 +22,7 @@ from cfgd.apps.fit.column_format import ColumnFormat, Reading
 from cfgd.apps.fit.columns import EncodedRows, Mask, TextColumn, encode
 from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
-from cfgd.apps.fit.reading import read_for_prediction
+from cfgd.apps.fit.reading_of_predictions import read_for_prediction
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import rows_of_block
 from cfgd.apps.fit.table import Table, is_text, to_float64, value_type
@@ -83,6 +84,7 @@ def predict(
     through = list(dict.fromkeys([*ids, *known_ids]))
     block_rows, count = rows_of_block(memory, len(model.terms) + len(through)), 0
     unknown: Counter[str] = Counter()
+    without = 0  # rows without a prediction
     in_csv = ending in CSV_FORMATS
     id_fields = [pa.field(name, value_type(table.raw.types[name])) for name in through]
     schema = pa.schema([*id_fields, *_fields(model, through)])
@@ -98,14 +100,21 @@ def predict(
             about = roles.read(batch, {})
             left_out = left_out_rows(model.missing, encoded.missing) | about.unused
             X = _design_matrix(model, table, encoded.X, left_out)
+            without += int(np.sum(left_out))
             columns = predictions(model, X, left_out, about.offset)
+            if in_csv and len(schema) == 1:  # readers of CSV skip an empty line
+                columns = [pc.fill_null(column, np.nan) for column in columns]
             written = [_id_column(column, in_csv) for column in id_columns]
             writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
             count += batch.num_rows
             on_rows_read(batch.num_rows)
         if not count:
             raise ValueError(f"{data} has no rows.")
-    return Written(count, [*table.sentences, *_unknown_texts(model, unknown)])
+    sentences = [*table.sentences, *_unknown_texts(model, unknown)]
+    if without:
+        rows = "1 row has" if without == 1 else f"{without:,} rows have"
+        sentences.append(f"Warning: {rows} a missing value, and no prediction.")
+    return Written(count, sentences)
 
 
 def _reading(model: Model) -> Reading:

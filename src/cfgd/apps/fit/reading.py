@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
 from cfgd.apps.fit.csv_table import Csv
-from cfgd.apps.fit.dates import is_date
 from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
-from cfgd.apps.fit.ids import is_id_name, reason_for_id
+from cfgd.apps.fit.formats import typed
+from cfgd.apps.fit.header import NUMBERLIKE
+from cfgd.apps.fit.ids import is_id_name, is_unnamed, reason_for_id
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
+from cfgd.apps.fit.sniffing import SEPARATORS
 from cfgd.apps.fit.survey import ColumnSurvey, NumberSurvey, Surveys, is_surveyed, survey
-from cfgd.apps.fit.table import Table, is_numeric, value_type
-from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table import Table
 
 SURVEY_ROWS = 10_000  # rows that are looked at at once
 
@@ -104,21 +104,30 @@ def read_for_fit(
     ValueError
         If the values of the file do not tell how to read them, or are not of one kind.
     """
-    for option, name in (("--target", target), *(("--id", name) for name in options.id)):
-        _check_name(raw, option, name)
-    for option, names in (("--keep", options.keep), ("--category", options.category)):
-        for name in names:
-            _check_name(raw, option, name)
+    check_name(raw, "--target", target)
+    for flag in ("id", "keep", "category", "number"):
+        for name in getattr(options, flag):
+            check_name(raw, f"--{flag}", name)
     if target in options.id:
         raise ValueError(f"--id: {target!r} is the target.")
-    reader = _FitReader(raw, options, target, set(drop), {target, *used, *options.keep})
+    reader = _FitReader(
+        raw, options, target, set(drop), {target, *used, *options.keep, *options.number}
+    )
     return reader.read()
 
 
-def _check_name(raw: Table, option: str, name: str) -> None:
-    if name not in raw.types:
-        known = ", ".join(map(repr, list(raw.types)[:20]))
-        raise ValueError(f"{option}: {raw.path} has no column {name!r}, only {known}.")
+def check_name(raw: Table, flag: str, name: str) -> None:
+    if name in raw.types:
+        return
+    names = list(raw.types)
+    hint = ""
+    if all(map(NUMBERLIKE.match, names)) or (len(names) > 1 and NUMBERLIKE.match(names[0])):
+        hint = " (does the first line have the names of the columns?)"
+    elif len(names) == 1 and isinstance(raw, Csv):
+        separators = ", ".join(SEPARATORS.values())
+        hint = f" (known separators are {separators})"
+    known = ", ".join(map(repr, names[:20]))
+    raise ValueError(f"{flag}: {raw.path} has no column {name!r}, only {known}{hint}.")
 
 
 @dataclasses.dataclass
@@ -136,6 +145,7 @@ class _FitReader:
         if isinstance(raw, Csv):
             raw.read_as_text([*options.id, *options.category])
         surveys = self._survey(names, reading)
+        self._check_last_row(surveys)
         decimal, doubtful = self._decimal(surveys)
         if isinstance(raw, Csv) and decimal != raw.decimal:
             raw.set_decimal(decimal)
@@ -173,14 +183,24 @@ class _FitReader:
                 f"columns: {shown}."
             )
         sentences = [
-            *describe_file(raw, decimal),
-            *self._doubtful(doubtful, decimal),
+            *raw.describe(),
+            *describe_doubtful(doubtful, decimal),
             *decision.all_sentences(),
             *(f"The column {name!r} is left out as an id: it {why}." for name, why in ids.items()),
+            *self._repeated(surveys, [one.name for one in columns if one.kind == "number"]),
             *(f"The column {name!r} is left out: it has no value." for name in empty),
         ]
         reading = dataclasses.replace(reading, decimal=decimal, columns=columns)
         return ReadTable(raw, reading, [*options.id, *ids, *empty], sentences)
+
+    def _check_last_row(self, surveys: Surveys) -> None:
+        """Raise a `ValueError` if the last row is the total of the others."""
+        for name, known in surveys.items():
+            if isinstance(known, ColumnSurvey) and known.total:
+                raise ValueError(
+                    f"{self.raw.path}: the last row ({known.rows:,}) seems to be a total: it has "
+                    f"{known.total!r} in the column {name!r}: delete it."
+                )
 
     def _compares(self, name: str) -> bool:
         """Return whether a column of numbers may be an id."""
@@ -192,12 +212,31 @@ class _FitReader:
         chosen = [
             name for name in names if every or is_surveyed(self.raw, name) or self._compares(name)
         ]
-        return survey(self.raw, chosen, self._compares, reading.marks, SURVEY_ROWS)
+        marks = reading.marks
+        found = survey(self.raw, chosen, self._compares, marks, SURVEY_ROWS)
+        long = [
+            name
+            for name, known in found.items()
+            if isinstance(known, NumberSurvey) and known.is_long
+        ]
+        if isinstance(self.raw, Csv):  # other files have integers
+            self.raw.read_as_text(long)
+        units = {name: unit for name, known in found.items() if (unit := _unit_of(known))}
+        dates = [
+            name
+            for name, known in found.items()
+            if isinstance(known, NumberSurvey)
+            and known.is_compact_date
+            and name not in self.options.number
+        ]
+        again = [*(long if isinstance(self.raw, Csv) else ()), *units, *dates]
+        found |= survey(self.raw, again, self._compares, marks, SURVEY_ROWS, units, dates)
+        return found
 
     def _decimal(self, surveys: Surveys) -> tuple[str, list[str]]:
         if self.options.decimal is not None:
             return self.options.decimal, []
-        return decide_decimal(self.raw.path, surveys, _decimal_of_numbers(self.raw, surveys), None)
+        return decide_decimal(self.raw.path, surveys, decimal_of_numbers(self.raw, surveys), None)
 
     def _ids(self, surveys: Surveys) -> dict[str, str]:
         """Return the columns that are ids, each with the reason."""
@@ -207,31 +246,60 @@ class _FitReader:
             if name in {*self.used, *self.options.category, *self.options.id} or values is None:
                 continue
             is_other_text = isinstance(known, NumberSurvey) or (
-                known.by_class["text"].count == known.present  # no numbers, dates and times
+                # no numbers, dates and times
+                max(known.by_class["text"].count, known.codes) == known.present
                 and known.boolean_words is None
             )
-            if not is_other_text and not is_id_name(name):
+            digits = 0
+            if isinstance(known, ColumnSurvey) and known.digits == known.present > known.codes:
+                digits = known.longest
+            if not is_other_text and not is_id_name(name) and not digits:
                 continue
-            why = reason_for_id(name, name == first, values)
+            why = reason_for_id(name, name == first, values, digits)
             if why is not None:
-                found[name] = f"{why} (--keep {name} uses it)"
+                found[name] = f"{why} ({typed('--keep', name)} uses it)"
         others = [name for name in self.raw.types if name not in {*self.drop, *found, self.target}]
         if not others:  # numbers are better than no column at all
             found = {n: why for n, why in found.items() if isinstance(surveys[n], ColumnSurvey)}
         return found
 
-    def _doubtful(self, names: list[str], decimal: str) -> list[str]:
-        if not names:
-            return []
-        shown = ", ".join(map(repr, names[:10]))
-        other = COMMA if decimal == POINT else POINT
+    def _repeated(self, surveys: Surveys, columns: Collection[str]) -> list[str]:
+        """Return a sentence about columns of numbers that have the name of an id, and repeat."""
         return [
-            f"In {shown} the sign {other!r} separates thousands, since other numbers of the file "
-            f"have {NAMES[decimal]}."
+            f"The column {name!r} is used as a number, since its values repeat "
+            f"({typed('--id', name)} leaves it out)."
+            for name in columns
+            if name not in self.used
+            and is_id_name(name)
+            and not is_unnamed(name)
+            and (known := surveys.get(name)) is not None
+            and known.uniqueness is not None
+            and not known.uniqueness.is_unique
+            and (isinstance(known, NumberSurvey) or known.digits == known.present > known.codes)
         ]
 
 
-def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
+def describe_doubtful(names: Sequence[str], decimal: str) -> list[str]:
+    """Return a sentence about columns whose decimal sign other columns, or a model, tell."""
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:10]))
+    other = COMMA if decimal == POINT else POINT
+    return [
+        f"In {shown} the sign {other!r} separates thousands, since other numbers have "
+        f"{NAMES[decimal]}."
+    ]
+
+
+def _unit_of(known: ColumnSurvey | NumberSurvey) -> str:
+    """Return the unit that all values of a column have, "" for none."""
+    if isinstance(known, NumberSurvey) or len(known.units) != 1:
+        return ""
+    unit, count = next(iter(known.units.items()))
+    return unit if count == known.present else ""
+
+
+def decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
     """Return the decimal sign of columns that a text file has as numbers, and one such column."""
     if not isinstance(raw, Csv):
         return {}
@@ -242,63 +310,3 @@ def _decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
     )
     name = next(found, None)
     return {} if name is None else {raw.decimal: f"in the column {name!r}"}
-
-
-def describe_file(raw: Table, decimal: str) -> list[str]:
-    """Return a sentence about how a text file is written, unless it is plain CSV."""
-    if not isinstance(raw, Csv) or (raw.dialect.is_plain and decimal == POINT):
-        return []
-    decimals = f" with {NAMES[decimal]}" if decimal == COMMA else ""
-    return [f"{raw.path.name} is read as {raw.dialect.describe()}{decimals}."]
-
-
-def read_for_prediction(
-    path: Path, memory: float, reading: Reading, names: Sequence[str], ids: Sequence[str]
-) -> ReadTable:
-    """Open a table with the formats of a model; its separator and its decimals are its own.
-
-    Parameters
-    ----------
-    names
-        The columns that the model needs.
-    ids
-        Columns that are written through.
-    """
-    raw = open_table(path, memory, reading.decimal)
-    formats = [one for one in reading.columns if one.kind == "id" or set(one.types) & set(names)]
-    needed = [one.name for one in formats if one.kind != "id"]
-    for name in needed:
-        if name not in raw.types:
-            known = ", ".join(map(repr, list(raw.types)[:20]))
-            raise ValueError(f"{path} has no column {name!r}, which the model needs, only {known}.")
-    for name in ids:
-        _check_name(raw, "--id", name)
-    texts = [one.name for one in formats if one.kind in ("text", "category", "id")] + list(ids)
-    numbers = [one.name for one in formats if one.kind == "number"]
-    decimal = reading.decimal
-    for _ in range(2):  # once more if the decimal sign is another one
-        if isinstance(raw, Csv):
-            raw.read_as_text(texts)
-        surveyed = needed if isinstance(raw, Csv) else numbers
-        surveyed = [name for name in surveyed if isinstance(raw, Csv) or is_surveyed(raw, name)]
-        surveys = survey(raw, surveyed, lambda name: False, reading.marks, SURVEY_ROWS)
-        certain = _decimal_of_numbers(raw, surveys)
-        decimal, _ = decide_decimal(path, surveys, certain, reading.decimal)
-        if not isinstance(raw, Csv) or decimal == raw.decimal:
-            break
-        raw.set_decimal(decimal)
-    for one in formats:
-        if one.kind in ("number", "text") and one.name in raw.types:
-            _check_kind(raw, one)
-    reading = dataclasses.replace(reading, decimal=decimal, columns=tuple(formats))
-    return ReadTable(raw, reading, (), describe_file(raw, decimal))
-
-
-def _check_kind(raw: Table, known: ColumnFormat) -> None:
-    found = value_type(raw.types[known.name])
-    if (known.kind == "text" and is_numeric(found)) or is_date(found):
-        got = "a date" if is_date(found) else f"a {raw.kind(known.name)}"
-        raise ValueError(
-            f"{raw.path}: the column {known.name!r} must be a {known.kind} as in the training "
-            f"data, got {got}."
-        )

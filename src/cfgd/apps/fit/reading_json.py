@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cfgd.apps.fit.column_format import BAD_VALUES, KINDS, ColumnFormat, Reading
+from cfgd.apps.fit.column_format import ANY_ORDER, BAD_VALUES, KINDS, ColumnFormat, Reading
 from cfgd.apps.fit.dates import ORDERS, PARTS, date_of, days_of_date
 from cfgd.apps.fit.number_text import DECIMALS
 from cfgd.apps.json_schema import any_text, listing, one_of, record, truth, wrong
@@ -26,8 +26,9 @@ def _column_as_json(column: ColumnFormat) -> dict[str, Any]:
         saved |= {"order": column.order, "since": str(date_of(column.since))}
     elif column.kind == "parts":
         saved |= {"order": column.order, "parts": list(column.parts)}
-    elif column.keeps_minus:
-        saved["keeps_minus"] = True
+    else:
+        given = {"keeps_minus": column.keeps_minus, "unit": column.unit}
+        saved |= {field: value for field, value in given.items() if value}
     return saved
 
 
@@ -39,8 +40,8 @@ def _since(value: Any, place: str) -> float:
 
 
 COLUMN_FIELDS = {
-    "date": {"order": one_of(ORDERS), "since": _since},
-    "parts": {"order": one_of(ORDERS), "parts": listing(one_of(PARTS))},
+    "date": {"order": one_of((*ORDERS, ANY_ORDER)), "since": _since},
+    "parts": {"order": one_of((*ORDERS, ANY_ORDER)), "parts": listing(one_of(PARTS))},
 }
 
 
@@ -48,9 +49,9 @@ def _column(value: Any, place: str) -> ColumnFormat:
     kind = value.get("kind") if isinstance(value, dict) else None
     one_of(KINDS)(kind, f"{place}.kind")
     names = {"name": any_text, "kind": any_text}
-    fields = names | COLUMN_FIELDS.get(str(kind), {"keeps_minus": truth})
-    if "keeps_minus" in fields:
-        value = {"keeps_minus": False} | value
+    fields = names | COLUMN_FIELDS.get(str(kind), {"keeps_minus": truth, "unit": any_text})
+    if "unit" in fields:
+        value = {"keeps_minus": False, "unit": ""} | value
     found = record(fields)(value, place)
     return ColumnFormat(**found)
 

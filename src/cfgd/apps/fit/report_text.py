@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cfgd.apps.fit.columns import TextColumn
+from cfgd.apps.fit.columns import POOL, TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
-from cfgd.apps.fit.formats import format_label, format_number
+from cfgd.apps.fit.formats import format_label, format_number, typed
 from cfgd.apps.fit.leakage import is_rounding
 from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, Quality, describe_baseline
 from cfgd.apps.fit.result import FitResult
@@ -18,6 +18,7 @@ from cfgd.apps.fit.target import DEVIATION_PER_MAD, Target
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
 SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
+SHOWN_RARE = 5  # levels that are pooled
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
 
@@ -116,7 +117,7 @@ def _leakage(result: FitResult) -> list[str]:
         f"Warning: the column {leak.column!r} alone explains the target, with "
         f"{'an' if leak.measure[0] in 'aeiouR' else 'a'} {leak.measure} of {leak.value:.6g} on "
         f"{result.measured_on}. Does it hold the target in another form, or what is known only "
-        f"after it? Leave it out with --drop {leak.column}."
+        f"after it? Leave it out with {typed('--drop', leak.column)}."
         for leak in result.leaks[:SHOWN_LEAKS]
     ]
     if is_rounding(result.quality):
@@ -195,8 +196,7 @@ def _conditioning(result: FitResult) -> str:
         return "Collinearity is not examined: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
-        found = condition.combinations(result.model.terms[:-1])
-        constant = f" ({found} is constant)" if found else ""
+        constant = condition.constant_combinations(result.model.terms[:-1])
         return (
             f"The columns are collinear: {worst!r} is a linear combination of others{constant}, "
             "and only the penalty determines their coefficients."
@@ -220,7 +220,20 @@ def _reference_categories(result: FitResult) -> list[str]:
     bases = ", ".join(f"{column.base!r} for {column.name!r}" for column in columns[:SHOWN_BASES])
     more = " and so on" if len(columns) > SHOWN_BASES else ""
     compared = "The reference level, with which the other levels of a column are compared"
-    return [f"{compared}, is {bases}{more}."]
+    return [f"{compared}, is {bases}{more}.", *_pools(columns)]
+
+
+def _pools(columns: list[TextColumn]) -> list[str]:
+    """Return a sentence for each column whose rare levels are pooled."""
+    sentences = []
+    for column in (one for one in columns if one.rare):
+        shown = ", ".join(map(repr, column.rare[:SHOWN_RARE]))
+        more = ", ..." if len(column.rare) > SHOWN_RARE else ""
+        sentences.append(
+            f"Of {column.name!r}, {len(column.rare):,} rare levels are pooled as {POOL!r} ({shown}"
+            f"{more}); --rare 0 pools none."
+        )
+    return sentences
 
 
 def _reading(result: FitResult) -> list[str]:

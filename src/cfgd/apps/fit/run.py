@@ -89,6 +89,11 @@ def fit(
     split = Split(options.test, options.seed)
     block_rows = rows_of_block(memory, len(statistics.names))
     statistics.collect(split, block_rows, progress.rows_read)
+    sentences = list(table.sentences)
+    if parsed is None:
+        sentences += statistics.leave_out_constants()
+    else:
+        statistics.refuse_constants()
     target = choose_target(statistics, options.loss, options.positive)
     check_target(options, target)
     columns, standardisation = statistics.columns(), statistics.standardisation()
@@ -193,6 +198,6 @@ def fit(
         quality=quality,
         leaks=tuple(leaks),
         seconds=time.perf_counter() - began,
-        sentences=tuple(table.sentences),
+        sentences=tuple(sentences),
     )
     return dataclasses.replace(result, model=dataclasses.replace(model, facts=model_facts(result)))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import dataclasses
 import io
+import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cfgd.apps.fit.compression import first_bytes
+from cfgd.apps.fit.compression import codec, first_bytes
+from cfgd.apps.fit.header import LOOKED_ROWS, MOST, find_header
 
 HEAD_BYTES = 2**18  # of the beginning of a file: hundreds of rows, and a few hundredths of a second
-HEAD_ROWS = 500  # that are looked at for the separator
-MOST = 0.9  # the share of rows that have the same number of fields below a title
+TAIL_BYTES = 2**16  # of the end
+# The share of the characters that are ASCII by which UTF-16 is told without a mark: a file of few
+# Cyrillic texts has half of them.
+ASCII_SHARE = 0.3
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -30,22 +36,22 @@ ENCODING_NAMES = {
     "utf-16-be": "UTF-16",
     "utf-32": "UTF-32",
     "cp1252": "Latin-1",  # of Windows: the letters are those of Latin-1
-    "latin-1": "Latin-1",
 }
-UNNAMED = "Unnamed: {}"  # the name that pandas gives to column i without one
+EXCEL_LINE = re.compile(r"(\s*)sep=([^\r\n]?)[^\r\n]*", re.IGNORECASE)  # a line for Excel
 
 
 @dataclasses.dataclass(frozen=True)
 class Dialect:
     """How a file of delimited text is written.
 
-    `skipped` lines precede the header; `names` are those of the columns, with names for those that
-    have none; `rows` are the first rows.
+    `skipped` lines precede the header, of which `above` are not blank; `names` are those of the
+    columns, with names for those that have none; `rows` are the first rows.
     """
 
     encoding: str
     separator: str
     skipped: int
+    above: tuple[str, ...]
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -63,34 +69,69 @@ def sniff(path: Path, encoding: str | None = None) -> Dialect:
     """Return how the file is written, as its beginning tells; `encoding` is known if given."""
     raw = first_bytes(path, HEAD_BYTES)
     is_whole = len(raw) < HEAD_BYTES
-    encoding = encoding or detect_encoding(raw)
+    encoding = encoding or _encoding(path, raw)
     # the last character may be cut in two
     text = codecs.getincrementaldecoder(encoding)("replace").decode(raw, final=is_whole)
-    lines = text.splitlines(keepends=True)
-    skipped, separator = 0, None
-    while skipped < len(lines) and (
-        not lines[skipped].strip() or lines[skipped].lower().startswith("sep=")
-    ):
-        if lines[skipped].lower().startswith("sep="):  # a line for Excel
-            separator = lines[skipped].strip()[4:5] or "\t"
-        skipped += 1
-    body = "".join(lines[skipped:])
+    told = EXCEL_LINE.match(text)
+    if told is not None:
+        text = told[1] + text[told.end() :]
+    separator = "" if told is None else told[2]
     if separator not in SEPARATORS:
-        separator = detect_separator(body, is_whole)
-    rows = _parse(body, separator, is_whole)
-    header = [name.strip() for name in rows[0]] if rows else []
-    rows = rows[1:]
-    if len(header) == 1:
-        _check_header(path, header[0], body, is_whole)
-    widths = Counter(map(len, rows))
-    if len(header) > 1 and widths and widths.most_common(1)[0][0] == len(header) + 1:
-        header = ["", *header]  # as R writes tables: the names of rows have no name
-    names = tuple(name or UNNAMED.format(i) for i, name in enumerate(header))
-    return Dialect(encoding, separator, skipped, names, tuple(map(tuple, rows)))
+        separator = detect_separator(text, is_whole)
+    found = _parse(text, separator, is_whole)
+    rows = [row for _, row in found]
+    header = find_header(rows)
+    if len(header.names) == 1:
+        _check_header(path, header.names[0], text, is_whole)
+    above = [separator.join(row).strip() for row in rows[: header.index]]
+    names = header.names
+    if names and _is_comment(names[0], above):
+        names = (names[0].lstrip("# ") or names[0], *names[1:])
+    return Dialect(
+        encoding,
+        separator,
+        found[header.index][0] if found else 0,
+        tuple(line for line in above if line),
+        names,
+        tuple(map(tuple, rows[header.index + 1 :])),
+    )
 
 
-def detect_encoding(raw: bytes) -> str:
+def last_rows(path: Path, dialect: Dialect) -> list[list[str]]:
+    """Return rows from the end of a file that is longer than its first rows, if it is not packed.
+
+    The first one may be a part of a row: those that have not as many fields as the header are left
+    out.
+    """
+    size = path.stat().st_size
+    if size <= HEAD_BYTES or codec(path)[0] is not None or dialect.encoding.startswith("utf-16"):
+        return []
+    with path.open("rb") as file:
+        file.seek(size - TAIL_BYTES)
+        text = file.read().decode(dialect.encoding, "replace")
+    rows = (row for _, row in _parse(text, dialect.separator, is_whole=True)[1:])
+    return [row for row in rows if len(row) == len(dialect.names)]
+
+
+def _is_comment(header: str, above: list[str]) -> bool:
+    """Return whether the header is a comment, as NumPy writes it, like the lines above it."""
+    return header.startswith("# ") or (bool(above) and all(line[:1] == "#" for line in above))
+
+
+def _encoding(path: Path, raw: bytes) -> str:
+    encoding = detect_encoding(raw)
+    if encoding is None:
+        raise ValueError(
+            f"{path} is text of an unknown encoding, or damaged: save it as UTF-8, UTF-16 or "
+            "Latin-1."
+        )
+    return encoding
+
+
+def detect_encoding(raw: bytes) -> str | None:
     """Return the encoding of the beginning of a text file, as a name of Python's codecs.
+
+    None stands for bytes that are no text: zeros, or what Windows-1252 has no character for.
 
     >>> [detect_encoding(text) for text in ("é".encode(), b"\\xe9", "a".encode("utf-16"))]
     ['utf-8', 'cp1252', 'utf-16']
@@ -98,18 +139,20 @@ def detect_encoding(raw: bytes) -> str:
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return encoding
-    # most characters of a table are ASCII: every other byte of UTF-16 is then zero
+    # separators, digits and ends of lines are ASCII: these bytes of UTF-16 are then zero
     for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         half, other = raw[start:2000:2], raw[1 - start : 2000 : 2]
-        if len(half) > 1 and half.count(0) > 0.9 * len(half) and not other.count(0):
+        if len(half) > 1 and half.count(0) > ASCII_SHARE * len(half) and not other.count(0):
             return encoding
+    if b"\0" in raw:
+        return None
     for encoding in ("utf-8", "cp1252"):
         try:
             codecs.getincrementaldecoder(encoding)().decode(raw, final=len(raw) < HEAD_BYTES)
         except UnicodeDecodeError:
             continue
         return encoding
-    return "latin-1"  # in which every byte is a character
+    return None
 
 
 def detect_separator(text: str, is_whole: bool) -> str:
@@ -119,21 +162,28 @@ def detect_separator(text: str, is_whole: bool) -> str:
     ';'
     """
 
-    def agreement(separator: str) -> tuple[float, int]:
-        widths = [len(row) for row in _parse(text, separator, is_whole)[:HEAD_ROWS]]
-        if not widths or widths[0] < 2:
-            return 0.0, 0
-        agreeing = sum(width in (widths[0], widths[0] + 1) for width in widths)
-        return agreeing / len(widths), widths[0]
+    def score(separator: str) -> tuple[float, int, int]:
+        header = find_header([row for _, row in _parse(text, separator, is_whole)])
+        return header.agreement, -header.index, len(header.names)
 
-    best = max(SEPARATORS, key=agreement)
-    return best if agreement(best) > (0, 0) else ","
+    best = max(SEPARATORS, key=score)
+    return best if score(best)[0] > 0 else _any_separator(text, is_whole)
+
+
+def _any_separator(text: str, is_whole: bool) -> str:
+    """Return the separator that divides most first lines, where the rows have any widths."""
+
+    def fields(separator: str) -> tuple[int, int]:
+        rows = [row for _, row in _parse(text, separator, is_whole)[:LOOKED_ROWS]]
+        return min(1, len(rows[0]) - 1) if rows else 0, sum(map(len, rows))
+
+    return max(SEPARATORS, key=fields)
 
 
 def _check_header(path: Path, header: str, text: str, is_whole: bool) -> None:
     """Raise a `ValueError` if one field is above rows of several: it is a title, no header."""
     for separator in SEPARATORS:
-        widths = Counter(len(row) for row in _parse(text, separator, is_whole)[1:])
+        widths = Counter(len(row) for _, row in _parse(text, separator, is_whole)[1:])
         width, rows = widths.most_common(1)[0] if widths else (1, 0)
         if width > 1 and rows > MOST * widths.total():
             raise ValueError(
@@ -142,12 +192,21 @@ def _check_header(path: Path, header: str, text: str, is_whole: bool) -> None:
             )
 
 
-def _parse(text: str, separator: str, is_whole: bool) -> list[list[str]]:
-    """Return the rows that are not empty, without the last one if it may be cut."""
-    found: list[list[str]] = []
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        found.extend(row for row in reader if row)
-    except csv.Error:  # a field that is too long
-        pass
+def _parse(text: str, separator: str, is_whole: bool) -> list[tuple[int, list[str]]]:
+    """Return the rows that are not empty, each with the number of lines before it.
+
+    The last one is left out if it may be cut.
+    """
+    found: list[tuple[int, list[str]]] = []
+    with contextlib.suppress(csv.Error):  # a field that is too long
+        found.extend(rows_of(io.StringIO(text, newline=""), separator))
     return found if is_whole else found[:-1]
+
+
+def rows_of(text: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Iterate over the rows that are not blank, each with the number of lines before it."""
+    reader, before = csv.reader(text, delimiter=separator), 0
+    for row in reader:
+        if len(row) > 1 or (row and row[0].strip()):
+            yield before, row
+        before = reader.line_num

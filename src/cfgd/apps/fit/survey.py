@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import Values, boolean_numbers
 from cfgd.apps.fit.csv_table import TypesChanged
-from cfgd.apps.fit.dates import ORDERS, PARTS, DateTexts, days_of, hours_of_day, is_date, part_of
+from cfgd.apps.fit.date_patterns import DAY_FIRST
+from cfgd.apps.fit.dates import (
+    ORDERS,
+    PARTS,
+    DateTexts,
+    days_of,
+    days_of_numbers,
+    hours_of_day,
+    is_date,
+    part_of,
+)
 from cfgd.apps.fit.ids import Uniqueness
 from cfgd.apps.fit.missing_marks import PLUS, MissingMarks
-from cfgd.apps.fit.number_text import DECIMALS, NumberTexts
+from cfgd.apps.fit.number_text import DECIMALS, NumberTexts, units_of
 from cfgd.apps.fit.table import Table, is_numeric, is_text, to_float64, value_type
 
 EXAMPLES = 20  # different texts of a class that are remembered
-EXAMPLE_ROWS = 3  # rows that are remembered of each
+EXAMPLE_ROWS = 4  # rows that are remembered of each
 MANY_TEXTS = 10_000  # different texts that are counted
+# What names a last row that is the sum or the mean of the others, in several languages.
+TOTAL = re.compile(
+    r"^(?:(?:grand |sub)?total(?:s|e|en|i|es)?|sums?|summe|gesamt(?:summe)?|insgesamt|somme|"
+    r"sum[am]|somma|totaal|soma|mean|average|mittelwert|durchschnitt)\b\W*$",
+    re.IGNORECASE,
+)
+MIN_DAYS = 3  # different dates such as 20240131: two such numbers may be an accident
+EXACT = 2.0**53  # from which on float64 does not have every integer
+NO_UNITS: Mapping[str, str] = MappingProxyType({})
 
 TextClass = str  # "number", "date", "time" or "text"
 
@@ -60,9 +81,17 @@ class ColumnSurvey:
         Numbers that have one of the two decimal signs for certain, and those that may have either.
     order, unordered : Examples
         Dates that have one of the two orders for certain, and those that may have either.
+    digits, longest, compact : int
+        How many values are digits alone, the most digits of one, and how many are dates such as
+        20240131.
+    leading_zeros, minus_behind : Examples
+        Digits such as 01234, and numbers such as 12-.
+    units : Counter
+        How many values are a number with a unit, by the unit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "") -> None:
+        self.unit = unit  # stands behind all numbers, and is left away
         self.rows = self.present = 0
         self.by_class: dict[TextClass, Examples] = {
             name: Examples() for name in ("number", "date", "time", "text")
@@ -74,12 +103,17 @@ class ColumnSurvey:
         self.percent, self.no_percent = Examples(), Examples()
         self.currencies: Counter[str] = Counter()
         self.different: set[str] = set()
+        self.days: set[float] = set()  # the first different ones
         self.first_day = dict.fromkeys(ORDERS, np.inf)
         self.parts: dict[str, dict[str, set[object]]] = {
             order: {part: set() for part in PARTS} for order in ORDERS
         }
         self.uniqueness = Uniqueness()
-        self.has_plus = False
+        self.has_plus = self.has_durations = False
+        self.totals, self.last = 0, ""  # texts such as "Total", and the text of the last row
+        self.digits = self.longest = self.compact = 0
+        self.leading_zeros, self.minus_behind = Examples(), Examples()
+        self.units: Counter[str] = Counter()
 
     def add(self, column: pa.Array, marks: MissingMarks) -> None:
         """Add the texts of the next rows."""
@@ -87,11 +121,13 @@ class ColumnSurvey:
         if not self.has_plus and PLUS in values.texts.to_pylist():
             self.has_plus = True
             values = Values.of(column, marks, keeps_minus=True)
+        values = values.without_unit(self.unit)
         index, before, texts = values.index, self.rows, values.texts.to_pylist()
         self.rows, self.present = before + len(index), self.present + int(np.sum(index >= 0))
         if self.uniqueness.is_unique:
             self.uniqueness.add([texts[i] if i >= 0 else None for i in index.tolist()])
         numbers, dates = NumberTexts(values.texts), DateTexts(values.texts)
+        used = np.bincount(index[index >= 0], minlength=len(texts))
 
         def add(examples: Examples, chosen: np.ndarray) -> np.ndarray:
             examples.add(texts, chosen, index, before)
@@ -114,17 +150,33 @@ class ColumnSurvey:
             add(self.order[order], is_a_date & by_order[order] & ~by_order[other])
             self._add_days(order, dates.days(order))
         add(self.unordered, is_a_date & dates.ambiguous)
-        is_time = ~is_number & ~is_a_date & ~np.isnan(hours_of_day(values.texts))
+        hours = hours_of_day(values.texts)
+        is_time = ~is_number & ~is_a_date & ~np.isnan(hours)
         add(self.by_class["time"], is_time)
-        used = np.bincount(index[index >= 0], minlength=len(texts)) > 0
+        self.has_durations |= bool(np.any(is_time & ((hours >= 24) | (hours < 0))))
         is_other = add(self.by_class["text"], ~is_number & ~is_a_date & ~is_time)
-        others = [texts[i] for i in np.flatnonzero(is_other & used).tolist()]
+        others = np.flatnonzero(is_other & (used > 0))
         if len(self.different) <= MANY_TEXTS:
-            self.different.update(others)
+            self.different.update(texts[i] for i in others.tolist())
+        if len(self.units) <= EXAMPLES:
+            for i, unit in zip(others, units_of(values.texts.take(pa.array(others))), strict=True):
+                self.units[unit] += int(used[i])
+        self.totals += sum(int(used[i]) for i in others.tolist() if TOTAL.match(texts[i]))
+        self.last = texts[index[-1]] if len(index) and index[-1] >= 0 else ""
+        is_digits = np.array([text.isascii() and text.isdigit() for text in texts], bool)
+        self.digits += int(used[is_digits].sum())
+        self.longest = max([self.longest, *(len(texts[i]) for i in np.flatnonzero(is_digits))])
+        self.compact += int(used[is_digits & dates.matches(DAY_FIRST)].sum())
+        starts = np.array([text[:1] == "0" and len(text) > 1 for text in texts], bool)
+        add(self.leading_zeros, is_digits & starts)
+        add(self.minus_behind, is_number & numbers.minus_behind)
 
-    def add_dates(self, column: pa.Array) -> None:
-        """Add the next rows of a column of dates of an Arrow type."""
-        days = days_of(column)
+    def add_dates(self, column: pa.Array, marks: MissingMarks) -> None:
+        """Add the next rows of a column of dates of an Arrow type, or of such as 20240131."""
+        if is_date(column.type):
+            days = days_of(column)
+        else:
+            days = days_of_numbers(marks.in_numbers(to_float64(column)))
         self.rows, self.present = self.rows + len(days), self.present + int(np.sum(~np.isnan(days)))
         self.by_class["date"].count = self.present
         for order in ORDERS:
@@ -132,10 +184,27 @@ class ColumnSurvey:
 
     def _add_days(self, order: str, days: np.ndarray) -> None:
         days = days[~np.isnan(days)]
+        if len(self.days) < MIN_DAYS:
+            self.days.update(days[: 10 * MIN_DAYS].tolist())
         self.first_day[order] = min(self.first_day[order], days.min(initial=np.inf))
         for part, seen in self.parts[order].items():
             if len(days) and len(seen) < 2:
                 seen.update(part_of(days, part).unique().to_pylist())
+
+    @property
+    def total(self) -> str:
+        """The text by which the last row is the total of the others, "" for none."""
+        return self.last if self.totals == 1 and TOTAL.match(self.last) else ""
+
+    @property
+    def is_compact_date(self) -> bool:
+        """Whether the values are different dates such as 20240131."""
+        return self.compact == self.present and len(self.days) >= MIN_DAYS
+
+    @property
+    def codes(self) -> int:
+        """How many values are digits, if one of them has a leading zero and all are digits."""
+        return self.digits if self.leading_zeros.count and self.digits == self.present else 0
 
     @property
     def boolean_words(self) -> tuple[str, str] | None:
@@ -148,11 +217,17 @@ class ColumnSurvey:
 
 
 class NumberSurvey:
-    """What a column of numbers looks like: how many values, and whether they are an id."""
+    """What a column of numbers looks like: how many values, and whether they are an id.
+
+    `is_long` says that there are integers that no float64 holds exactly, and `is_date` that all
+    values are dates such as 20240131.
+    """
 
     def __init__(self, compares: bool) -> None:
         self.rows = self.present = 0
-        self.has_decimals = False
+        self.has_decimals = self.is_long = False
+        self.is_date = True
+        self.days: set[float] = set()  # the first different ones
         self.uniqueness = Uniqueness() if compares else None
 
     def add(self, column: pa.Array, marks: MissingMarks) -> None:
@@ -162,9 +237,23 @@ class NumberSurvey:
         self.rows, self.present = self.rows + len(values), self.present + int(present.sum())
         finite = values[np.isfinite(values)]
         self.has_decimals |= bool(np.any(finite != np.round(finite)))
+        self.is_long |= bool(np.any(np.abs(finite) >= EXACT))
+        if self.is_date and len(finite):
+            days = days_of_numbers(finite)
+            self.is_date = not np.isnan(days).any()
+            if len(self.days) < MIN_DAYS:
+                self.days.update(days[: 10 * MIN_DAYS].tolist())
         if self.uniqueness is not None and self.uniqueness.is_unique:
-            rows = zip(values.tolist(), present.tolist(), strict=True)
+            # as integers: float64 does not tell long ones apart
+            is_integer = pa.types.is_integer(value_type(column.type))
+            exact = column.to_pylist() if is_integer else values.tolist()
+            rows = zip(exact, present.tolist(), strict=True)
             self.uniqueness.add([value if here else None for value, here in rows])
+
+    @property
+    def is_compact_date(self) -> bool:
+        """Whether the values are different dates such as 20240131."""
+        return self.is_date and len(self.days - {np.nan}) >= MIN_DAYS
 
 
 Surveys = dict[str, ColumnSurvey | NumberSurvey]
@@ -176,6 +265,8 @@ def survey(
     compared: Callable[[str], bool],
     marks: MissingMarks,
     rows: int,
+    units: Mapping[str, str] = NO_UNITS,
+    dates: Collection[str] = (),
 ) -> Surveys:
     """Read columns of a table once, and return what their values look like.
 
@@ -187,12 +278,19 @@ def survey(
         Whether a column of numbers, of this name, may be an id.
     rows
         About how many rows are read at once.
+    units
+        The units that stand behind the numbers of columns of texts.
+    dates
+        Columns of numbers that are dates such as 20240131.
     """
     while True:
         found: Surveys = {}
         for name in names:
             is_number = is_numeric(value_type(table.types[name]))
-            found[name] = NumberSurvey(compared(name)) if is_number else ColumnSurvey()
+            if is_number and name not in dates:
+                found[name] = NumberSurvey(compared(name))
+            else:
+                found[name] = ColumnSurvey(units.get(name, ""))
         try:
             for batch in table.blocks(list(names), rows) if names else ():
                 _add(found, batch, marks)
@@ -204,8 +302,9 @@ def survey(
 def _add(found: Surveys, batch: pa.RecordBatch, marks: MissingMarks) -> None:
     for name, known in found.items():
         column = batch.column(name)
-        if isinstance(known, ColumnSurvey) and is_date(column.type):
-            known.add_dates(column)
+        is_text_column = is_text(value_type(column.type))
+        if isinstance(known, ColumnSurvey) and not is_text_column:
+            known.add_dates(column, marks)
         else:
             known.add(column, marks)
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError
+from cfgd.apps.fit.formats import typed
 
 ColumnKind = Literal["number", "text"]
 # Share of the memory for reading up to which the columns of a file are kept after a pass: parsing a
@@ -40,6 +41,10 @@ class Table(abc.ABC):
                 raise ValueError(f"{path} has more than one column {name!r}: rename all but one.")
             seen.add(name)
         self.types = dict(zip(names, types, strict=True))
+
+    def describe(self) -> list[str]:
+        """Return sentences about how the file is written, where that is not plain."""
+        return []
 
     @abc.abstractmethod
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -94,7 +99,7 @@ class Table(abc.ABC):
                 if longest * min(rows, batch.num_rows) > self.memory:
                     raise ValueError(
                         f"{self.path}: the column {name!r} has a text of {longest:,} bytes, too "
-                        f"long for categories: leave it out with --drop {name}."
+                        f"long for categories: leave it out with {typed('--drop', name)}."
                     )
 
     def kind(self, name: str) -> ColumnKind:
@@ -106,7 +111,7 @@ class Table(abc.ABC):
             return "number"
         raise ValueError(
             f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, "
-            f"texts, dates and booleans can be used: leave it out with --drop {name}."
+            f"texts, dates and booleans can be used: leave it out with {typed('--drop', name)}."
         )
 
 

@@ -136,10 +136,15 @@ def matching_ending(path: Path, endings: list[str]) -> str:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether there are control characters, unknown in tables, but NUL is in UTF-16."""
-    if any(head.startswith(mark) for mark, _ in BOMS) or detect_encoding(head).startswith("utf-16"):
+    """Return whether there are control characters, unknown in tables, but NUL is in UTF-16.
+
+    `sniff` refuses NUL in other texts.
+    """
+    if any(head.startswith(mark) for mark, _ in BOMS) or str(detect_encoding(head)).startswith(
+        "utf-16"
+    ):
         return False
-    return any(byte < 9 or 13 < byte < 32 for byte in head)
+    return any(0 < byte < 9 or 13 < byte < 32 for byte in head)
 
 
 def _describe(head: bytes) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
 from cfgd.apps.fit.format_decision import ReadingOptions
+from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.row_roles import RowRoles
@@ -25,6 +26,7 @@ from cfgd.apps.fit.table import Table, to_float64, to_strings
 MAX_LABELS = 100  # different values of a target that can be classes
 # A float holds up to 1.8e308: squares of numbers of this size can be added 1e28 times.
 LARGEST = 1e140
+SHOWN = 20  # columns that a message names
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
 NO_ROLES, PLAIN = RowRoles(), ReadingOptions()
 
@@ -88,7 +90,7 @@ class TableStatistics:
         self.text_columns = [name for name in self.features if self.kinds[name] == "text"]
         self.target_is_text = self.kinds[target] == "text"
         self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
-        self.weight_zero_count = 0
+        self.weight_zero_count = self.target_present = 0
         self.moments = RunningMoments(len(self.number_columns))
         self.level_counts = {name: LevelCounts() for name in self.text_columns}
         for name in self.references:
@@ -127,6 +129,7 @@ class TableStatistics:
         else:
             y = self._finite_numbers(self.target, batch)
             missing[self.target] = np.isnan(y)
+        self.target_present += int(np.sum(~missing[self.target]))
         used = self._used_rows(missing)
         self.roles.check_values(self.table.path, batch, self.missing, self.row_count)
         roles = self.roles.read(batch, {})
@@ -149,7 +152,10 @@ class TableStatistics:
         if infinite.any():
             first = int(np.argmax(infinite))
             got = f"{values[first]} in row {self.row_count + first + 1}"
-            raise ValueError(f"{self.table.path}: the column {name!r} must be finite, got {got}.")
+            raise ValueError(
+                f"{self.table.path}: the column {name!r} must be finite, got {got}: "
+                f"--na {values[first]} takes it as missing."
+            )
         large = np.abs(values) > LARGEST  # false for NaN
         if large.any():
             first = int(np.argmax(large))
@@ -173,7 +179,7 @@ class TableStatistics:
         if len(counts.all) > MAX_TEXTS:
             raise ValueError(
                 f"{self.table.path}: the column {name!r} has more than {MAX_TEXTS} different "
-                f"texts, too many for categories: leave it out with --drop {name}."
+                f"texts, too many for categories: leave it out with {typed('--drop', name)}."
             )
 
     def _add_target(self, y: Any, used: Mask, training: Mask, codes: np.ndarray) -> None:
@@ -201,22 +207,55 @@ class TableStatistics:
         if self.weight_zero_count == self.row_count:
             raise ValueError(f"--weights: every row of {path} has the weight 0.")
         if self.left_out_count + self.weight_zero_count == self.row_count:
+            if not self.target_present:
+                raise ValueError(f"{path}: the target {self.target!r} has no value.")
             raise ValueError(f"{path}: every row has a missing value, so no row is left.")
         if split.test_share > 0 and not self.held_out_count:
             raise ValueError(f"{path} has too few rows to hold some out: --test 0 holds out none.")
         if not self.training_count:
             raise ValueError(f"{path}: every row is held out, so no row is left to fit to.")
-        for name, low, high in zip(
-            self.number_columns, self.moments.minimum, self.moments.maximum, strict=True
-        ):
-            if not low < high:
-                self._fail_constant(name, f"{low:g}" if low == high else "no value")
+        if self.training_count == 1:
+            raise ValueError(f"{path} has one row to fit to, which is too few.")
         self._check_deviations(self.number_columns, self.moments)
         if not self.target_is_text:
             self._check_deviations([self.target], self.target_moments)
-        for name, counts in self.level_counts.items():
-            if len(counts.training) < 2:
-                self._fail_constant(name, repr(next(iter(counts.training), "no value")))
+
+    def _constants(self) -> dict[str, str]:
+        """Return the columns that are constant in the training rows, each with its value."""
+        limits = zip(self.moments.minimum, self.moments.maximum, strict=True)
+        found = {
+            name: f"{low:g}" if low == high else "no value"
+            for name, (low, high) in zip(self.number_columns, limits, strict=True)
+            if not low < high
+        }
+        return found | {
+            name: repr(next(iter(counts.training), "no value"))
+            for name, counts in self.level_counts.items()
+            if len(counts.training) < 2
+        }
+
+    def leave_out_constants(self) -> list[str]:
+        """Leave out the columns that are constant in the training rows, and say so."""
+        constants = self._constants()
+        self.features = [name for name in self.features if name not in constants]
+        if not self.features:
+            shown = ", ".join(map(repr, list(constants)[:SHOWN]))
+            raise ValueError(
+                f"{self.table.path}: no column varies in the training rows besides the target "
+                f"{self.target!r}: {shown}."
+            )
+        return [
+            f"The column {name!r} is left out: it is constant in the training rows ({value})."
+            for name, value in constants.items()
+        ]
+
+    def refuse_constants(self) -> None:
+        """Raise a `ValueError` if a column that a formula names is constant."""
+        for name, value in self._constants().items():
+            raise ValueError(
+                f"{self.table.path}: the column {name!r} is constant in the training rows "
+                f"({value}): leave it out of the formula."
+            )
 
     def _check_deviations(self, names: list[str], moments: RunningMoments) -> None:
         """Raise a `ValueError` where values differ and the squares of their differences vanish."""
@@ -226,12 +265,6 @@ class TableStatistics:
                     f"{self.table.path}: the column {name!r} varies so little around "
                     f"{moments.mean[i]:g} that squares of its differences are 0: use other units."
                 )
-
-    def _fail_constant(self, name: str, value: str) -> None:
-        raise ValueError(
-            f"{self.table.path}: the column {name!r} is constant in the training rows "
-            f"({value}): leave it out with --drop {name}."
-        )
 
     def columns(self) -> list[Column]:
         """Return the columns in the order of the file, with what their encoding needs."""

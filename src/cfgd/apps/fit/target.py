@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cfgd.apps.fit.column_format import boolean_numbers
 from cfgd.apps.fit.table import to_float64, to_strings
 from cfgd.apps.fit.table_statistics import MAX_LABELS, SAMPLE, TableStatistics
 from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL, Loss
@@ -20,6 +21,7 @@ LOSS_NAMES = (*LOSSES, MULTINOMIAL)
 CLASSIFICATION_LOSSES = ("logistic", MULTINOMIAL)
 # The standard deviation of a normal distribution is this multiple of its median absolute deviation.
 DEVIATION_PER_MAD = 1.4826
+GIVEN = "as given by --loss"
 TRUTHS = {"false": 0.0, "true": 1.0}  # as spreadsheets and programs write booleans
 
 
@@ -106,21 +108,25 @@ def choose_target(
 ) -> Target:
     """Return the target with the given loss, or with the loss that its values suggest.
 
-    `positive` is the label of two whose odds are modelled, by default the second in order.
+    `positive` is the label of two whose odds are modelled, by default a word for yes or true, or
+    else the second in order.
     """
     path, name = statistics.table.path, statistics.target
     labels = None if statistics.label_counts is None else sorted(statistics.label_counts)
     if labels is not None and len(labels) < 2:
         raise ValueError(f"{path}: the target {name!r} is constant ({_format_label(labels[0])}).")
-    reason = "as given by --loss"
+    reason = GIVEN
     if loss is None:
         loss, reason = _suggest_loss(statistics, labels)
     if positive is not None and loss != "logistic":
         raise ValueError(
             f"--positive is for a target of two classes, and {name!r} has the loss {loss}."
         )
-    if positive is not None and labels is not None and len(labels) == 2:
-        labels.sort(key=find_label("--positive", positive, labels).__eq__)
+    if labels is not None and len(labels) == 2:
+        if positive is not None:
+            labels.sort(key=find_label("--positive", positive, labels).__eq__)
+        elif statistics.target_is_text and np.isfinite(boolean_numbers(pa.array(labels))).all():
+            labels.sort(key=lambda label: boolean_numbers(pa.array([label]))[0])
     if loss in CLASSIFICATION_LOSSES:
         return _label_target(statistics, loss, labels, reason)
     if statistics.target_is_text:
@@ -144,9 +150,11 @@ def _label_target(
 ) -> Target:
     name, counts = statistics.target, statistics.label_counts
     if labels is None or counts is None:
+        given = "" if reason != GIVEN else f"--loss {loss}: "
+        kind = "texts" if statistics.target_is_text else "values"
         raise ValueError(
-            f"--loss {loss}: the target {name!r} has more than {MAX_LABELS} different values, "
-            "too many for class labels."
+            f"{given}the target {name!r} has more than {MAX_LABELS} different {kind}, too many for "
+            "class labels."
         )
     if loss == "logistic" and len(labels) != 2:
         raise ValueError(

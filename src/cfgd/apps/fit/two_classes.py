@@ -10,6 +10,10 @@ import numpy as np
 from cfgd.objectives import LinearModel
 from cfgd.solve import minimize
 
+# An intercept below this, relative to its parts, is zero: the solution has about eight digits more
+# than the tolerance of the gradient, 1e-8, and the difference of the parts none of them.
+ROUNDING = 1e-9
+
 
 def counts_by_threshold(
     score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None = None
@@ -69,4 +73,7 @@ def calibration(p: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> t
     if not solution.success:
         return float("nan"), float("nan")
     slope, intercept = np.asarray(solution.x)
-    return float(slope / deviation), float(intercept - slope * mean / deviation)
+    shift = slope * mean / deviation
+    # exact zeros, as on the rows of an unpenalised fit, not the rounding of their difference
+    is_zero = abs(intercept - shift) <= ROUNDING * max(abs(intercept), abs(shift), 1.0)
+    return float(slope / deviation), 0.0 if is_zero else float(intercept - shift)
