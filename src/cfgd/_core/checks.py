@@ -11,7 +11,6 @@ import contextlib
 import math
 import sys
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn
@@ -25,6 +24,7 @@ from cfgd._core import sharding
 from cfgd._core.arrays import DOUBLE, SINGLE, as_array, own
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import UserInput, Values
+from cfgd._core.weak_table import WeakTable
 
 # iteration counters are int32
 MAX_INT32 = 2**31 - 1
@@ -312,15 +312,15 @@ def scalar_function(
 
 
 # signatures with which a function passed its check: many small solves of one function check it once
-_checked: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+_checked: WeakTable[set[Any]] = WeakTable()
 
 
 def checked_signatures(fn: object) -> set[Any]:
-    """Return the mutable set of the signatures with which `fn` has passed its check."""
-    try:
-        return _checked.setdefault(fn, set())
-    except TypeError:  # not hashable, or without weak references
-        return set()
+    """Return the mutable set of the signatures with which `fn` has passed its check.
+
+    `fn` is a function or a module that holds functions: an equal module has the same set.
+    """
+    return _checked.of(fn, set)
 
 
 def signature_of(args: object) -> Any:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Callable
 from functools import partial
-from types import MethodType
 from typing import Any, ParamSpec, TypeVar
 
 import jax
 
 from cfgd._core.arrays import is_array
 from cfgd._core.interruptible import interruptible_trace
+from cfgd._core.weak_table import WeakTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,8 +23,6 @@ OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False}
 QUICK_OPTIONS: dict[str, Any] = OPTIONS | {"xla_backend_optimization_level": 0}
 # With fusion emitters gradients of physics-informed networks take 0.75 to 0.9 of the time.
 EFFORTS: dict[str, dict[str, Any]] = {"quick": QUICK_OPTIONS, "usual": OPTIONS, "full": {}}
-
-_programs: dict[Any, _Program] = {}
 
 
 def bind(fn: Callable[..., R], *parts: object, effort: str = "usual") -> Callable[..., R]:
@@ -39,9 +36,8 @@ def bind(fn: Callable[..., R], *parts: object, effort: str = "usual") -> Callabl
     """
     leaves, treedef = jax.tree.flatten(parts)
     arrays = [leaf for leaf in leaves if is_array(leaf)]
-    fixed = tuple(None if is_array(leaf) else _weakly(leaf) for leaf in leaves)
-    key = fn, treedef, fixed, effort
-    program = _programs.get(key)
+    fixed, rest = _programs.references(leaves), (fn, treedef, effort)
+    program = _programs.get(fixed, rest)
     if program is None:
 
         def run(arrays: list[Any], *args: object) -> R:
@@ -50,7 +46,7 @@ def bind(fn: Callable[..., R], *parts: object, effort: str = "usual") -> Callabl
             return interruptible_trace(fn, *jax.tree.unflatten(treedef, leaves), *args)
 
         run.__name__ = fn.__name__
-        program = _programs.setdefault(key, _Program(run, EFFORTS[effort]))
+        program = _programs.setdefault(fixed, rest, _Program(run, EFFORTS[effort]))
     return partial(program, arrays)
 
 
@@ -77,39 +73,4 @@ class _Program:
             return self.inside_jit(*args)
 
 
-class _Strong:
-    """A leaf that is no function: referred to strongly, and called as a weak reference is."""
-
-    def __init__(self, leaf: object) -> None:
-        self.leaf = leaf
-
-    def __call__(self) -> Any:
-        return self.leaf
-
-    def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are different programs
-        return isinstance(other, _Strong) and (type(self.leaf), self.leaf) == (
-            type(other.leaf),
-            other.leaf,
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.leaf)
-
-
-def _weakly(leaf: object) -> Callable[[], Any]:
-    # a bound method is made anew whenever it is asked for: nobody else keeps it
-    if not callable(leaf) or isinstance(leaf, MethodType | type):
-        return _Strong(leaf)
-    try:
-        return weakref.ref(leaf, _forget)
-    except TypeError:
-        return _Strong(leaf)
-
-
-def _forget(gone: object) -> None:
-    # a copy of the keys: other threads may add programs, and this function may be called inside
-    # itself where memory is freed
-    for key in list(_programs or ()):  # at the end of the process the table is None
-        if any(leaf is gone for leaf in key[2]):
-            _programs.pop(key, None)
+_programs: WeakTable[_Program] = WeakTable()

@@ -133,6 +133,10 @@ def _check_shape(
     owner: str, fn: WeightedResiduals, fixed: dict[str, Any], z: Any, data: DataSet, index: int
 ) -> None:
     """Refuse y in another shape than the model's result at x, or real y of a complex model."""
+    passed = checks.checked_signatures(fn)
+    signature = index, checks.signature_of((z, fixed, data.measured.x, data.y))
+    if signature in passed:
+        return
 
     def predict(z: Any) -> Any:
         return fn.predict(fn.complete(z, fixed), data.measured.x, index)
@@ -146,6 +150,7 @@ def _check_shape(
     if np.issubdtype(out.dtype, np.complexfloating) and not np.iscomplexobj(data.y):
         wanted = "be complex where the model is (y + 0j, or a model of abs(...))"
         checks.fail(owner, f"y{at}", wanted, f"dtype {data.y.dtype}")
+    passed.add(signature)
 
 
 def _counting(measured: list[Any]) -> Any:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cfgd._core.linalg import array_namespace
 from cfgd.objectives.parameter_layout import Layout
 from cfgd.objectives.parameters import Expression
 
@@ -102,11 +103,12 @@ class WeightedResiduals(eqx.Module):
 
 def residuals(prediction: Any, data: Measured) -> Any:
     """Return weighted residuals: zeros where y is missing, two numbers for a complex one."""
+    xp = array_namespace(prediction)
     if data.y.shape == (*prediction.shape, 2):
-        prediction = jnp.stack([prediction.real, prediction.imag], -1)
+        prediction = xp.stack([prediction.real, prediction.imag], -1)
     r = prediction - data.y
     if data.present is not None:
-        r = jnp.where(data.present, r, 0)
+        r = xp.where(data.present, r, 0)
     if data.whitening is not None:
         return data.whitening @ r.reshape(-1)
     return r if data.sigma is None else r / data.sigma

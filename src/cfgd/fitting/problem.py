@@ -86,6 +86,9 @@ class FitProblem:
 
     def complete(self, z: Any) -> dict[str, Any]:
         """Return all parameters by name, fixed and tied ones included; traceable by JAX."""
+        layout = self._residuals.layout
+        if isinstance(z, np.ndarray) and not layout.ties:  # only cut into parts
+            return layout.complete(z, self._fixed, {})
         found = self._complete(z)
         return {name: found[name] for name in self.parameters}  # a pytree has sorted names
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
-from cfgd._core.arrays import in_precision
 from cfgd.fitting.datasets import DataSet
 from cfgd.fitting.model import residuals
 
@@ -42,10 +41,9 @@ def _about_mean(data: DataSet) -> float:
 
 def _weighted(data: DataSet, constant: complex) -> np.ndarray:
     """Return the weighted residuals of a constant."""
-    with in_precision(np.dtype(np.float64)):
-        kind = complex if np.iscomplexobj(data.y) else float
-        prediction = jnp.full(np.shape(data.y), constant, kind)
-        return np.ravel(np.asarray(residuals(prediction, data.measured), float))
+    kind = complex if np.iscomplexobj(data.y) else float
+    measured = jax.tree.map(np.asarray, data.measured)
+    return np.ravel(residuals(np.full(np.shape(data.y), constant, kind), measured))
 
 
 def criterion(fit: Fit, per_parameter: float) -> float:

@@ -178,17 +178,17 @@ def _with_bounds(
     changes: dict[str, Parameter] = {}
     for name in parameters.free:
         one = parameters[name]
-        try:
-            one = dataclasses.replace(one, bounds=pairs.get(name, one.bounds))
-        except ValueError as error:
-            wanted = "hold pairs (lower, upper) with lower <= upper"
-            checks.fail(owner, "bounds", wanted, f"{pairs[name]} for {name!r}", error)
+        if name in pairs:
+            try:
+                one = changes[name] = dataclasses.replace(one, bounds=pairs[name])
+            except ValueError as error:
+                wanted = "hold pairs (lower, upper) with lower <= upper"
+                checks.fail(owner, "bounds", wanted, f"{pairs[name]} for {name!r}", error)
         lower, upper = one.bounds
         if np.all(lower == upper):
             value = np.broadcast_to(lower, np.broadcast_shapes(lower.shape, np.shape(one.value)))
-            one = Parameter(value, fixed=True)
-        changes[name] = one
-    return parameters.changed(**changes)
+            changes[name] = Parameter(value, fixed=True)
+    return parameters.changed(**changes) if changes else parameters
 
 
 def _pairs(

@@ -118,7 +118,7 @@ def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
             if not hasattr(out, "shape"):
                 wanted = "return a number or an array"
                 checks.fail(owner, f"tied[{name!r}]", wanted, f"a {type(out).__name__}")
-            known[name] = jnp.ones(out.shape, out.dtype)
+            known[name] = np.ones(out.shape, out.dtype)
             ties.append(name)
             break
         else:
@@ -141,7 +141,7 @@ def _placeholder(parameter: Parameter) -> Any:
     """Return an array of the shape of a parameter, which is a number while its start is unknown."""
     lower, upper = parameter.bounds
     shape = np.broadcast_shapes(np.shape(parameter.value), lower.shape, upper.shape)
-    return jnp.ones(shape) if parameter.value is None else jnp.asarray(parameter.value)
+    return np.ones(shape) if parameter.value is None else np.asarray(parameter.value)
 
 
 def _refuse(owner: str, parameters: Parameters, needs: dict[str, str]) -> None:

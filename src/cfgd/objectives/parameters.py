@@ -99,10 +99,12 @@ def _pair(owner: str, bounds: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
     """Return one side of bounds as an array, with `infinite` where there is None."""
+    if value is None:
+        return np.array(infinite)
     wanted = "be numbers, infinities or None"
     if isinstance(value, list | tuple):
         value = [infinite if each is None else each for each in value]
-    array = np.array(checks.floating(owner, "bounds", infinite if value is None else value, wanted))
+    array = np.array(checks.floating(owner, "bounds", value, wanted))
     if np.isnan(array).any():
         checks.fail(owner, "bounds", wanted, "nan")
     return array

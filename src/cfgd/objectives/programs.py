@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from cfgd._core import checks
 from cfgd._core.compiled import bind
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import Vector
+from cfgd._core.weak_table import WeakTable
 from cfgd.objectives.base import Objective
 from cfgd.objectives.residuals import Residuals
 
@@ -65,15 +65,12 @@ class Outline(NamedTuple):
 
 
 # Outlines by the function and the shapes of its arguments.
-_outlines: weakref.WeakKeyDictionary[Any, dict[Any, Outline]] = weakref.WeakKeyDictionary()
+_outlines: WeakTable[dict[Any, Outline]] = WeakTable()
 
 
 def outline_of(objective: Residuals, x: Vector) -> Outline:
     """Trace the residuals, once for a function and the shapes of its arguments."""
-    try:
-        known = _outlines.setdefault(objective.fn, {})
-    except TypeError:  # not hashable, or without weak references
-        known = {}
+    known = _outlines.of(objective.fn, dict)
     key = checks.signature_of((x, objective.args, objective.samples))
     if key not in known:
         traced = jax.make_jaxpr(partial(interruptible_trace, objective.vector))(x)

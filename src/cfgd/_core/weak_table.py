@@ -1,0 +1,93 @@
+"""Tables by functions, or by pytrees that hold functions, which they do not keep alive."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any, Generic, TypeVar
+
+import jax
+import numpy as np
+
+from cfgd._core.arrays import is_array
+
+V = TypeVar("V")
+# What stands for a leaf in a key: it returns the leaf when it is called. None for an array.
+Reference = Callable[[], Any] | None
+
+
+class WeakTable(Generic[V]):
+    """Values by the functions of a key: a value is dropped together with any of them.
+
+    A lambda that captures data can be freed, and what was learnt of it is freed with it.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[tuple[Reference, ...], Any], V] = {}
+
+    def references(self, leaves: Iterable[Any]) -> tuple[Reference, ...]:
+        """Return the first part of a key: weak references to functions, other leaves as they are.
+
+        All arrays are equal; what their shapes decide belongs into the second part.
+        """
+        return tuple(None if is_array(leaf) else self._reference(leaf) for leaf in leaves)
+
+    def get(self, references: tuple[Reference, ...], rest: Any) -> V | None:
+        return self._values.get((references, rest))
+
+    def setdefault(self, references: tuple[Reference, ...], rest: Any, value: V) -> V:
+        return self._values.setdefault((references, rest), value)
+
+    def of(self, fn: object, make: Callable[[], V]) -> V:
+        """Return the value of a function, or of a module with functions and arrays of some shapes.
+
+        It is a new one where nothing can be remembered: for what is not hashable, or is made anew
+        whenever it is asked for, such as a bound method, and for values that JAX traces.
+        """
+        leaves, treedef = jax.tree.flatten(fn)
+        if any(isinstance(leaf, MethodType | jax.core.Tracer) for leaf in leaves):
+            return make()
+        shapes = tuple((np.shape(leaf), leaf.dtype) for leaf in leaves if is_array(leaf))
+        try:
+            references = self.references(leaves)
+            found = self.get(references, (treedef, shapes))
+        except TypeError:  # not hashable
+            return make()
+        return self.setdefault(references, (treedef, shapes), make()) if found is None else found
+
+    def _reference(self, leaf: object) -> Callable[[], Any]:
+        # a bound method is made anew whenever it is asked for: nobody else keeps it
+        if not callable(leaf) or isinstance(leaf, MethodType | type):
+            return _Strong(leaf)
+        try:
+            return weakref.ref(leaf, self._forget)
+        except TypeError:
+            return _Strong(leaf)
+
+    def _forget(self, gone: object) -> None:
+        # a copy of the keys: other threads may add values, and this function may be called inside
+        # itself where memory is freed
+        for key in list(self._values):
+            if any(leaf is gone for leaf in key[0]):
+                self._values.pop(key, None)
+
+
+class _Strong:
+    """A leaf that is no function: referred to strongly, and called as a weak reference is."""
+
+    def __init__(self, leaf: object) -> None:
+        self.leaf = leaf
+
+    def __call__(self) -> Any:
+        return self.leaf
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and True are different programs
+        return isinstance(other, _Strong) and (type(self.leaf), self.leaf) == (
+            type(other.leaf),
+            other.leaf,
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.leaf)
