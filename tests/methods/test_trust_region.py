@@ -311,3 +311,24 @@ def test_a_sum_of_many_peaks_is_fitted_as_well_as_by_scipy():
     assert end.success
     assert end.value <= (1 + 1e-6) * other.cost
     assert end.iterations <= 100
+
+
+def test_a_parameter_without_effect_but_rounding_does_not_shorten_the_others():
+    """Its column of the Jacobian is rounding errors, as that of a bias before a normalisation."""
+    t = np.linspace(0, 4, 30)
+    y = 3 * np.exp(-0.8 * t) + 0.5 + 0.3 * np.sin(9 * t)
+    random = np.random.default_rng(7)
+
+    def fn(p):
+        return p[0] * np.exp(-p[1] * t) + p[2] - y
+
+    def jacobian(p):
+        decay = np.exp(-p[1] * t)
+        columns = [decay, -t * p[0] * decay, np.ones_like(t), 1e-17 * random.normal(size=t.size)]
+        return np.stack(columns, axis=1)
+
+    start = np.array([0.7, 0.2, 0.1, 0.4])
+    end = cfgd.minimize(ExternalResiduals(fn, jacobian), start, max_iterations=30)
+    expected = least_squares(lambda p: fn([*p, 0]), start[:3], xtol=1e-15, ftol=1e-15)
+    assert end.value == pytest.approx(expected.cost, rel=1e-4)
+    np.testing.assert_allclose(end.x[:3], expected.x, rtol=0.02)

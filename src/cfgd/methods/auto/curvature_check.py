@@ -372,13 +372,24 @@ def longest_fraction(x: Vector, x0: Vector, step: Vector) -> float:
     typical2 = inner(x, x) / x.size
     if not (typical2 > 0 and inner(step, step) > LONGEST_STEP**2 * typical2):
         return 1.0
-    sizes = abs(x - x0)
-    sizes += abs(x)
-    sizes += np.sqrt(typical2)
     moves = abs(step)
-    moves /= sizes
+    moves /= _sizes(x, x0)
     most = moves.max()
     return float(LONGEST_STEP / most) if most > LONGEST_STEP else 1.0
+
+
+def shortened(x: Vector, x0: Vector, step: Vector) -> Vector:
+    """Return a step whose coordinates move by at most ten times their size."""
+    longest = LONGEST_STEP * _sizes(x, x0)
+    return np.clip(step, -longest, longest)
+
+
+def _sizes(x: Vector, x0: Vector) -> Vector:
+    """Return for each coordinate its size, its way from the start, and the typical size of all."""
+    sizes = abs(x - x0)
+    sizes += abs(x)
+    sizes += np.sqrt(inner(x, x) / x.size)
+    return sizes
 
 
 def _valley_offset(x: Vector, x0: Vector, flat: Vector) -> Vector:

@@ -54,6 +54,10 @@ class QuadraticModel(NamedTuple):
     def step(self, z: Vector) -> Vector:
         return (self.basis @ z) / self.root
 
+    def coordinates(self, p: Vector) -> Vector:
+        """Return z of a step."""
+        return (self.root * p) @ self.basis
+
     def damped(self, gamma: Scalar) -> Vector:
         """Return z of the minimiser with gamma |z|^2 / 2 added to the model."""
         return self.undamped if gamma == 0 else self.slopes / (self.curvatures + gamma)

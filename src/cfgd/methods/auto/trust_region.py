@@ -21,7 +21,7 @@ from cfgd._core.linalg import eps_of, inner, weighted_norm
 from cfgd._core.records import changed, fields_of
 from cfgd._core.types import Matrix, Number, Scalar, Vector
 from cfgd.methods.auto.convergence_proof import proves_minimum
-from cfgd.methods.auto.curvature_check import longest_fraction
+from cfgd.methods.auto.curvature_check import longest_fraction, shortened
 from cfgd.methods.auto.damped_system import DampedStep, DampedSystem, keep_from_shrinking
 from cfgd.methods.auto.levenberg_marquardt import (
     ACCEPT,
@@ -211,7 +211,9 @@ def trial_step(
     """Shrink the radius until a step achieves a share of the predicted decrease.
 
     Return None where no step does, or where one leaves the box. No coordinate moves by more than
-    ten times its size, or its distance from `x0`.
+    ten times its size, or its distance from `x0`: either those that would are kept from it, or the
+    whole step is shorter, whichever predicts more. Parameters whose only effect is rounding, as
+    biases before a normalisation, would otherwise shorten all others.
     """
     x, f, g = evaluation[:3]
     for _ in range(MOST_TRIES):
@@ -220,8 +222,14 @@ def trial_step(
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
         fraction = longest_fraction(x, x0, p)
         if fraction < 1:  # it leads far away from where the model has been seen
-            radius = min(fraction, NARROW) * length  # the damping is not exact to the last per cent
-            continue
+            # the damping is not exact to the last per cent
+            shorter = min(fraction, NARROW) * length
+            clipped = shortened(x, x0, p)
+            z = model.coordinates(clipped)
+            if not model.decrease(z) > model.decrease(model.damped(model.damping_for(shorter))):
+                radius = shorter
+                continue
+            p, predicted, length = clipped, model.decrease(z), np.sqrt(inner(z, z))
         at = x - p
         is_outside = oracle.box is not None and not oracle.box.contains(at)
         if is_outside or not 0 < predicted < np.inf:
