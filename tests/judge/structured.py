@@ -29,7 +29,7 @@ def linear_loss(loss):
     """Return a loss of predictions and targets, written down independently."""
     return {
         "squared": lambda p, y: (p - y) ** 2 / 2,
-        "logistic": lambda p, y: jnp.logaddexp(0, p) - y * p,
+        "logistic": lambda p, y: jnp.logaddexp(0, (1 - 2 * y) * p),  # without cancellation
         "poisson": lambda p, y: jnp.exp(p) - y * p,
         "gamma": lambda p, y: p + y * jnp.exp(-p),
         "huber": lambda p, y: jnp.where(
