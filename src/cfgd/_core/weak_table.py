@@ -83,11 +83,11 @@ class _Strong:
         return self.leaf
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are different programs
-        return isinstance(other, _Strong) and (type(self.leaf), self.leaf) == (
-            type(other.leaf),
-            other.leaf,
-        )
+        # 1, 1.0 and True are different programs; no name of the module is needed, which may be gone
+        # when functions are freed at the end of the process
+        if type(other) is not type(self):
+            return False
+        return type(self.leaf) is type(other.leaf) and bool(self.leaf == other.leaf)
 
     def __hash__(self) -> int:
         return hash(self.leaf)

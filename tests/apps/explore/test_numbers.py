@@ -87,7 +87,7 @@ STEPS = {
 def method(name, setting):
     """Return the same setting as a method and its arguments in the library."""
     if name == "auto":
-        return cfgd.Auto()
+        return cfgd.Auto("lbfgs")
     step, alpha, nodes = STEPS[setting["step"]](setting), setting["alpha"], setting["nodes"]
     given = {setting["given"]: setting[setting["given"]]}
     if name == "gradient":
@@ -249,7 +249,7 @@ PROBED = {
     "3x + y": (lambda x: 3 * x[0] + x[1], [1.0, 1.0]),
     "x^2 + 5y^2": (lambda x: x[0] ** 2 + 5 * x[1] ** 2, [0.0, 0.0]),
     "x^3 - y": (lambda x: x[0] ** 3 - x[1], [1.0, 1.0]),
-    "exp(-x) + y^2": (lambda x: jnp.exp(-x[0]) + x[1] ** 2, [0.5, 1.0]),
+    "exp(-x) + y^2": (lambda x: jnp.exp(-x[0]) + x[1] ** 2, [0.5, 0.0]),
     "x^3 + y^2": (lambda x: x[0] ** 3 + x[1] ** 2, [1.0, 1.0]),
     "y^2 - x^4": (lambda x: x[1] ** 2 - x[0] ** 4, [0.0, 1.0]),
     "x^3 - 3*x*y^2": (lambda x: x[0] ** 3 - 3 * x[0] * x[1] ** 2, [0.0, 0.0]),

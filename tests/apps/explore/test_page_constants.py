@@ -24,7 +24,7 @@ FOLDER = files("cfgd.apps.explore") / "files" / "method"
 SAME = [
     ("lbfgs.js", lbfgs, "IDLE TOO_IDLE CHECK_EVERY LONGER EXCESS"),
     ("line_search.js", line_search, "ACCEPT MOST_TRIES HIDDEN_SLOPE HIDDEN_CHANGE SLOPE_AT_END"),
-    ("lbfgs_memory.js", lbfgs_memory, "PAIRS GROWTH FIRST_CURVATURE SMALLEST LEAST_COSINE"),
+    ("lbfgs_memory.js", lbfgs_memory, "PAIRS GROWTH SMALLEST LEAST_COSINE"),
     ("solver_state.js", state, "TRAVELLED BAD_START RAY RAY_GROWTH NEXT_FALL HIDDEN_UNITS"),
     (
         "flat_directions.js",

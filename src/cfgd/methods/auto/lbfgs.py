@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.linalg import clip_positive, inner, weighted_norm
+from cfgd._core.linalg import clip_positive, eps_of, inner, weighted_norm
 from cfgd._core.records import changed
 from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.curvature_check import (
@@ -40,7 +40,6 @@ from cfgd.methods.auto.lbfgs_memory import (
     PAIRS,
     Memory,
     Pair,
-    first_diagonal,
     first_step,
     next_direction,
     secant_diagonal,
@@ -48,6 +47,7 @@ from cfgd.methods.auto.lbfgs_memory import (
 from cfgd.methods.auto.line_search import Accepted, Search, line_search
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import (
+    HIDDEN_UNITS,
     Goal,
     Solver,
     SolverState,
@@ -202,8 +202,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     if diagonal is not None:
         P = clip_positive(diagonal, LEAST_CURVATURE)
     else:
-        P = first_diagonal(pair) if state.iteration == 0 else state.scaling
-        P = secant_diagonal(P, pair)
+        P = secant_diagonal(state.scaling, pair)
     idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     p, slope, eta, gamma = next_direction(memory, at, P, pair.step, oracle.box)
     # where a step was shortened, the next one starts shorter, too
@@ -354,8 +353,14 @@ def _after_check(
         state.evaluation, state.start, scaling, decrease, goal.tolerance
     )
     is_over = state.idle >= TOO_IDLE and np.ndim(offset) == 0
+    # a few directions of many may miss those along which f falls: then no step lowers it because
+    # they are badly scaled, unless only rounding is left to gain
+    f = state.evaluation.value
+    is_seen = is_small(state.evaluation.x.size) or decrease <= HIDDEN_UNITS * eps_of(f) * abs(f)
     is_minimum = (
-        not found.leaves_saddle and found.is_negligible and (is_stationary or state.is_stuck)
+        not found.leaves_saddle
+        and found.is_negligible
+        and (is_stationary or (state.is_stuck and is_seen))
     )
     status = Status.running
     if is_minimum:

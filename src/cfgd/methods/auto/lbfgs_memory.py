@@ -28,9 +28,6 @@ LEAST_COSINE = 1e-12
 # How many times the last step the next one is at least, where the last one met no curvature: four
 # is between the doubling and the tenfold growth that line searches extrapolate by.
 GROWTH = 4.0
-# Share of the curvature along the first step that all coordinates start with: the secant update
-# adds to the diagonal where the curvature is larger, and takes little away.
-FIRST_CURVATURE = 0.1
 # Numbers in a memory up to which all its products are computed at once; beyond, row by row, to save
 # memory.
 FEW_NUMBERS = 2**16
@@ -287,21 +284,23 @@ def first_step(x: Vector, g: Vector) -> Vector:
     return g / (length if length > 0 else 1)
 
 
-def first_diagonal(pair: Pair) -> Vector:
-    """Return a constant diagonal: a share of the curvature y'y / s'y along the first step."""
-    curvature = FIRST_CURVATURE * pair.change2 / pair.product if pair.product > 0 else 1.0
-    return np.full_like(pair.step, curvature if curvature < np.inf else 1.0)
-
-
 def secant_diagonal(D: Vector, pair: Pair) -> Vector:
-    """Return the diagonal of the BFGS update of diag(D), or D where the update is not positive."""
-    weighted = D * pair.step
+    """Return the diagonal of the BFGS update of t diag(D), or D where the update is not positive.
+
+    t = y' diag(D)^-1 y / s'y is the scale with which a step uses D, see `direction`: without it
+    the update would mix curvatures of two scales. Reference: Gilbert and Lemaréchal, "Some
+    numerical experiments with variable-storage quasi-Newton algorithms", Math. Program. 45 (1989).
+    """
+    if not (pair.is_positive and pair.change2 / pair.product < np.inf):
+        return D
+    scaled = D * (inner(pair.change, pair.change / D) / pair.product)
+    weighted = scaled * pair.step
     size = inner(pair.step, weighted)
-    if not (pair.is_positive and pair.change2 / pair.product < np.inf and size > 0):
+    if not 0 < size < np.inf:
         return D
     removed, added = weighted / size, pair.change / pair.product
     removed *= weighted
     added *= pair.change
-    updated = D - removed
+    updated = scaled - removed
     updated += added
     return updated if updated.min() > 0 else D

@@ -21,7 +21,7 @@ from cfgd.methods.auto.broyden import BroydenState, broyden_step, curvatures, le
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix
 from cfgd.methods.auto.curvature_check import longest_fraction
 from cfgd.methods.auto.lbfgs import LBFGS, LBFGSState, check_curvature
-from cfgd.methods.auto.lbfgs_memory import Memory, next_direction
+from cfgd.methods.auto.lbfgs_memory import PAIRS, Memory, next_direction
 from cfgd.methods.auto.line_search import Search
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
@@ -33,7 +33,7 @@ from cfgd.status import Status
 MOST_DENSE = 5_000
 # Iterations of L-BFGS before the matrix: twice its pairs, so that most of what it learnt would be
 # forgotten next.
-LONG_RUN = 32
+LONG_RUN = 2 * PAIRS
 
 
 class QuasiNewton(Solver[SolverState]):

@@ -5,7 +5,7 @@ export const NAMES = {
   nonadaptive: "Non-adaptive",
   terminal: "Adaptive terminal",
   order: "Adaptive order",
-  auto: "Auto",
+  auto: "Auto (L-BFGS)",
 };
 
 export const ABOUT = {

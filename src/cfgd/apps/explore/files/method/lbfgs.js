@@ -1,4 +1,4 @@
-// The solver that Auto takes for a function of two variables: L-BFGS with a diagonal preconditioner,
+// The solver with which Auto begins on functions: L-BFGS with a diagonal preconditioner,
 // backtracking and a check of the curvature at the end, as in cfgd/methods/auto/lbfgs.py.
 
 import { EPS, clipPositive, inner, isZero, minus, times, weightedNorm } from "./algebra.js";
@@ -9,7 +9,7 @@ import {
   MOST_LOOKS, flatDirections, isSaddle, lowerPoint, unitAlong, valleyLeadsToSaddle,
 } from "./flat_directions.js";
 import {
-  Memory, firstDiagonal, firstStep, lbfgsDirection, pairOf, secantDiagonal,
+  Memory, firstStep, lbfgsDirection, pairOf, secantDiagonal,
 } from "./lbfgs_memory.js";
 import { lineSearch, searchAlong } from "./line_search.js";
 import { Start, changeIsNegligible, decreaseIsHidden, judgeFall } from "./solver_state.js";
@@ -114,7 +114,7 @@ function advance(oracle, state, { evaluation, t: accepted }, floor, tolerance) {
   const { start, isUnbounded } = judgeFall(oracle, state.start, evaluation);
   const pair = pairOf(minus(x, old.x), minus(g, old.gradient));
   const memory = state.memory.add(pair);
-  const scaling = secantDiagonal(state.iteration === 0 ? firstDiagonal(pair) : state.scaling, pair);
+  const scaling = secantDiagonal(state.scaling, pair);
   const rounding = 4 * EPS * Math.abs(old.value);
   const progress = value < old.value - rounding || norm2 < state.leastNorm2 / 2;
   const idle = progress ? 0 : state.idle + 1;

@@ -8,7 +8,6 @@ const PAIRS = 16; // in the memory
 // How many times the last step the next one is at least, where the last one met no curvature.
 const GROWTH = 4;
 // Share of the curvature along the first step that all coordinates start with.
-const FIRST_CURVATURE = 0.1;
 // Size that a coordinate has at least in the first step, relative to the root mean square of x.
 const SMALLEST = 1e-3;
 // Cosine of the angle between step and change below which the curvature may be rounding errors.
@@ -87,19 +86,16 @@ export function firstStep(x, g) {
   return length > 0 ? g.map((slope) => slope / length) : g;
 }
 
-// Return a constant diagonal: a share of the curvature y'y / s'y along the first step.
-export function firstDiagonal({ stepChange, change2 }) {
-  const curvature = stepChange > 0 ? (FIRST_CURVATURE * change2) / stepChange : 1;
-  return curvature < Infinity ? [curvature, curvature] : [1, 1];
-}
-
-// Return the diagonal of the BFGS update of diag(D), or D where the update is not positive.
+// Return the diagonal of the BFGS update of t diag(D), with t = y' diag(D)^-1 y / s'y, or D where
+// the update is not positive.
 export function secantDiagonal(D, { step, change, stepChange, change2, isPositive }) {
-  const weighted = product(D, step);
+  if (!(isPositive && change2 / stepChange < Infinity)) return D;
+  const scaled = times(inner(change, quotient(change, D)) / stepChange, D);
+  const weighted = product(scaled, step);
   const size = inner(step, weighted);
-  if (!(isPositive && change2 / stepChange < Infinity && size > 0)) return D;
+  if (!(size > 0 && size < Infinity)) return D;
   const removed = weighted.map((entry) => (entry / size) * entry);
   const added = change.map((entry) => (entry / stepChange) * entry);
-  const updated = minus(D, removed).map((entry, j) => entry + added[j]);
+  const updated = minus(scaled, removed).map((entry, j) => entry + added[j]);
   return Math.min(...updated) > 0 ? updated : D;
 }
