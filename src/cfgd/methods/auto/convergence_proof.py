@@ -17,7 +17,6 @@ from cfgd._core.types import DType, Matrix, Number, Vector
 from cfgd.methods.auto.curvature_check import has_grown_far
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quadratic_model import QuadraticModel
-from cfgd.methods.auto.state import Start
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 
@@ -38,7 +37,6 @@ UNEXPLORED = 1e-16
 def proves_minimum(
     oracle: Oracle,
     evaluation: Evaluation,
-    start: Start,
     curvature: Curvature,
     model: QuadraticModel,
     rows: JacobianRows,
@@ -61,7 +59,7 @@ def proves_minimum(
     """
     w = model.curvatures
     # a robust loss has a second-order part of its own; and f may fall towards infinity
-    if curvature.residuals_at is None or has_grown_far(evaluation.x, start).any():
+    if curvature.residuals_at is None or has_grown_far(evaluation.x, oracle.x0).any():
         return False
     has_rate = rate < np.inf
     if (has_rate and not rate <= FAST) or not w.min() > WELL_CONDITIONED * w.max():

@@ -54,6 +54,9 @@ FIRST_RADIUS = 1.0
 # Factors of the radius after a good and a poor step, and the least one after a rejected step (Moré,
 # section 4).
 WIDEN, NARROW, LEAST_NARROW = 2.0, 0.5, 0.1
+# How many times its size a coordinate moves at most: ten times its size led across the poles of
+# Meyer's model in 52 of 60 starts, four times in none.
+LONGEST_STEP = 4.0
 # How often the radius may shrink for one step; a tenth each is 1e-40.
 MOST_TRIES = 40
 # Largest ratio of the correction to the step with which it is used (Transtrum and Sethna).
@@ -195,7 +198,6 @@ class TrustRegion(LevenbergMarquardt):
         if not proves_minimum(
             oracle,
             state.evaluation,
-            state.start,
             curvature,
             model,
             rows,
@@ -224,14 +226,14 @@ def trial_step(
     """Shrink the radius until a step achieves a share of the predicted decrease.
 
     Return None where no step does, or where one leaves the box. No coordinate moves by more than
-    ten times its size, or its distance from `x0`.
+    four times its size, or its distance from `x0`.
     """
     x, f, g = evaluation[:3]
     for _ in range(MOST_TRIES):
         gamma = model.damping_for(radius)
         z = model.damped(gamma)
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
-        fraction = longest_fraction(x, x0, p)
+        fraction = longest_fraction(x, x0, p, LONGEST_STEP)
         if fraction < 1:  # it leads far away from where the model has been seen
             radius = min(fraction, NARROW) * length  # the damping is not exact to the last per cent
             continue
