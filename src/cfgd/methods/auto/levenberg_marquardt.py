@@ -45,6 +45,7 @@ from cfgd.methods.auto.state import (
     change_is_negligible,
     decrease_is_hidden,
     judge_fall,
+    still_falls,
 )
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -76,9 +77,6 @@ LONGEST, LONGEST_SEARCHED = 3.0, 1e3
 TIGHTER = 1.5
 # Where the ratio of decrease to prediction is this near to one, no search along the step is needed.
 NEAR_PREDICTION = 0.1
-# Predicted decreases of a sum of squares, as a power of the tolerance and as a share of f, between
-# which it is neither at a minimum nor on its way to zero.
-SOME_DECREASE, MOST_OF_F = 0.75, 0.25
 # Where rounding hides a predicted decrease, f itself is known to about eps^0.8 |f|.
 HIDDEN_CHANGE = 0.8
 
@@ -356,16 +354,6 @@ def predict(
         decrease, state.evaluation.value, tolerance
     )
     return p, is_negligible, is_negligible and below(tolerance**TIGHTER)
-
-
-def still_falls(decrease: Scalar, f: Scalar, tolerance: Number) -> bool:
-    """Return whether a sum of squares goes on falling to a value that is not zero.
-
-    Where a start lies in another landscape, a step is short beside the way from there long before
-    it is beside x. Near a minimum with residuals a decrease is small beside f, near one without it
-    is most of f.
-    """
-    return bool(tolerance**SOME_DECREASE * f < decrease < MOST_OF_F * f)
 
 
 def arrive(
