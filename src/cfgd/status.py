@@ -46,12 +46,13 @@ class Status(enum.Enum):
         "its data, or add a penalty. `x` is the best finite point."
     )
     saddle = (
-        "The gradient vanishes at a saddle point or maximum, and no step could leave it: "
-        "start from another point."
+        "The gradient vanishes at a saddle point, at a maximum or on a plateau, and no step could "
+        "leave it: start from another point."
     )
     stalled = (
         "No step improves on `x`, although `tolerance` is not met: rounding errors limit the "
-        "accuracy. Use float64, rescale the problem, or loosen `tolerance`."
+        "accuracy, or `x` lies on a plateau. Use float64, rescale the problem, loosen `tolerance`, "
+        "or start from another point."
     )
     wrong_gradient = (
         "The gradient contradicts the values of the objective: compare it with differences by "

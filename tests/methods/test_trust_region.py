@@ -203,6 +203,18 @@ def test_without_the_probe_that_saddle_would_be_a_minimum(monkeypatch):
     assert end.x[0] == 0
 
 
+TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(2, 2)))[0]
+
+
+@pytest.mark.parametrize("turn", [np.eye(2), TURN], ids=["on an axis", "turned"])
+def test_a_start_at_a_saddle_is_left(turn):
+    """No steps have shown anything of the curvature there."""
+    f = cfgd.Residuals(lambda p: symmetric(turn @ p))
+    end = cfgd.minimize(f, turn.T @ [0.0, 1.0])
+    assert end.success
+    assert abs((turn @ end.x)[0]) == pytest.approx(np.arccosh(1.5), rel=1e-9)
+
+
 class Counted:
     """Residuals and a Jacobian in NumPy that remember where they were evaluated."""
 
@@ -233,6 +245,26 @@ def test_a_fit_takes_no_more_evaluations_than_minpack(name):
         lambda p: by_hand(p)[0], STARTS[name], lambda p: by_hand(p)[1], method="lm"
     )
     assert len(f.points) + len(f.jacobians) <= 1.15 * (other.nfev + other.njev) + 2
+
+
+def test_a_start_at_the_minimum_takes_three_evaluations():
+    """Itself, and two that tell it from a saddle."""
+    x = cfgd.minimize(cfgd.Residuals(misfit), X0).x
+    f = Counted()
+    end = cfgd.minimize(ExternalResiduals(f.residuals, f.jacobian), x)
+    assert end.success
+    assert end.iterations == 0
+    assert len(f.points) == len(f.jacobians) == 3
+
+
+def test_the_rate_of_convergence_saves_the_last_steps():
+    """Steps shrink by hundreds here: one that is predicted to change no digit is not taken."""
+    f = Counted()
+    end = cfgd.minimize(ExternalResiduals(f.residuals, f.jacobian), X0, record={"x": identity})
+    errors = abs(end.history["x"] - end.x).max(1)
+    assert (errors > 1e-8).sum() >= end.iterations - 1
+    tight = cfgd.minimize(cfgd.Residuals(misfit), X0, tolerance=1e-13)
+    np.testing.assert_allclose(end.x, tight.x, rtol=1e-8)
 
 
 def test_a_step_that_leaves_the_box_ends_the_trust_region():

@@ -47,7 +47,9 @@ def _sizes(x: Vector) -> Vector:
 
 
 def _root_mean_square(x: Vector) -> float:
-    return float(np.sqrt((x * x).mean()))
+    largest = abs(x).max(initial=0)
+    unit = largest if 0 < largest < np.inf else 1  # the square of 1e200 overflows
+    return float(unit * np.sqrt(((x / unit) ** 2).mean()))
 
 
 def _relative_size(v: Vector, sizes: Vector) -> float:

@@ -4,7 +4,8 @@ The Hessian of |r|^2 / 2 is J'J + S with S = sum_i r_i Hess(r_i). The error e of
 is followed by -(J'J)^-1 S e: where steps shrink fast, S is small beside J'J, and x is a minimum,
 since J'J is positive definite. That holds in the directions in which the run has moved. A run that
 began on a symmetry of f stays on it, and may end at a saddle; there one more Jacobian is taken, in
-a direction without steps. Reference: Nocedal and Wright, section 10.3.
+a direction without steps, or two where there are not two steps to compare, as from a start that is
+the minimum. Reference: Nocedal and Wright, section 10.3.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen
-from cfgd._core.types import Matrix, Number, Vector
+from cfgd._core.types import DType, Matrix, Number, Vector
 from cfgd.methods.auto.curvature_check import has_grown_far
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quadratic_model import QuadraticModel
-from cfgd.methods.auto.state import Start
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 
@@ -27,8 +27,9 @@ FAST = 0.5
 # singular values of J then differ by 1e6 at most.
 WELL_CONDITIONED = 1e-12
 # Largest S beside J'J, as the norm of (J'J)^-1/2 S (J'J)^-1/2: at a saddle it is one or more. Along
-# a single direction less is asked, since that may be nearly orthogonal to the steepest descent.
-MOST_SECOND_ORDER, MOST_ALONG_PROBE = 0.5, 0.1
+# a single direction less is asked, since that may be nearly orthogonal to the steepest descent: the
+# second number over the root of the dimension, which is the usual cosine of two directions.
+MOST_SECOND_ORDER, MOST_ALONG_PROBE = 0.5, 0.2
 # Share of the squared lengths of all steps below which a direction counts as one without steps.
 UNEXPLORED = 1e-16
 
@@ -36,7 +37,6 @@ UNEXPLORED = 1e-16
 def proves_minimum(
     oracle: Oracle,
     evaluation: Evaluation,
-    start: Start,
     curvature: Curvature,
     model: QuadraticModel,
     rows: JacobianRows,
@@ -55,13 +55,14 @@ def proves_minimum(
     explored
         The sum of u u' over all steps, with u the steps in scaled coordinates, of length one.
     rate
-        The ratio of the last two undamped steps.
+        The ratio of the last two undamped steps, infinite where there are not two.
     """
     w = model.curvatures
     # a robust loss has a second-order part of its own; and f may fall towards infinity
-    if curvature.residuals_at is None or has_grown_far(evaluation.x, start).any():
+    if curvature.residuals_at is None or has_grown_far(evaluation.x, oracle.x0).any():
         return False
-    if not rate <= FAST or not w.min() > WELL_CONDITIONED * w.max():
+    has_rate = rate < np.inf
+    if (has_rate and not rate <= FAST) or not w.min() > WELL_CONDITIONED * w.max():
         return False
     whiten = model.basis / np.sqrt(w) / model.root[:, None]  # z -> x with |Jx| = |z|
     relative, _ = symmetric_eigen(whiten.T @ second_order @ whiten)
@@ -69,12 +70,27 @@ def proves_minimum(
         return False
     shares, axes = symmetric_eigen(explored)
     unexplored = shares <= UNEXPLORED * shares.sum()
-    if not unexplored.any():
+    if not has_rate:
+        unexplored[:] = True
+    elif not unexplored.any():
         return True
-    # any mixture of these directions will do that is not a symmetry itself
-    pattern = np.arange(1, unexplored.sum() + 1, dtype=w.dtype)
-    direction = (axes[:, unexplored] @ np.sin(pattern * pattern)) / model.root
-    return _second_order_along(oracle, evaluation, rows, whiten, direction) <= MOST_ALONG_PROBE
+    some, d = axes[:, unexplored], int(unexplored.sum())
+    return all(
+        _second_order_along(oracle, evaluation, rows, whiten, (some @ pattern) / model.root)
+        <= MOST_ALONG_PROBE / np.sqrt(d)
+        for pattern in _patterns(d, 1 if has_rate else 2, w.dtype)
+    )
+
+
+def _patterns(d: int, most: int, dtype: DType) -> list[Vector]:
+    """Return at most so many mixtures of d directions, orthogonal to one another.
+
+    Any mixture will do that is not a symmetry itself.
+    """
+    squares = np.arange(1, d + 1, dtype=dtype) ** 2
+    first, second = np.sin(squares), np.sin(2 * squares)
+    second -= inner(first, second) / inner(first, first) * first
+    return [first, second][: min(most, d)]
 
 
 def _second_order_along(
@@ -88,7 +104,7 @@ def _second_order_along(
     if oracle.box is not None and not oracle.box.contains(x + h * v):
         h = -h
     at = oracle.evaluate(x + h * v)
-    curvature = oracle.curvature(at)
+    curvature = oracle.objective.curvature(at)  # the oracle goes on remembering that of x
     assert curvature is not None
     assert curvature.rows is not None
     oracle.cost += curvature.cost

@@ -202,8 +202,11 @@ def probe_krylov(
 def probe_hessian(oracle: Oracle, evaluation: Evaluation, start: Start, scaling: Vector) -> Probes:
     """Multiply with the Hessian along every coordinate, or along Krylov directions."""
     x, d = evaluation.x, evaluation.x.size
-    # where products are differences, coordinates are moved in their own units
-    sizes = np.maximum(abs(x), SMALLEST_PROBE * size_of_x(x, start, scaling) / np.sqrt(scaling))
+    # where products are differences, coordinates are moved in their own units, those without
+    # curvature no further than the others are large
+    others = np.sqrt(max(inner(x, x), inner(start.x, start.x)) / d)
+    least = SMALLEST_PROBE * size_of_x(x, start, scaling) / np.sqrt(scaling)
+    sizes = np.maximum(abs(x), np.minimum(least, others if others > 0 else 1.0))
 
     def times(v: Vector) -> Vector:
         return oracle.hessian_times(evaluation, v, sizes)
@@ -335,7 +338,7 @@ def assess(
     """
     x, _, g = evaluation[:3]
     size = size_of_x(x, start, scaling)
-    far = has_grown_far(x, start)
+    far = has_grown_far(x, start.x)
     found = spectrum(probes, g, scaling, size, difference_noise(g) if noise is None else noise, far)
     down = found.downwards
     is_clear = -found.least > difference_noise(g) * inner(down, down) * scaling.max()
@@ -361,27 +364,27 @@ def assess(
     )
 
 
-def has_grown_far(x: Vector, start: Start) -> np.ndarray:
-    """Return for each coordinate whether it has grown by `FAR` since the start."""
-    far = abs(x) > FAR * (abs(start.x) + np.sqrt((start.x**2).mean()))
-    return far & (start.x != 0).any()
+def has_grown_far(x: Vector, x0: Vector) -> np.ndarray:
+    """Return for each coordinate whether it has grown by `FAR` since the start x0."""
+    far = abs(x) > FAR * (abs(x0) + np.sqrt((x0**2).mean()))
+    return far & (x0 != 0).any()
 
 
-def longest_fraction(x: Vector, x0: Vector, step: Vector) -> float:
-    """Return the fraction of a step that moves no coordinate by more than ten times its size."""
+def longest_fraction(x: Vector, x0: Vector, step: Vector, longest: float = LONGEST_STEP) -> float:
+    """Return the fraction of a step that moves no coordinate by more than `longest` its size."""
     typical2 = inner(x, x) / x.size
-    if not (typical2 > 0 and inner(step, step) > LONGEST_STEP**2 * typical2):
+    if not (typical2 > 0 and inner(step, step) > longest**2 * typical2):
         return 1.0
     moves = abs(step)
     moves /= _sizes(x, x0)
     most = moves.max()
-    return float(LONGEST_STEP / most) if most > LONGEST_STEP else 1.0
+    return float(longest / most) if most > longest else 1.0
 
 
-def shortened(x: Vector, x0: Vector, step: Vector) -> Vector:
-    """Return a step whose coordinates move by at most ten times their size."""
-    longest = LONGEST_STEP * _sizes(x, x0)
-    return np.clip(step, -longest, longest)
+def shortened(x: Vector, x0: Vector, step: Vector, longest: float) -> Vector:
+    """Return a step whose coordinates move by at most `longest` their size."""
+    most = longest * _sizes(x, x0)
+    return np.clip(step, -most, most)
 
 
 def _sizes(x: Vector, x0: Vector) -> Vector:

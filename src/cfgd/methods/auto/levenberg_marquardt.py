@@ -35,6 +35,7 @@ from cfgd.methods.auto.flat_directions import (
 )
 from cfgd.methods.auto.newton_search import can_search, search_along
 from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.plateau import has_lost_model, is_flat, runs_to_infinity
 from cfgd.methods.auto.state import (
     HIDDEN_UNITS,
     Goal,
@@ -44,6 +45,7 @@ from cfgd.methods.auto.state import (
     change_is_negligible,
     decrease_is_hidden,
     judge_fall,
+    still_falls,
 )
 from cfgd.objectives.base import Objective
 from cfgd.objectives.curvature import Curvature
@@ -200,7 +202,8 @@ def final_check(
     start, f = state.start, evaluation.value
     probes = probe_hessian(oracle, evaluation, start, scaling)
     found = assess(probes, evaluation, start, scaling, goal.tolerance, is_stationary=True)
-    is_minimum = found.is_negligible and not found.leaves_saddle
+    falls = still_falls(found.decrease, f, goal.tolerance)
+    is_minimum = found.is_negligible and not found.leaves_saddle and not falls
     if not is_minimum:
         for sign in (1.0, -1.0) if found.leaves_saddle else (1.0,):
             t = sign * found.t
@@ -222,9 +225,13 @@ def final_check(
     # where the undamped step is negligible, a change that the Hessian predicts is its rounding
     # error
     is_hidden = decrease_is_hidden(evaluation, start, scaling, found.decrease, goal.tolerance)
-    if is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded):
-        return FinalCheck(Status.converged)
-    return FinalCheck(Status.stalled)
+    if not (is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded)):
+        return FinalCheck(Status.stalled)
+    if is_flat(curvature, evaluation.x, start):
+        return FinalCheck(Status.saddle)
+    is_lost = runs_to_infinity(curvature, evaluation.x, oracle.x0)
+    is_lost = is_lost or has_lost_model(oracle, curvature, evaluation.x, start)
+    return FinalCheck(Status.stalled if is_lost else Status.converged)
 
 
 def _newton_improves(oracle: Oracle, state: LMState, newton: Vector) -> bool:
@@ -340,8 +347,13 @@ def predict(
             state.evaluation, state.start, scaling, p, decrease, length, tolerance
         )
 
-    is_negligible = below(tolerance)
-    return p, is_negligible, is_negligible if curvature.is_exact else below(tolerance**TIGHTER)
+    if curvature.is_exact:
+        is_negligible = below(tolerance)
+        return p, is_negligible, is_negligible
+    is_negligible = below(tolerance) and not still_falls(
+        decrease, state.evaluation.value, tolerance
+    )
+    return p, is_negligible, is_negligible and below(tolerance**TIGHTER)
 
 
 def arrive(

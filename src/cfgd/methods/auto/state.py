@@ -29,6 +29,9 @@ RAY, RAY_GROWTH = 10.0 ** np.arange(2, 18, 2), 10.0
 NEXT_FALL = 1e4
 # A predicted decrease below so many rounding units of f is hidden by rounding.
 HIDDEN_UNITS = 1e3
+# Predicted decreases of a sum of squares, as a power of the tolerance and as a share of f, between
+# which it is neither at a minimum nor on its way to zero.
+SOME_DECREASE, MOST_OF_F = 0.75, 0.25
 
 
 class Goal(NamedTuple):
@@ -164,6 +167,16 @@ def change_is_negligible(
     )
     sizes = abs(x) + TRAVELLED * (abs(x - start.x) + typical)
     return bool((abs(step) <= tolerance**0.5 * sizes).all())
+
+
+def still_falls(decrease: Scalar, f: Scalar, tolerance: Number) -> bool:
+    """Return whether a sum of squares goes on falling to a value that is not zero.
+
+    Where a start lies in another landscape, a step is short beside the way from there long before
+    it is beside x. Near a minimum with residuals a decrease is small beside f, near one without it
+    is most of f.
+    """
+    return bool(tolerance**SOME_DECREASE * f < decrease < MOST_OF_F * f)
 
 
 def decrease_is_hidden(
