@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd._core import checks
+from cfgd._core import failing
 
 # Eigenvalues of a matrix of unit diagonal below this many units of rounding, relative to the
 # largest one, are zero: those of collinear columns of up to a million rows were 3 units at most.
@@ -107,7 +107,7 @@ class Information(NamedTuple):
         """Return the covariance; warn where it is infinite, as for undetermined coefficients."""
         found = self.inverse() if np.isfinite(self.factor) else None
         if found is None:
-            checks.warn(UNDETERMINED)
+            failing.warn(UNDETERMINED)
             return np.full_like(self.matrix, np.inf)
         nullity = found.null.shape[1]
         factor = self.factor
@@ -118,7 +118,7 @@ class Information(NamedTuple):
         if nullity:
             names = [f"x[{i}]" for i in range(len(self.root) // self.classes)]
             moves = in_one_sentence(self.combinations(names))
-            checks.warn(
+            failing.warn(
                 f"The data do not determine the parameters in {moves}: moving along it changes "
                 "nothing, and their variances are infinite."
             )

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from cfgd._core.files import printable
+from cfgd._core.students_t import quantile
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.two_classes import roc_auc
 from cfgd.apps.page.drawing import Panel, Panels, colour, decades, line, svgs
-from cfgd.fitting.uncertainty import quantile
 
 MAX_TERMS = 20  # coefficients that are shown, the largest ones
 MAX_POINTS = 800  # residuals that can be distinguished in a scatter plot

@@ -28,7 +28,7 @@ from cfgd.apps.json_schema import (
     record,
     wrong,
 )
-from cfgd.objectives.linear.losses import MULTINOMIAL
+from cfgd.objectives.linear.formulas import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"

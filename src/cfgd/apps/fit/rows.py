@@ -5,8 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +17,16 @@ from cfgd.apps.fit.split import RowSubset, Split, training_rows
 from cfgd.apps.fit.table import Table
 from cfgd.apps.fit.table_statistics import NO_ROLES, Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
-from cfgd.objectives.linear import block_source
+from cfgd.objectives.linear.block_size import rows_of_memory
 
 # copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
 # rows, and the temporary arrays of the pass
 COPIES = 16
-rows_of_block = partial(block_source.rows_of_block, copies=COPIES)
+
+
+def rows_of_block(memory: float, columns: int) -> int:
+    """Return the number of rows of a block for which `memory` bytes suffice."""
+    return rows_of_memory(memory, columns, COPIES)
 
 
 class RowBlock(NamedTuple):
@@ -51,6 +54,28 @@ class RowBlock(NamedTuple):
     def predictors(self, w: np.ndarray) -> np.ndarray:
         """Return the linear predictors for coefficients of standardised columns."""
         return self.plus_offset(self.X @ w[:-1] + w[-1])
+
+    def design(self, classes: int) -> Any:
+        """Return what has `gram`: the rows, or for several classes the design matrix of cfgd."""
+        if classes == 1:
+            return self
+        from cfgd.objectives.linear.design import Dense  # which needs JAX
+        from cfgd.objectives.linear.intercept import WithIntercept
+
+        return WithIntercept(Dense(self.X))
+
+    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Return X'SX of the rows with a column of ones, plus a penalty for each coefficient."""
+        root = np.sqrt(weight)[:, None]
+        by_root = self.X * root
+        d = self.X.shape[1]
+        found = np.empty((d + 1, d + 1))
+        # of a matrix and its own transpose BLAS computes one half
+        found[:d, :d] = by_root.T @ by_root
+        found[:d, d] = found[d, :d] = by_root.T @ root[:, 0]
+        found[d, d] = weight.sum()
+        found.flat[:: d + 2] += penalty
+        return found
 
     def plus_offset(self, p: np.ndarray) -> np.ndarray:
         """Return linear predictors with the offset added."""

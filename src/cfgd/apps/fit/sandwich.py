@@ -24,9 +24,6 @@ from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import RowBlock, Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.objectives.information import centred, inverse_where_definite
-from cfgd.objectives.linear.design import Dense
-from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
 
 CLASSICAL, HC3, CLUSTER = "classical", "hc3", "cluster"
 KINDS = (CLASSICAL, HC3, CLUSTER)
@@ -110,8 +107,10 @@ def robust_covariance(
 def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
     """Return a block's part of the information matrix."""
     target, loss = rows.target, rows.target.loss_function
-    X, p, weight = WithIntercept(Dense(block.X)), block.predictors(w), rows.fit_weight(block)
+    X, p, weight = block.design(target.classes), block.predictors(w), rows.fit_weight(block)
     if loss.has_classes:
+        from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes  # needs JAX
+
         matrix = matrix_of_classes(X, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes))
     y = target.for_loss(block.y)

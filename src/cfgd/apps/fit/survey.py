@@ -235,9 +235,11 @@ class NumberSurvey:
         values = marks.in_numbers(to_float64(column))
         present = ~np.isnan(values)
         self.rows, self.present = self.rows + len(values), self.present + int(present.sum())
-        finite = values[np.isfinite(values)]
-        self.has_decimals |= bool(np.any(finite != np.round(finite)))
-        self.is_long |= bool(np.any(np.abs(finite) >= EXACT))
+        is_finite = np.isfinite(values)
+        finite = values if is_finite.all() else values[is_finite]
+        self.has_decimals = self.has_decimals or bool(np.any(finite != np.rint(finite)))
+        largest = max(finite.max(initial=0), -finite.min(initial=0))
+        self.is_long = self.is_long or bool(largest >= EXACT)
         if self.is_date and len(finite):
             days = days_of_numbers(finite)
             self.is_date = not np.isnan(days).any()

@@ -7,13 +7,11 @@ import numpy as np
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.sandwich import CLASSICAL, RobustCovariance, robust_covariance
+from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
 from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear.covariance import CoefficientCovariance, InformationSums
-from cfgd.objectives.linear.design import Dense
-from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.solve import Solution
 from cfgd.status import Status
 
 
@@ -28,15 +26,15 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> CoefficientCovariance | 
         return None
     sums = InformationSums(target.loss_function, w.size)
     for block in rows.blocks(training_rows):
-        design, y = WithIntercept(Dense(block.X)), target.for_loss(block.y)
-        sums.add(design, y, block.predictors(w), rows.fit_weight(block))
+        y, weight = target.for_loss(block.y), rows.fit_weight(block)
+        sums.add(block.design(target.classes), y, block.predictors(w), weight)
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
     found = sums.covariance(penalty)
     return found if np.all(np.isfinite(found.matrix)) else None
 
 
 def chosen_covariance(
-    rows: Rows, w: np.ndarray, l2: float, kind: str, solution: Solution, memory: float
+    rows: Rows, w: np.ndarray, l2: float, kind: str, solution: SolverRun, memory: float
 ) -> RobustCovariance:
     """Return the covariance of the coefficients of standardised columns, or why there is none.
 

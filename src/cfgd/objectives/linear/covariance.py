@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from cfgd.objectives.information import Information, centred, inverse_where_definite, with_infinite
-from cfgd.objectives.linear.losses import Loss
-from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
-from cfgd.objectives.robust import huber_correction
+from cfgd.objectives.linear.formulas import Formulas
 
 NO_PENALTY = np.zeros(())
 
@@ -59,7 +57,7 @@ class CoefficientCovariance:
 class InformationSums:
     """Sums over the rows of a linear model at its coefficients, block by block."""
 
-    def __init__(self, loss: Loss, size: int) -> None:
+    def __init__(self, loss: Formulas, size: int) -> None:
         """Begin with no rows of a model with `size` coefficients."""
         self.loss, self.classes = loss, getattr(loss, "classes", 1)
         self.gram = np.zeros((size, size))
@@ -71,6 +69,8 @@ class InformationSums:
         used = np.asarray(weight) > 0
         self.count += int(used.sum())
         if self.loss.has_classes:
+            from cfgd.objectives.linear.multinomial import matrix_of_classes  # which needs JAX
+
             self.gram += np.asarray(matrix_of_classes(X, self.loss, p, weight))
             return
         by = np.asarray(self.loss.information_weight(p, y))
@@ -118,6 +118,8 @@ class InformationSums:
             return np.inf
         factor = self.squares / dof
         if self.loss.is_robust:
+            from cfgd.objectives.robust import huber_correction
+
             variance = self.squared_slopes / self.count - mean**2
             factor *= huber_correction(mean, variance, parameters, self.count) ** 2
         return factor
@@ -128,6 +130,8 @@ class InformationSums:
         information, classes = self.information(), self.classes
         bread = self._mean_slope() * self.gram + np.diag(penalty)
         if classes > 1:
+            from cfgd.objectives.linear.multinomial import fix_gauge
+
             bread = np.asarray(fix_gauge(bread, penalty, classes))
         inverse = inverse_where_definite(bread)
         infinite = np.full_like(self.gram, np.inf)
