@@ -77,7 +77,7 @@ def test_separated_classes_and_collinear_columns_are_left_to_minimize():
     assert newton(squared, RowBlock(X, x), x, ones, 0.0, np.zeros(4)) is None
 
 
-def test_a_plain_fit_loads_neither_jax_nor_pandas(tmp_path):
+def test_a_plain_fit_loads_neither_jax_nor_pandas_nor_matplotlib(tmp_path):
     random = np.random.default_rng(1)
     table = np.column_stack([random.normal(size=(50, 2)), random.integers(0, 2, 50)])
     np.savetxt(tmp_path / "t.csv", table, "%.6g", ",", header="a,b,y", comments="")
@@ -86,7 +86,7 @@ def test_a_plain_fit_loads_neither_jax_nor_pandas(tmp_path):
         "from cfgd.apps.cli import app\n"
         f"app(['fit', r'{tmp_path / 't.csv'}', '--target', 'y', '--out', r'{tmp_path / 'out'}'],"
         " standalone_mode=False)\n"
-        "found = {'jax', 'equinox', 'pandas', 'sklearn'} & set(sys.modules)\n"
+        "found = {'jax', 'equinox', 'pandas', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {found}' if found else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
