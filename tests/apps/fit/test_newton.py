@@ -91,3 +91,50 @@ def test_a_plain_fit_loads_neither_jax_nor_pandas_nor_matplotlib(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_condition_numbers_of_many_columns_are_those_of_all_eigenvalues(monkeypatch):
+    from cfgd.apps.fit.conditioning import conditioning
+    from cfgd.apps.fit.table_statistics import Standardisation
+    from cfgd.objectives import information
+
+    random = np.random.default_rng(3)
+    X = random.normal(size=(400, 30)) @ random.normal(size=(30, 30)) * np.logspace(0, 2, 30) + 3
+    standardisation = Standardisation(X.mean(0), X.std(0))
+    Z = standardisation(X)
+    R = Z.T @ Z / len(Z)
+    few = conditioning(R, standardisation)
+    monkeypatch.setattr(information, "MANY", 10)
+    many = conditioning(R, standardisation)
+    assert many.worst == few.worst
+    for name in ("raw", "standardised", "inflation"):
+        assert getattr(many, name) == pytest.approx(getattr(few, name), rel=1e-5)
+    assert few.standardised == pytest.approx(np.linalg.cond(Z), rel=1e-6)
+    assert few.raw == pytest.approx(np.linalg.cond(np.column_stack([X, np.ones(400)])), rel=1e-6)
+
+
+def test_the_inverse_of_many_columns_is_that_of_the_eigenvectors(monkeypatch):
+    from cfgd.objectives import information
+
+    random = np.random.default_rng(4)
+    X = random.normal(size=(100, 40)) * np.logspace(-3, 3, 40)
+    few = information.inverse_where_definite(X.T @ X)
+    monkeypatch.setattr(information, "MANY", 10)
+    many = information.inverse_where_definite(X.T @ X)
+    size = np.sqrt(np.outer(np.diagonal(few.matrix), np.diagonal(few.matrix)))
+    np.testing.assert_allclose(many.matrix / size, few.matrix / size, atol=1e-12)
+    assert not many.is_undetermined.any()
+    X[:, 7] = X[:, 2] + 1e-3 * X[:, 5]  # collinear: left to the eigenvectors
+    assert information.inverse_where_definite(X.T @ X).is_undetermined[[2, 5, 7]].all()
+
+
+def test_complete_separation_ends_the_run_at_once():
+    random = np.random.default_rng(6)
+    X = random.normal(size=(60, 40))
+    y = np.where(random.random(60) < 0.5, 1.0, -1.0)
+    found = newton(
+        FORMULAS["logistic"], RowBlock(X, y), y, np.ones(60), 0.0, np.zeros(41),
+        separating=np.log(2),
+    )  # fmt: skip
+    assert found.is_separated
+    assert np.all(y * (X @ found.w[:-1] + found.w[-1]) > 0)

@@ -115,7 +115,8 @@ class Csv(Table):
         try:
             with open_stream(self.path) as stream:
                 if self._is_kept():  # all of it, by several threads
-                    yield from csv.read_csv(stream, **options).to_batches()
+                    table = csv.read_csv(stream, **options)
+                    yield from table.combine_chunks().to_batches()
                     return
                 with csv.open_csv(stream, **options) as reader:
                     yield from reader

@@ -75,15 +75,29 @@ def fit_coefficients(
     if isinstance(rows, InMemoryRows) and _is_plain(rows, options):
         block, target = rows.select(subset), rows.target
         weight, y = rows.fit_weight(block), target.for_loss(block.y)
-        found = newton(target.loss_function, block, y, weight, options.l2, w0)
+        # a row on the wrong side has a loss of at least log 2 times its weight
+        can_be_separated = target.loss in CLASSIFICATION_LOSSES and not options.l2
+        can_be_separated &= block.offset is None
+        separating = math.log(2) * float(weight.min()) if can_be_separated else -math.inf
+        found = newton(
+            target.loss_function,
+            block,
+            y,
+            weight,
+            options.l2,
+            w0,
+            rows.known_gram(subset) if target.loss == "squared" else None,
+            separating,
+        )
         if found is not None:
             history = {
                 "iteration": np.arange(found.iterations + 1),
                 "value": np.array(found.values),
                 "gradient_norm": np.array(found.gradient_norms),
             }
+            status = Status.separated if found.is_separated else Status.converged
             evaluations = float(found.iterations + 1)
-            return found.w, SolverRun(Status.converged, found.iterations, evaluations, history)
+            return found.w, SolverRun(status, found.iterations, evaluations, history)
     objective: LinearModel | Blocks = (
         _in_memory_objective(rows, subset, options.l2)
         if isinstance(rows, InMemoryRows)

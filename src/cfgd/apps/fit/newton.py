@@ -29,14 +29,19 @@ LEAST_PIVOT = 1e-10
 # Rounding errors of the value, relative to the sum of the sizes of its parts.
 ROUNDING = 1e-13
 CHUNK_NUMBERS = 2**17  # of the design matrix: 1 MiB, so that temporaries stay in the cache
+MIN_CHUNK = 1024  # rows, however wide they are: products of fewer rows do not use all of BLAS
 
 
 class NewtonRun(NamedTuple):
-    """Coefficients, the intercept last, and the history of values and gradient norms."""
+    """Coefficients, the intercept last, and the history of values and gradient norms.
+
+    `is_separated` says that every row is on the right side, so that there is no minimum.
+    """
 
     w: np.ndarray
     values: list[float]
     gradient_norms: list[float]
+    is_separated: bool = False
 
     @property
     def iterations(self) -> int:
@@ -51,7 +56,14 @@ class _Point(NamedTuple):
 
 
 def newton(
-    loss: Formulas, rows: RowBlock, y: Any, weight: np.ndarray, l2: float, w0: np.ndarray
+    loss: Formulas,
+    rows: RowBlock,
+    y: Any,
+    weight: np.ndarray,
+    l2: float,
+    w0: np.ndarray,
+    gram: np.ndarray | None = None,
+    separating: float = -np.inf,
 ) -> NewtonRun | None:
     """Minimise sum_i weight_i loss(x_i w + b + offset_i, y_i) + l2 |w|^2 / 2.
 
@@ -63,6 +75,10 @@ def newton(
         The design matrix and the offsets, and the targets as the loss takes them.
     w0
         The start: coefficients, and the intercept last.
+    gram
+        X'SX with the intercept, if it is known; the Hessian of the squared loss is made of it.
+    separating
+        A value below which every row is on the right side: the run ends there.
     """
     penalty = np.append(np.full(rows.X.shape[1], float(l2)), 0.0)
     w = np.array(w0, float)
@@ -74,7 +90,9 @@ def newton(
         hessian: _Cholesky | None = None
         for _ in range(MAX_STEPS):
             if hessian is None or not loss.is_quadratic:
-                hessian = _Cholesky.of(_gram(rows, now.curvature, penalty))
+                is_known = loss.is_quadratic and gram is not None
+                H = gram if is_known else _gram(rows, now.curvature)
+                hessian = _Cholesky.of(H + np.diag(penalty))
             if hessian is None:
                 return None
             step = -hessian.solve(now.gradient)
@@ -85,6 +103,8 @@ def newton(
             w, now = found
             run.values.append(now.value)
             run.gradient_norms.append(float(np.linalg.norm(now.gradient)))
+            if now.value < separating:
+                return run._replace(w=w, is_separated=True)
             if is_last:
                 return run._replace(w=w)
     return None
@@ -114,7 +134,7 @@ def _trial(
 
 def _chunks(rows: RowBlock) -> list[slice]:
     m, d = rows.X.shape
-    size = max(1, CHUNK_NUMBERS // max(d, 1))
+    size = max(MIN_CHUNK, CHUNK_NUMBERS // max(d, 1))
     return [slice(start, start + size) for start in range(0, m, size)]
 
 
@@ -138,8 +158,8 @@ def _evaluate(
     return _Point(value + shrinkage, size + shrinkage, gradient + penalty * w, curvature)
 
 
-def _gram(rows: RowBlock, curvature: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    total = np.diag(penalty)
+def _gram(rows: RowBlock, curvature: np.ndarray) -> np.ndarray:
+    total = np.zeros(2 * (rows.X.shape[1] + 1,))
     for place in _chunks(rows):
         total += rows.select(place).gram(curvature[place], np.zeros(()))
     return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from cfgd.objectives.linear.block_size import rows_of_memory
 # copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
 # rows, and the temporary arrays of the pass
 COPIES = 16
+NO_PENALTY = np.zeros(())
 
 
 def rows_of_block(memory: float, columns: int) -> int:
@@ -66,8 +68,9 @@ class RowBlock(NamedTuple):
 
     def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         """Return X'SX of the rows with a column of ones, plus a penalty for each coefficient."""
+        is_weighted = bool(np.any(weight != 1))
         root = np.sqrt(weight)[:, None]
-        by_root = self.X * root
+        by_root = self.X * root if is_weighted else self.X
         d = self.X.shape[1]
         found = np.empty((d + 1, d + 1))
         # of a matrix and its own transpose BLAS computes one half
@@ -80,6 +83,16 @@ class RowBlock(NamedTuple):
     def plus_offset(self, p: np.ndarray) -> np.ndarray:
         """Return linear predictors with the offset added."""
         return p if self.offset is None else p + self.offset
+
+
+class KnownGram(NamedTuple):
+    """The Gram matrix of rows in the place of the rows."""
+
+    matrix: np.ndarray
+
+    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Return the matrix: all weights are 1."""
+        return self.matrix + penalty
 
 
 class Rows(abc.ABC):
@@ -208,6 +221,20 @@ class InMemoryRows(Rows):
             mask = subset(self.codes[place])
             if mask.any():
                 yield self.data.select(place).select(mask)
+
+    @functools.cached_property
+    def gram(self) -> np.ndarray:
+        """X'X of the training rows with a column of ones, without weights."""
+        d = self.width
+        total = np.zeros((d + 1, d + 1))
+        for block in self.blocks(training_rows):
+            total += block.gram(np.ones(len(block.y)), NO_PENALTY)
+        return total
+
+    def known_gram(self, subset: RowSubset) -> np.ndarray | None:
+        """Return X'SX if it is that of all columns' correlations: of all training rows, S = 1."""
+        is_weighted = self.data.weight is not None or self.target.class_weights is not None
+        return None if is_weighted or subset is not training_rows else self.gram
 
     def select(self, subset: RowSubset) -> RowBlock:
         """Return a subset of the rows; all training rows are not copied."""
