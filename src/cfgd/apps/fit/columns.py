@@ -50,7 +50,7 @@ class NumberColumn:
     def encode(self, column: pa.Array) -> EncodedRows:
         values = to_float64(column)
         missing = np.isnan(values)
-        imputed = np.where(missing, self.mean, values)
+        imputed = np.where(missing, self.mean, values) if missing.any() else values
         return EncodedRows(imputed[:, None], missing, np.zeros_like(missing))
 
 

@@ -24,6 +24,9 @@ from cfgd.apps.fit.table import KEPT_SHARE, Table, is_numeric, read_errors
 RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 LEADING_ZERO = re.compile(r"\s*0\d+\s*$")
 POSTCODE = re.compile(r"\b(?:zip|plz|postal|post_?code|postleitzahl|fips|iban|isbn|ean|gtin)", re.I)
+# Rows of a batch on average, below which all of them are put together: every column of every batch
+# takes some microseconds.
+MIN_BATCH = 2000
 SHOWN = 60  # characters of a row that a message shows
 
 
@@ -116,7 +119,9 @@ class Csv(Table):
             with open_stream(self.path) as stream:
                 if self._is_kept():  # all of it, by several threads
                     table = csv.read_csv(stream, **options)
-                    yield from table.combine_chunks().to_batches()
+                    chunks = table.column(0).num_chunks if names else 1
+                    is_short = table.num_rows < MIN_BATCH * chunks
+                    yield from (table.combine_chunks() if is_short else table).to_batches()
                     return
                 with csv.open_csv(stream, **options) as reader:
                     yield from reader
@@ -144,7 +149,7 @@ class Csv(Table):
             self.path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            return content.find(b'"') >= 0
+            return content.find(self.dialect.quote.encode()) >= 0
 
     def _is_kept(self) -> bool:
         """Return whether all columns fit into the memory for kept ones, as the first rows tell.
@@ -173,7 +178,11 @@ class Csv(Table):
         width, dialect = len(self.dialect.names), self.dialect
         with open_stream(self.path) as stream:
             text = io.TextIOWrapper(stream, dialect.encoding, "replace", newline="")
-            rows = (row for n, row in rows_of(text, dialect.separator) if n > dialect.skipped)
+            rows = (
+                row
+                for n, row in rows_of(text, dialect.separator, dialect.quote)
+                if n > dialect.skipped
+            )
             for number, row in enumerate(rows, 1):
                 if len(row) != width:
                     shown = dialect.separator.join(row)[:SHOWN]
@@ -194,7 +203,9 @@ class Csv(Table):
                 skip_rows_after_names=1,
             ),
             "parse_options": csv.ParseOptions(
-                newlines_in_values=self._may_have_quotes, delimiter=self.dialect.separator
+                newlines_in_values=self._may_have_quotes,
+                delimiter=self.dialect.separator,
+                quote_char=self.dialect.quote,
             ),
             "convert_options": csv.ConvertOptions(
                 column_types=types,

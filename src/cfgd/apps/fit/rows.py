@@ -23,12 +23,17 @@ from cfgd.objectives.linear.block_size import rows_of_memory
 # copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
 # rows, and the temporary arrays of the pass
 COPIES = 16
+CACHED_NUMBERS, MIN_CACHED = 2**17, 4096  # numbers in a block (1 MiB), and rows of wide ones
 NO_PENALTY = np.zeros(())
 
 
 def rows_of_block(memory: float, columns: int) -> int:
-    """Return the number of rows of a block for which `memory` bytes suffice."""
-    return rows_of_memory(memory, columns, COPIES)
+    """Return the number of rows of a block for which `memory` bytes suffice.
+
+    Blocks of few columns are no larger than the cache of a core, with the temporary arrays.
+    """
+    in_cache = max(MIN_CACHED, CACHED_NUMBERS // max(columns, 1))
+    return min(in_cache, rows_of_memory(memory, columns, COPIES))
 
 
 class RowBlock(NamedTuple):
@@ -164,8 +169,10 @@ class StreamedRows(Rows):
             self.undefined_rows += int(np.sum(undefined & ~left_out))
             used = ~left_out & ~undefined
             offset = None if roles.offset is None else roles.offset / self.target.scale
-            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster).select(used)
-            yield about._replace(X=self.standardisation(about.X)), codes[used]
+            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster)
+            if not used.all():
+                about, codes = about.select(used), codes[used]
+            yield about._replace(X=self.standardisation(about.X)), codes
             self.on_rows_read(batch.num_rows)
 
     def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
