@@ -1,7 +1,8 @@
 """Robust and clustered standard errors: the sandwich A^-1 B A^-1, from sums over the rows.
 
-A is the information matrix (with the penalty, if there is one), and B the sum of the squared scores
-g_i = s_i l'(p_i, y_i) x_i, where s_i is the weight of a row:
+A is the Hessian of the loss (with the penalty, if there is one), of a gamma model the observed and
+not the expected one, and B the sum of the squared scores g_i = s_i l'(p_i, y_i) x_i, where s_i is
+the weight of a row:
 
 - hc3, squared loss: B = sum g_i g_i' / (1 - h_i)^2, where h_i = s_i x_i' A^-1 x_i is the leverage
   of the row (MacKinnon and White, 1985);
@@ -105,7 +106,7 @@ def robust_covariance(
 
 
 def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
-    """Return a block's part of the information matrix."""
+    """Return a block's part of the Hessian."""
     target, loss = rows.target, rows.target.loss_function
     X, p, weight = block.design(target.classes), block.predictors(w), rows.fit_weight(block)
     if loss.has_classes:
@@ -114,9 +115,8 @@ def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
         matrix = matrix_of_classes(X, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes))
     y = target.for_loss(block.y)
-    # of a robust loss the second derivative counts, of the others its expectation
-    curvature = loss.derivatives(p, y)[1] if loss.is_robust else loss.information_weight(p, y)
-    return np.asarray(X.gram(weight * np.asarray(curvature), NO_PENALTY))
+    curvature = np.asarray(loss.derivatives(p, y)[1])
+    return np.asarray(X.gram(weight * curvature, NO_PENALTY))
 
 
 def _scores(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
