@@ -93,7 +93,7 @@ MEASURED = [
         0.98,
         1.0,
         0.5,
-    ),  # 54 % of the samples have intervals, the others are separated
+    ),  # the other samples are separated
     ("logistic", 30, 0.95, 0.98, 0.99),
     ("logistic", 100, 0.94, 0.965, 0.999),
     ("logistic", 1000, 0.94, 0.96, 1.0),
