@@ -97,7 +97,8 @@ def fit_coefficients(
             }
             status = Status.separated if found.is_separated else Status.converged
             evaluations = float(found.iterations + 1)
-            return found.w, SolverRun(status, found.iterations, evaluations, history)
+            run = SolverRun(status, found.iterations, evaluations, history)
+            return found.w, dataclasses.replace(run, is_determined=run.success)
     objective: LinearModel | Blocks = (
         _in_memory_objective(rows, subset, options.l2)
         if isinstance(rows, InMemoryRows)

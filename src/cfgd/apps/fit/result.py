@@ -48,7 +48,7 @@ class FitResult:
 
     @property
     def separable(self) -> bool:
-        """Whether the classes are separated, so that the likelihood has no maximum."""
+        """Whether the likelihood has no maximum: separated classes, or counts that are all 0."""
         return self.solution.status is Status.separated
 
     @property

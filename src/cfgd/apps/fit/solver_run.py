@@ -14,7 +14,8 @@ class SolverRun:
     """The run that found the coefficients.
 
     `history` has `iteration`, `value` and `gradient_norm`; `evaluations` counts gradients, of
-    streamed rows the passes over the file.
+    streamed rows the passes over the file. `is_determined` says that the run has shown that there
+    is one minimum.
     """
 
     status: Status
@@ -22,6 +23,7 @@ class SolverRun:
     evaluations: float
     history: Mapping[str, Any]
     details: str = ""
+    is_determined: bool = False
 
     @property
     def success(self) -> bool:

@@ -55,6 +55,8 @@ def chosen_covariance(
     """
     if solution.status is Status.separated:
         reason = "the classes are separated, and the coefficients have no finite estimates"
+        if rows.target.loss == "poisson":
+            reason = "the coefficients have no finite estimates"
         return RobustCovariance(None, reason=reason)
     if kind != CLASSICAL:
         return robust_covariance(rows, w, l2, kind, memory)
