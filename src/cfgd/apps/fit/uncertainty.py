@@ -81,12 +81,22 @@ def in_original_units(
     w, covariance
         The coefficients of standardised columns, and their covariance if it is known.
     """
-    T = np.diag(np.append(1 / standardisation.deviation, 1.0))
-    T[-1, :-1] = -standardisation.mean / standardisation.deviation
-    original = target.scale * T @ w
+    m, deviation = standardisation.mean, standardisation.deviation
+    original = np.array(w, float)
+    original[:-1] = (w[:-1].T / deviation).T
+    original[-1] -= m @ original[:-1]
+    original *= target.scale
     original[-1] += target.centre
     if covariance is None:
         return original, None
-    T = target.scale * np.kron(T, np.eye(w.size // len(w)))
-    variances = np.einsum("ij,jk,ik->i", T, covariance, T)
-    return original, np.sqrt(variances).reshape(w.shape)
+    d, classes = len(w), w.size // len(w)
+    C = covariance.reshape(d, classes, d, classes)
+    to_intercept = np.append(-m / deviation, 1.0)
+    by_class = [C[:, k, :, k] for k in range(classes)]
+    variances = np.column_stack(
+        [
+            np.append(np.diagonal(of)[:-1] / deviation**2, to_intercept @ of @ to_intercept)
+            for of in by_class
+        ]
+    )
+    return original, target.scale * np.sqrt(variances).reshape(w.shape)

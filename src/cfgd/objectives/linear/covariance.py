@@ -19,7 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.objectives.information import Information, centred, inverse_where_definite, with_infinite
+from cfgd.objectives.information import (
+    Information,
+    Inverse,
+    centred,
+    inverse_where_definite,
+    with_infinite,
+)
 from cfgd.objectives.linear.formulas import Formulas
 
 NO_PENALTY = np.zeros(())
@@ -97,12 +103,15 @@ class InformationSums:
         """Whether the covariance has an estimated factor."""
         return self.loss.residuals(np.zeros(1), np.ones(1)) is not None
 
-    def information(self) -> Information:
-        """Return the information matrix with its factor, for a model without a penalty."""
+    def information(self, inverse: Inverse | None = None) -> Information:
+        """Return the information matrix with its factor, for a model without a penalty.
+
+        `inverse` is that of a multiple of the matrix, if it is known.
+        """
         size, classes = len(self.gram), self.classes
         if not self.has_dispersion:
             return Information.of(self.gram, 1.0, classes=classes)
-        inverse = inverse_where_definite(self.gram)
+        inverse = inverse or inverse_where_definite(self.gram)
         rank = size if inverse is None else size - inverse.null.shape[1]
         factor = self._factor(self.count - rank, rank) / self._mean_slope() ** 2
         return Information.of(self.gram, factor)
@@ -127,17 +136,18 @@ class InformationSums:
     def covariance(self, l2: np.ndarray | float = 0.0) -> CoefficientCovariance:
         """Return the covariance for one penalty, or one for each coefficient."""
         penalty = np.broadcast_to(np.asarray(l2, float), len(self.gram))
-        information, classes = self.information(), self.classes
+        classes, is_penalised = self.classes, bool(np.any(penalty > 0))
         bread = self._mean_slope() * self.gram + np.diag(penalty)
         if classes > 1:
             from cfgd.objectives.linear.multinomial import fix_gauge
 
             bread = np.asarray(fix_gauge(bread, penalty, classes))
         inverse = inverse_where_definite(bread)
+        information = self.information(None if is_penalised or classes > 1 else inverse)
         infinite = np.full_like(self.gram, np.inf)
         if inverse is None:
             return CoefficientCovariance(infinite, np.nan, np.nan, information)
-        if np.any(penalty > 0):
+        if is_penalised:
             parameters = float(np.sum(inverse.matrix * self.gram)) * self._mean_slope()
         else:
             parameters = len(self.gram) - inverse.null.shape[1]
@@ -148,6 +158,9 @@ class InformationSums:
             dispersion = self.squares / dof if dof > 0 else np.inf
         if not np.isfinite(factor):
             return CoefficientCovariance(infinite, dof, dispersion, information)
-        matrix = factor * inverse.matrix @ self.gram @ inverse.matrix
+        if is_penalised or classes > 1 or inverse.null.size:
+            matrix = factor * inverse.matrix @ self.gram @ inverse.matrix
+        else:
+            matrix = factor / self._mean_slope() * inverse.matrix
         matrix = with_infinite(centred(matrix, classes), inverse.is_undetermined)
         return CoefficientCovariance(matrix, dof, dispersion, information)
