@@ -25,6 +25,12 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from cfgd._core import checks, process_group
 from cfgd._core.arrays import as_array, compute_dtype, in_precision
+from cfgd._core.environment import (
+    COORDINATOR as COORDINATOR,
+    COUNT as COUNT,
+    INDEX as INDEX,
+    in_cluster,
+)
 from cfgd._core.files import INTERRUPTED
 from cfgd._core.process_group import (
     DEFAULT_PATIENCE,
@@ -36,15 +42,6 @@ from cfgd._core.process_group import (
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import UserInput, Values
 
-# environment variables that `cfgd launch` sets: address of the coordinator, number of processes,
-# index of the process
-COORDINATOR, COUNT, INDEX = "CFGD_COORDINATOR", "CFGD_PROCESSES", "CFGD_PROCESS"
-# environment variables of SLURM and Open MPI: the number of processes, and one that is only set in
-# a process that they started
-CLUSTERS = (
-    ("SLURM_NTASKS", "SLURM_STEP_NODELIST"),
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
-)
 # seconds without a heartbeat after which a process counts as dead, and the others end
 HEARTBEAT = 30
 
@@ -96,11 +93,8 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
     """
     process_group.patience = float(checks.positive("start", "patience", patience))
     coordinator = os.environ.get(COORDINATOR)
-    in_cluster = any(
-        int(os.environ.get(count, 1)) > 1 and marker in os.environ for count, marker in CLUSTERS
-    )
     if not jax.distributed.is_initialized():
-        if coordinator is None and not in_cluster:
+        if coordinator is None and not in_cluster():
             return Process(0, 1)
         options: dict[str, Any] = {"heartbeat_timeout_seconds": HEARTBEAT}
         if coordinator is not None:

@@ -9,7 +9,7 @@ import scipy.sparse
 from pyarrow import parquet
 
 import cfgd
-from cfgd.objectives.linear import block_source
+from cfgd.objectives.linear import block_size, block_source
 from cfgd.objectives.linear.block_source import prefetch
 
 random = np.random.default_rng(8)
@@ -279,8 +279,8 @@ def test_bad_input_is_refused(case, tmp_path, unchecked):
 
 
 def test_rows_per_block_follow_from_the_memory():
-    assert block_source.rows_of_block(8 * 8 * 10 * 1000, 10) == 1000
-    assert block_source.rows_of_block(1.0, 10) == block_source.MIN_ROWS
+    assert block_size.rows_of_memory(8 * 8 * 10 * 1000, 10, 8) == 1000
+    assert block_size.rows_of_memory(1.0, 10, 8) == block_size.MIN_ROWS
 
 
 def test_a_source_with_fewer_rows_at_the_second_pass_is_refused():

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -22,6 +19,7 @@ import numpy as np
 
 from cfgd._core import sharding
 from cfgd._core.arrays import DOUBLE, SINGLE, as_array, own
+from cfgd._core.failing import fail as fail, warn as warn
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.types import UserInput, Values
 from cfgd._core.weak_table import WeakTable
@@ -30,27 +28,6 @@ from cfgd._core.weak_table import WeakTable
 MAX_INT32 = 2**31 - 1
 # raised by JAX where Python code needs the value of a traced array
 TRACER_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
-
-
-def fail(
-    owner: str, field: str, wanted: str, got: object, cause: Exception | None = None
-) -> NoReturn:
-    """Raise the `ValueError` for a bad input."""
-    raise ValueError(f"`{owner}({field}=...)` must {wanted}, got {got}.") from cause
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points to the line of user code that called cfgd."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_internal(frame):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
-def _is_internal(frame: FrameType) -> bool:
-    """Return whether a frame belongs to cfgd or to a library that wraps or calls its functions."""
-    package = frame.f_globals.get("__name__", "").split(".")[0]
-    return package in ("cfgd", "equinox", "jaxtyping", "beartype", "scipy")
 
 
 def is_traced(value: UserInput) -> bool:

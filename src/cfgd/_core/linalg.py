@@ -14,23 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import blas, lapack
-from scipy.special import expit
 
-from cfgd._core.types import Column, Data, DType, Scalar, Vector
+from cfgd._core.namespace import (
+    array_namespace as array_namespace,
+    is_numpy as is_numpy,
+    logistic as logistic,
+)
+from cfgd._core.types import Column, DType, Scalar, Vector
 
-NUMPY = (np.ndarray, np.generic)
 # Columns that LAPACK reflects at once: its own block size, with which `lwork` is optimal.
 QR_BLOCK = 64
-
-
-def is_numpy(x: object) -> bool:
-    """Return whether `x` is an array or a scalar of NumPy."""
-    return isinstance(x, NUMPY)
-
-
-def array_namespace(x: object) -> Any:
-    """Return the module, NumPy or jax.numpy, whose functions take `x`."""
-    return np if isinstance(x, NUMPY) else jnp
 
 
 def map_rows(fn: Callable[[Any], Any], rows: Any) -> Any:
@@ -52,11 +45,6 @@ def _eps(dtype: DType) -> np.floating:
 def eps_of(x: Scalar | Vector) -> np.floating:
     """Return the rounding unit of the precision of `x`."""
     return _eps(x.dtype)
-
-
-def logistic(u: Data) -> Data:
-    """Return 1 / (1 + exp(-u))."""
-    return expit(u) if is_numpy(u) else jax.nn.sigmoid(u)
 
 
 def weighted_norm(v: Column, weight: Column) -> Scalar:

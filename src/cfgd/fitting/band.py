@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.students_t import quantile
 from cfgd.fitting.derived import tangent
 from cfgd.fitting.intervals import checked_level
 from cfgd.fitting.problem import FitProblem
-from cfgd.fitting.uncertainty import quantile
 
 if TYPE_CHECKING:
     from cfgd.fitting.fit import Fit

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.students_t import quantile
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.profile import Profile
 from cfgd.fitting.quality import is_exact
-from cfgd.fitting.uncertainty import Linearisation, Uncertainty, linearise, quantile
+from cfgd.fitting.uncertainty import Linearisation, Uncertainty, linearise
 
 if TYPE_CHECKING:
     from cfgd.fitting.fit import Fit

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import special
 
 from cfgd._core import checks
+from cfgd._core.students_t import quantile
 from cfgd.fitting.contours import Contour
 from cfgd.fitting.intervals import METHODS, checked_level, profile_of
 from cfgd.fitting.plot import new_figure
-from cfgd.fitting.uncertainty import linearise, quantile
+from cfgd.fitting.uncertainty import linearise
 
 if TYPE_CHECKING:
     from cfgd.fitting.fit import Fit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from cfgd._core.arrays import cast_on_host, in_precision, precision_of, to_numpy
 from cfgd._core.compiled import bind
@@ -216,10 +215,3 @@ def _in_words(move: np.ndarray, direction: np.ndarray, names: list[str]) -> str:
     listed = ", ".join(names[j] for j in chosen[:-1]) + f" and {names[chosen[-1]]}"
     changes = ", ".join(f"{names[j]} by {move[j]:.3g}" for j in chosen)
     return f"{listed} separately: changing {changes} together"
-
-
-def quantile(level: float, freedom: float) -> float:
-    """Return the two-sided quantile of Student's t; infinite `freedom` means the normal one."""
-    if np.isinf(freedom):
-        return float(special.ndtri((1 + level) / 2))
-    return float(special.stdtrit(freedom, (1 + level) / 2)) if freedom > 0 else np.inf

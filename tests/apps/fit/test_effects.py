@@ -74,6 +74,21 @@ def test_the_overview_has_the_largest_standardised_coefficients(tmp_path):
     assert "R squared" in text
 
 
+def test_the_overview_compares_the_two_values_of_a_boolean(tmp_path):
+    random = np.random.default_rng(2)
+    x, smokes = random.normal(size=80), random.random(80) < 0.4
+    y = x + 3.0 * smokes + 0.1 * random.normal(size=80)
+    path = tmp_path / "t.csv"
+    rows = (f"{a:.4f},{'yes' if b else 'no'},{c:.4f}" for a, b, c in zip(x, smokes, y, strict=True))
+    path.write_text("\n".join(["x,smokes,y", *rows]))
+    result = fit(FitOptions(path, "y"), ProgressReporter())
+    shown = {one.term: one.effect for one in important_coefficients(result)}
+    amount = result.model.coefficients[result.model.terms.index("smokes")]
+    assert amount == pytest.approx(3, abs=0.1)
+    assert shown["smokes"] == f"+{amount:.5g} for 1 compared with 0"
+    assert shown["x"].endswith("per standard deviation")
+
+
 def test_a_robust_fit_has_a_robust_scale(tmp_path):
     result = fitted(tmp_path, "huber")
     r = result.quality.y - result.quality.expected

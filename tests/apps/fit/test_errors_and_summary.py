@@ -33,6 +33,7 @@ def table():
         "multinomial": np.array(["p", "q", "r"])[
             np.clip(np.round(eta + random.normal(size=ROWS) + 1), 0, 2).astype(int)
         ],
+        "gamma": random.gamma(1.5, np.exp(eta) / 1.5),
         "group": np.array([f"g{k}" for k in group]),
     }
     return columns, np.column_stack([a, b, np.ones(ROWS)]), group
@@ -58,17 +59,28 @@ def reference(loss, kind, weighted):
         options["cov_kwds"] = {"groups": group}
     if loss == "squared":
         return sm.WLS(y, X, w).fit(use_t=True, **options)
-    family = sm.families.Binomial() if loss == "logistic" else sm.families.Poisson()
+    family = {
+        "logistic": sm.families.Binomial(),
+        "poisson": sm.families.Poisson(),
+        "gamma": sm.families.Gamma(sm.families.links.Log()),
+    }[loss]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # statsmodels warns of clusters with weights
-        return sm.GLM(y, X, family, var_weights=w).fit(tol=1e-13, **options)
+        return sm.GLM(y, X, family, var_weights=w).fit(tol=1e-13, maxiter=200, **options)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("kind", ["classical", "hc3", "cluster"])
 @pytest.mark.parametrize(
     ("loss", "weighted"),
-    [("squared", False), ("squared", True), ("logistic", False), ("poisson", False)],
+    [
+        ("squared", False),
+        ("squared", True),
+        ("logistic", False),
+        ("poisson", False),
+        ("gamma", False),
+        ("gamma", True),
+    ],
 )
 def test_errors_agree_with_statsmodels(tmp_path, loss, weighted, kind):
     options = {"errors": kind, "cluster": "group" if kind == "cluster" else None}

@@ -16,7 +16,7 @@ from cfgd.apps.fit.date_patterns import DAY_FIRST
 from cfgd.apps.fit.dates import DateTexts, days_of, days_of_numbers, hours_of_day, is_date, part_of
 from cfgd.apps.fit.missing_marks import MINUS, MissingMarks
 from cfgd.apps.fit.number_text import POINT, NumberTexts, without_unit
-from cfgd.apps.fit.table import is_numeric, to_float64, value_type
+from cfgd.apps.fit.table import is_numeric, of_float64, to_float64, value_type
 
 # "category" is a column of numbers or texts that --category names, "parts" are those of a date
 FormatKind: TypeAlias = Literal[
@@ -175,15 +175,15 @@ def convert(column: pa.Array, format: ColumnFormat, reading: Reading) -> Convert
     if format.kind in ("date", "parts"):
         days, bad = _days(column, format, reading)
         if format.kind == "date":
-            return Converted({format.name: pa.array(days - format.since)}, bad)
+            return Converted({format.name: of_float64(days - format.since)}, bad)
         columns = {f"{format.name} {part}": part_of(days, part) for part in format.parts}
         return Converted(columns, bad)
     if is_numeric(value_type(column.type)):
-        return Converted(
-            {format.name: pa.array(reading.marks.in_numbers(to_float64(column)))}, good
-        )
+        if column.type != pa.float64() or reading.marks.numbers:
+            column = of_float64(reading.marks.in_numbers(to_float64(column)))
+        return Converted({format.name: column}, good)
     numbers, bad = _numbers(column, format, reading)
-    return Converted({format.name: pa.array(reading.marks.in_numbers(numbers))}, bad)
+    return Converted({format.name: of_float64(reading.marks.in_numbers(numbers))}, bad)
 
 
 def _numbers(

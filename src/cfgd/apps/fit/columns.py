@@ -13,12 +13,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Bool, Float
 
 from cfgd.apps.fit.table import ColumnKind, to_float64, to_strings
 
-Matrix: TypeAlias = Float[np.ndarray, "n d"]
-Mask: TypeAlias = Bool[np.ndarray, " n"]
+Matrix: TypeAlias = np.ndarray  # of shape (n, d)
+Mask: TypeAlias = np.ndarray  # n booleans
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +50,7 @@ class NumberColumn:
     def encode(self, column: pa.Array) -> EncodedRows:
         values = to_float64(column)
         missing = np.isnan(values)
-        imputed = np.where(missing, self.mean, values)
+        imputed = np.where(missing, self.mean, values) if missing.any() else values
         return EncodedRows(imputed[:, None], missing, np.zeros_like(missing))
 
 

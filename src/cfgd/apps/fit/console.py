@@ -13,7 +13,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cfgd import distributed
 from cfgd._core.files import check_writable, is_same_file, printable, write
 from cfgd.apps.fit.coefficient_rows import (
     cells,
@@ -25,13 +24,13 @@ from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
+from cfgd.apps.fit.processes import process
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.report_page import report_page
 from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, remarks, summary
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
-from cfgd.apps.launch import as_words, launch
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
 COEFFICIENTS_FILE = "coefficients.csv"
@@ -93,7 +92,7 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
 
     Of several processes only the first one prints and writes.
     """
-    if distributed.start().index > 0:
+    if process()[0] > 0:
         return 0 if fit(options, ProgressReporter()).success else 1
     with progress_display(console) as progress:
         files = [MODEL_FILE, REPORT_FILE, COEFFICIENTS_FILE]
@@ -110,6 +109,8 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
 
 def run_fit_in_processes(options: FitOptions, out: Path, processes: int) -> int:
     """Run the same command in several processes that share the rows; return the exit code."""
+    from cfgd.apps.launch import as_words, launch
+
     arguments = {
         f"--{name.replace('_', '-')}": value
         for name, value in vars(options).items()

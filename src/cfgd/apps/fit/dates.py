@@ -123,7 +123,8 @@ def days_of_numbers(numbers: np.ndarray) -> np.ndarray:
     inside = (numbers >= 1e7) & (numbers < 1e8) & (numbers % 1 == 0)
     texts = [str(int(number)) for number in numbers[inside].tolist()]
     result = np.full(len(numbers), np.nan)
-    result[inside] = compact_days(pa.array(texts, pa.string()))
+    if inside.any():
+        result[inside] = compact_days(pa.array(texts, pa.string()))
     return result
 
 

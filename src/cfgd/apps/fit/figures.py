@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from cfgd._core.files import printable
+from cfgd._core.students_t import quantile
+from cfgd.apps.fit.formats import format_label
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
 from cfgd.apps.fit.two_classes import roc_auc
-from cfgd.apps.page.drawing import Panel, Panels, colour, decades, line, svgs
-from cfgd.fitting.uncertainty import quantile
+from cfgd.apps.page.chart import Chart
 
 MAX_TERMS = 20  # coefficients that are shown, the largest ones
 MAX_POINTS = 800  # residuals that can be distinguished in a scatter plot
@@ -21,37 +18,38 @@ MAX_CURVES = 5  # ROC curves in one panel
 MAX_NAME = 18  # characters of a name
 CALIBRATION_BINS = 10
 Z95 = 1.96  # standard errors on each side of a 95 % interval of a normal distribution
+MAX_LINE, MAX_MARKS = 400, 60  # points of a line, and of a line that shows them
+BINS = 30  # of a histogram
+# what a coefficient is a change of, where it is not the prediction itself
+UNITS = {
+    "logistic": "log-odds",
+    "multinomial": "log-odds",
+    "poisson": "log of the mean",
+    "gamma": "log of the mean",
+}
+UNIT = (-0.02, 1.02)  # limits of rates and probabilities
 CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
 
 
 def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
     """Return the figures as rows of (title, SVG)."""
-    first = [
-        Panel("Coefficients of standardised columns", _coefficients),
-        Panel("Convergence", _convergence),
+    rows = [
+        [("Coefficients of standardised columns", _coefficients), ("Convergence", _convergence)]
     ]
     if result.target.loss in CLASSIFICATION_LOSSES:
-        second = [Panel("Calibration", _calibration), Panel("ROC", _roc)]
+        rows.append([("Calibration", _calibration), ("ROC", _roc)])
     else:
-        second = [Panel("Residuals", _residuals), Panel("Distribution of residuals", _histogram)]
-    panels: Panels = [first, second]
+        rows.append([("Residuals", _residuals), ("Distribution of residuals", _histogram)])
     if result.cross_validation is not None:
-        panels = [*panels, [Panel("Cross-validation", _cross_validation)]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of characters that matplotlib's font does not have
-        drawn = svgs("fit", panels, {"result": result})
-    return [
-        [(panel.title, svg) for panel, svg in zip(row, row_svgs, strict=True)]
-        for row, row_svgs in zip(panels, drawn, strict=True)
-    ]
+        rows.append([("Cross-validation", _cross_validation)])
+    return [[(title, draw(result).svg(title)) for title, draw in row] for row in rows]
 
 
-def _coefficients(axis: Any, data: Mapping[str, Any]) -> None:
+def _coefficients(result: FitResult) -> Chart:
     """Draw the largest coefficients with 95 % intervals; of each column the largest class.
 
     Coefficients that a penalty shrinks have no intervals.
     """
-    result: FitResult = data["result"]
     scale, standardised = result.target.scale, result.standardised
     w = scale * standardised[:-1].reshape(len(standardised) - 1, -1)
     half_widths = np.zeros_like(w)
@@ -59,25 +57,16 @@ def _coefficients(axis: Any, data: Mapping[str, Any]) -> None:
         factor = quantile(0.95, result.dof)
         half_widths = factor * scale * result.standardised_errors[:-1].reshape(w.shape)
     classes = np.argmax(np.abs(w), 1)
-    columns = np.argsort(-np.abs(w).max(1))[:MAX_TERMS][::-1]
+    columns = np.argsort(-np.abs(w).max(1), kind="stable")[:MAX_TERMS][::-1]
     shown = columns, classes[columns]
-    positions = np.arange(len(columns))
-    axis.errorbar(
-        w[shown],
-        positions,
-        xerr=half_widths[shown],
-        fmt="o",
-        markersize=4.5,
-        color=colour("blue"),
-        elinewidth=1.2,
-    )
-    axis.axvline(0, color=colour("ink"), linewidth=0.8)
     names = [_coefficient_name(result, int(j), int(k)) for j, k in zip(*shown, strict=True)]
-    axis.set_yticks(positions, names)
-    for text in axis.get_yticklabels():
-        text.set_parse_math(False)  # a dollar sign in a name is no formula
-    axis.tick_params(axis="y", labelsize=7)
-    axis.set(xlabel="change of the linear predictor per standard deviation")
+    chart = Chart(f"{UNITS.get(result.target.loss, 'change')} per standard deviation", names=names)
+    y = np.arange(len(columns))
+    ends = np.column_stack([w[shown] - half_widths[shown], w[shown] + half_widths[shown]])
+    chart.rule("x", 0)
+    chart.whiskers(ends, np.column_stack([y, y]), "blue")
+    chart.points(w[shown], y, "blue")
+    return chart
 
 
 def _coefficient_name(result: FitResult, column: int, class_index: int) -> str:
@@ -92,60 +81,65 @@ def _shortened(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
-def _convergence(axis: Any, data: Mapping[str, Any]) -> None:
-    history = data["result"].solution.history
+def _convergence(result: FitResult) -> Chart:
+    history = result.solution.history
     norm, value = (np.asarray(history[name], float) for name in ("gradient_norm", "value"))
     excess = value - value.min()
-    for values, colour_name, label in (
-        (norm / norm[0], "blue", "gradient norm"),
+    chart = Chart("iteration", "relative to the start", log="y", integer_x=True)
+    for values, colour, label in (
+        (norm / (norm[0] or 1), "blue", "gradient norm"),
         (excess / (excess[0] or 1), "orange", "value above the minimum"),
     ):
-        positive = np.where(values > 0, values, np.nan)  # the axis is logarithmic
-        style = {"label": label, "marker": "o", "markersize": 3}
-        line(axis, history["iteration"], positive, colour_name, **style)
-    decades(axis, "relative to the start")
+        shown = _thinned(len(values), MAX_LINE)
+        chart.line(np.asarray(history["iteration"], float)[shown], values[shown], colour, label)
+        if len(values) <= MAX_MARKS:
+            chart.points(history["iteration"], values, colour, size=2.5)
+    return chart
 
 
-def _cross_validation(axis: Any, data: Mapping[str, Any]) -> None:
+def _thinned(count: int, most: int) -> np.ndarray:
+    """Return the indices of at most so many values, from the first to the last."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+
+
+def _cross_validation(result: FitResult) -> Chart:
     """Draw the mean loss of left-out rows for each penalty, with its standard error."""
-    found = data["result"].cross_validation
-    axis.errorbar(
-        found.l2,
-        found.losses,
-        yerr=found.standard_errors,
-        fmt="o-",
-        markersize=4.5,
-        color=colour("blue"),
-        elinewidth=1.2,
-    )
-    axis.axvline(found.best, color=colour("ink"), linewidth=0.8)
-    axis.set_xscale("log")
-    axis.set(xlabel="penalty l2", ylabel="mean loss of left-out rows")
+    found = result.cross_validation
+    assert found is not None
+    chart = Chart("penalty l2", "mean loss of left-out rows", log="x")
+    errors = np.nan_to_num(found.standard_errors)
+    ends = np.column_stack([found.losses - errors, found.losses + errors])
+    chart.rule("x", found.best)
+    chart.whiskers(np.column_stack([found.l2, found.l2]), ends, "blue")
+    chart.line(found.l2, found.losses, "blue")
+    chart.points(found.l2, found.losses, "blue")
+    return chart
 
 
-def _residuals(axis: Any, data: Mapping[str, Any]) -> None:
-    quality = data["result"].quality
-    shown = np.unique(np.linspace(0, len(quality.y) - 1, MAX_POINTS).astype(int))
+def _residuals(result: FitResult) -> Chart:
+    quality = result.quality
+    shown = _thinned(len(quality.y), MAX_POINTS)
     mean, y = quality.expected[shown], quality.y[shown]
-    axis.plot(mean, y - mean, "o", markersize=2.5, alpha=0.5, color=colour("blue"))
-    axis.axhline(0, color=colour("ink"), linewidth=0.8)
-    axis.set(xlabel="predicted", ylabel="residual (target - predicted)")
+    chart = Chart("predicted", "residual (target \N{MINUS SIGN} predicted)")
+    chart.rule("y", 0)
+    chart.points(mean, y - mean, "blue", size=2, opacity=0.5)
+    return chart
 
 
-def _histogram(axis: Any, data: Mapping[str, Any]) -> None:
-    quality = data["result"].quality
-    axis.set_axisbelow(True)
-    axis.hist(quality.y - quality.expected, bins=30, color=colour("blue"))
-    axis.axvline(0, color=colour("ink"), linewidth=0.8)
-    axis.set(xlabel="residual (target - predicted)", ylabel="rows")
+def _histogram(result: FitResult) -> Chart:
+    quality = result.quality
+    counts, edges = np.histogram(quality.y - quality.expected, bins=BINS)
+    chart = Chart("residual (target \N{MINUS SIGN} predicted)", "rows")
+    chart.columns(edges, counts, "blue")
+    chart.rule("x", 0)
+    return chart
 
 
-def _calibration(axis: Any, data: Mapping[str, Any]) -> None:
+def _calibration(result: FitResult) -> Chart:
     """Draw how often predictions are true against their probability, in bins of equally many rows.
 
     The predictions are those of the second of two labels, or of the most probable of several.
     """
-    result: FitResult = data["result"]
     probabilities, y = result.quality.expected, result.quality.y
     if result.target.classes == 1:
         probability, is_true = probabilities[:, 1], y == 1
@@ -156,33 +150,27 @@ def _calibration(axis: Any, data: Mapping[str, Any]) -> None:
     predicted = np.array([probability[rows].mean() for rows in bins])
     observed = np.array([is_true[rows].mean() for rows in bins])
     sizes = np.array([len(rows) for rows in bins])
-    axis.plot([0, 1], [0, 1], color=colour("ink"), linewidth=0.8)
-    axis.errorbar(
-        predicted,
-        observed,
-        yerr=Z95 * np.sqrt(predicted * (1 - predicted) / sizes),
-        fmt="o",
-        markersize=4.5,
-        color=colour("blue"),
-        elinewidth=1.2,
-    )
-    axis.set(xlabel="predicted probability", ylabel="observed frequency")
-    axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    half = Z95 * np.sqrt(predicted * (1 - predicted) / sizes)
+    chart = Chart("predicted probability", "observed frequency", limits=UNIT)
+    chart.line([0, 1], [0, 1], "ink", width=1)
+    ends = np.clip(np.column_stack([observed - half, observed + half]), *UNIT)
+    chart.whiskers(np.column_stack([predicted, predicted]), ends, "blue")
+    chart.points(predicted, observed, "blue")
+    return chart
 
 
-def _roc(axis: Any, data: Mapping[str, Any]) -> None:
-    result: FitResult = data["result"]
+def _roc(result: FitResult) -> Chart:
     probabilities, y, labels = result.quality.expected, result.quality.y, result.target.labels
     shown = [1] if result.target.classes == 1 else range(min(MAX_CURVES, len(labels)))
-    axis.plot([0, 1], [0, 1], color=colour("ink"), linewidth=0.8)
-    for k, colour_name in zip(shown, CURVE_COLOURS, strict=False):
-        false_positives, true_positives = roc_curve(probabilities[:, k], y == k)
+    chart = Chart("false positive rate", "true positive rate", limits=UNIT)
+    chart.line([0, 1], [0, 1], "ink", width=1)
+    for k, colour in zip(shown, CURVE_COLOURS, strict=False):
+        rates = roc_curve(probabilities[:, k], y == k)
         area = roc_auc(probabilities[:, k], y == k)
-        label = f"label {_shortened(str(labels[k]))}, area {area:.3f}"
-        line(axis, false_positives, true_positives, colour_name, label=label)
-    axis.set(xlabel="false positive rate", ylabel="true positive rate")
-    for text in axis.legend(loc="lower right").get_texts():
-        text.set_parse_math(False)
+        name = _shortened(str(format_label(labels[k])))
+        part = _thinned(len(rates[0]), MAX_LINE)
+        chart.line(rates[0][part], rates[1][part], colour, f"{name}, area {area:.3f}")
+    return chart
 
 
 def roc_curve(score: np.ndarray, is_positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

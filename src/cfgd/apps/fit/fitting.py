@@ -1,4 +1,8 @@
-"""Solve for the coefficients: a `LinearModel` of rows in memory, `Blocks` of streamed rows."""
+"""Solve for the coefficients: Newton's method in plain cases, else `minimize`.
+
+`minimize` takes a `LinearModel` of rows in memory and `Blocks` of streamed rows. It needs JAX,
+which is loaded where it is used: the plain cases do without.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,29 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfgd import distributed
-from cfgd._core.sharding import any_sharded
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
+from cfgd.apps.fit.newton import newton
+from cfgd.apps.fit.processes import process
 from cfgd.apps.fit.rows import InMemoryRows, Rows
+from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.split import RowSubset, training_rows
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
-from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
-from cfgd.methods.base import Method
-from cfgd.objectives import Blocks, LinearModel
-from cfgd.solve import Solution, minimize
-from cfgd.solve.separated import describe_separation, separating_value, separation_of
 from cfgd.status import Status
 
+if TYPE_CHECKING:
+    from cfgd.methods.base import Method
+    from cfgd.objectives import Blocks, LinearModel
+    from cfgd.solve import Solution
+
 CALLBACK_INTERVAL = 25  # iterations of the cheap first-order methods between progress reports
-METHODS: dict[str, Callable[[], Method]] = {
-    "auto": Auto,
-    "adaptive_terminal": lambda: AdaptiveTerminal(gamma=-0.25),
-    "gradient_descent": GradientDescent,
-}
+AUTO, ADAPTIVE_TERMINAL, GRADIENT_DESCENT = "auto", "adaptive_terminal", "gradient_descent"
+METHODS = (AUTO, ADAPTIVE_TERMINAL, GRADIENT_DESCENT)
+# losses whose curvature is positive everywhere, so that Newton's steps need no damping
+NEWTON_LOSSES = ("squared", "logistic", "poisson", "gamma")
 
 # called with the finished fraction of a run, from 0 to 1, and a description of its state
 ProgressCallback = Callable[[float, str], None]
@@ -57,16 +62,43 @@ def baseline_coefficients(rows: Rows) -> np.ndarray:
 
 def fit_coefficients(
     rows: Rows, subset: RowSubset, options: SolverOptions, w0: np.ndarray
-) -> tuple[np.ndarray, Solution]:
+) -> tuple[np.ndarray, SolverRun]:
     """Fit the coefficients of standardised columns to a subset of the rows.
 
     Returns
     -------
     w : array of shape `rows.coefficient_shape`
         The intercept is last. The coefficients of several classes sum to zero.
-    solution : Solution
+    run : SolverRun
         The run that found them.
     """
+    if isinstance(rows, InMemoryRows) and _is_plain(rows, options):
+        block, target = rows.select(subset), rows.target
+        weight, y = rows.fit_weight(block), target.for_loss(block.y)
+        # a row on the wrong side has a loss of at least log 2 times its weight
+        can_be_separated = target.loss in CLASSIFICATION_LOSSES and not options.l2
+        can_be_separated &= block.offset is None
+        separating = math.log(2) * float(weight.min()) if can_be_separated else -math.inf
+        found = newton(
+            target.loss_function,
+            block,
+            y,
+            weight,
+            options.l2,
+            w0,
+            rows.known_gram(subset) if target.loss == "squared" else None,
+            separating,
+        )
+        if found is not None:
+            history = {
+                "iteration": np.arange(found.iterations + 1),
+                "value": np.array(found.values),
+                "gradient_norm": np.array(found.gradient_norms),
+            }
+            status = Status.separated if found.is_separated else Status.converged
+            evaluations = float(found.iterations + 1)
+            run = SolverRun(status, found.iterations, evaluations, history)
+            return found.w, dataclasses.replace(run, is_determined=run.success)
     objective: LinearModel | Blocks = (
         _in_memory_objective(rows, subset, options.l2)
         if isinstance(rows, InMemoryRows)
@@ -76,21 +108,44 @@ def fit_coefficients(
     w = np.asarray(solution.x)
     if w.ndim == 2:  # adding a constant to the coefficients of all classes changes nothing
         w = w - w.mean(1, keepdims=True)
-    return w, solution
+    return w, _run_of(solution)
+
+
+def _is_plain(rows: InMemoryRows, options: SolverOptions) -> bool:
+    """Return whether Newton's method in this process is what `minimize` would do."""
+    return (
+        options.method == AUTO
+        and options.checkpoint is None
+        and rows.target.loss in NEWTON_LOSSES
+        and rows.width <= MAX_COLUMNS
+        and process()[1] == 1
+    )
+
+
+def _run_of(solution: Solution) -> SolverRun:
+    return SolverRun(
+        solution.status,
+        int(solution.iterations),
+        float(solution.evaluations),
+        solution.history,
+        str(solution.details),
+    )
 
 
 def name_separation(
-    rows: Rows, w: np.ndarray, solution: Solution, memory: float, terms: list[str]
-) -> Solution:
-    """Return the solution of a fit to the training rows with the names of what is separated.
+    rows: Rows, w: np.ndarray, solution: SolverRun, memory: float, terms: list[str]
+) -> SolverRun:
+    """Return the run of a fit to the training rows with the names of what is separated.
 
     It also recognises separated classes where `minimize` does not look for them: in several
     processes, and after a run that the callback ended.
     """
     known = (Status.separated, Status.callback)
-    may_be = solution.status in known or distributed.start().count > 1
+    may_be = solution.status in known or process()[1] > 1
     if not may_be or rows.target.loss not in CLASSIFICATION_LOSSES:
         return solution
+    from cfgd.solve.separated import describe_separation, separation_of
+
     if isinstance(rows, InMemoryRows):
         objective: LinearModel | Blocks = _local_objective(rows, training_rows, 0.0)
     else:
@@ -106,6 +161,8 @@ def name_separation(
 
 
 def _streamed_objective(rows: Rows, subset: RowSubset, l2: float, memory: float) -> Blocks:
+    from cfgd.objectives import Blocks
+
     return Blocks(
         lambda: (
             (block.X, block.y, rows.fit_weight(block), block.offset)
@@ -119,6 +176,8 @@ def _streamed_objective(rows: Rows, subset: RowSubset, l2: float, memory: float)
 
 
 def _local_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
+    from cfgd.objectives import LinearModel
+
     block = rows.select(subset)
     weight, loss = rows.fit_weight(block), rows.target.loss
     return LinearModel(block.X, block.y, loss, l2, weight, intercept=True, offset=block.offset)
@@ -126,17 +185,23 @@ def _local_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> Linear
 
 def _in_memory_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
     """Return the objective of rows in memory; each of several processes holds a share of them."""
-    process = distributed.start()
-    if process.count == 1:
+    index, count = process()
+    if count == 1:
         return _local_objective(rows, subset, l2)
+    from cfgd import distributed
+    from cfgd.objectives import LinearModel
+
     block, loss = rows.select(subset), rows.target.loss
     weight = rows.fit_weight(block)
-    own = slice(process.index, None, process.count)
+    own = slice(index, None, count)
     X, y, own_weight = distributed.rows(block.X[own], block.y[own], weight[own])
     return LinearModel(X, y, loss, l2, own_weight, intercept=True)
 
 
 def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOptions) -> Solution:
+    from cfgd.solve import minimize
+    from cfgd.solve.separated import separating_value
+
     def callback(solution: Solution) -> bool:
         """Report progress by the logarithm of the gradient norm; return whether to stop."""
         first, now = solution.history["gradient_norm"][0], solution.gradient_norm
@@ -160,8 +225,16 @@ def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOp
 
 def _method(objective: LinearModel | Blocks, options: SolverOptions) -> Method:
     """Return the method by its name; one Newton step solves a squared loss of rows in memory."""
+    from cfgd._core.sharding import any_sharded
+    from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
+    from cfgd.objectives import LinearModel
+
+    if options.method == ADAPTIVE_TERMINAL:
+        return AdaptiveTerminal(gamma=-0.25)
+    if options.method == GRADIENT_DESCENT:
+        return GradientDescent()
     is_local = isinstance(objective, LinearModel) and not any_sharded(objective)
-    if options.method == "auto" and is_local and objective.traits.is_quadratic:
-        has_matrix = objective.shape[0] <= MAX_COLUMNS
-        return Auto("levenberg_marquardt") if has_matrix else Auto()
-    return METHODS[options.method]()
+    has_matrix = objective.shape[0] <= MAX_COLUMNS
+    if is_local and objective.traits.is_quadratic and has_matrix:
+        return Auto("levenberg_marquardt")
+    return Auto()

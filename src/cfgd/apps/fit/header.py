@@ -44,8 +44,12 @@ def find_header(rows: Rows) -> Header:
     Header(index=1, agreement=1.0, names=('x', 'y'))
     """
     rows = rows[:LOOKED_ROWS]
-    for is_exact in (True, False):
+    is_comment = [bool(row) and row[0].lstrip().startswith("#") for row in rows]
+    # a comment with the separator in it is the header only where no other row is
+    for is_exact, of_comments in ((True, False), (False, False), (True, True), (False, True)):
         for index, row in enumerate(rows[: MOST_ABOVE + 1]):
+            if is_comment[index] != of_comments:
+                continue
             below = rows[index + 1 :]
             agreement = _agreement(row, below, is_exact)
             if (

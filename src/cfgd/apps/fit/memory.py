@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import jax
-
-from cfgd import distributed
-from cfgd._core.process_group import ProcessGroup
+from cfgd.apps.fit.processes import process
 
 MEMORY_SHARE = (
     1 / 4
@@ -35,10 +32,14 @@ def memory_budget(given: float | None) -> float:
 
     All processes agree on them, so as to read the same blocks.
     """
-    process = distributed.start()
+    _, count = process()
     memory = given
     if memory is None:
-        memory = MEMORY_SHARE * free_memory() / process.count
-    if process.count > 1:
+        memory = MEMORY_SHARE * free_memory() / count
+    if count > 1:
+        import jax
+
+        from cfgd._core.process_group import ProcessGroup
+
         memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
     return memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from cfgd.apps.json_schema import (
     record,
     wrong,
 )
-from cfgd.objectives.linear.losses import MULTINOMIAL
+from cfgd.objectives.linear.formulas import MULTINOMIAL
 
 FORMAT = "cfgd model 1"
 INTERCEPT = "intercept"
@@ -74,7 +75,7 @@ class Model:
     formula: Formula | None = None
     reading: Reading | None = None
 
-    @property
+    @functools.cached_property
     def terms(self) -> list[str]:
         """The names of the coefficients."""
         of_columns = term_names(self.columns) if self.formula is None else self.formula.terms

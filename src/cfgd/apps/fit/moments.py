@@ -26,23 +26,25 @@ class RunningMoments:
 
     def add(self, block: np.ndarray) -> None:
         """Include the rows of a block."""
-        present = ~np.isnan(block)
-        block_count = present.sum(0)
-        total = np.where(present, block, 0.0).sum(0)
+        missing = np.isnan(block)
+        has_missing = missing.any()
+        block_count = len(block) - missing.sum(0)
+        total = (np.where(missing, 0.0, block) if has_missing else block).sum(0)
         block_mean = np.divide(
             total, block_count, out=np.zeros_like(self.mean), where=block_count > 0
         )
-        centred = np.where(present, block - block_mean, 0.0)
+        centred = block - block_mean
+        if has_missing:
+            centred[missing] = 0.0
         count = self.count + block_count
         shift = block_mean - self.mean
         weight = np.divide(block_count, count, out=np.zeros_like(self.mean), where=count > 0)
-        self.sum_of_squares += (centred**2).sum(0) + shift**2 * self.count * weight
+        squares = np.einsum("ij,ij->j", centred, centred)
+        self.sum_of_squares += squares + shift**2 * self.count * weight
         self.mean += shift * weight
         self.count, self.rows = count, self.rows + len(block)
-        lowest = np.where(present, block, np.inf).min(0, initial=np.inf)
-        highest = np.where(present, block, -np.inf).max(0, initial=-np.inf)
-        self.minimum = np.fmin(self.minimum, lowest)
-        self.maximum = np.fmax(self.maximum, highest)
+        self.minimum = np.fmin(self.minimum, np.fmin.reduce(block, 0, initial=np.inf))
+        self.maximum = np.fmax(self.maximum, np.fmax.reduce(block, 0, initial=-np.inf))
 
     @property
     def deviation(self) -> np.ndarray:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from cfgd import distributed
 from cfgd.apps.fit.class_weights import read_class_weights
 from cfgd.apps.fit.conditioning import SINGULAR, Conditioning
 from cfgd.apps.fit.fitting import METHODS
 from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
+from cfgd.apps.fit.processes import process
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.sandwich import (
     CLASSICAL,
@@ -22,7 +22,7 @@ from cfgd.apps.fit.sandwich import (
 )
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import LOSS_NAMES, Target
-from cfgd.objectives.linear.losses import MULTINOMIAL
+from cfgd.objectives.linear.formulas import MULTINOMIAL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,12 +82,12 @@ def check_options(options: FitOptions) -> None:
         raise ValueError("--errors cluster and --cluster COLUMN: give both of them or none.")
     if options.class_weight is not None:
         read_class_weights(options.class_weight)
-    if options.offset is not None and distributed.start().count > 1:
+    if options.offset is not None and process()[1] > 1:
         raise ValueError("--offset needs one process: leave out --processes.")
     if options.checkpoint is not None and not options.checkpoint.parent.is_dir():
         raise ValueError(f"--checkpoint must be in an existing folder, got {options.checkpoint}.")
     for option, value, known in (
-        ("--method", options.method, tuple(METHODS)),
+        ("--method", options.method, METHODS),
         ("--loss", options.loss, (None, *LOSS_NAMES)),
         ("--missing", options.missing, POLICIES),
         ("--errors", options.errors, KINDS),
@@ -98,7 +98,7 @@ def check_options(options: FitOptions) -> None:
 
 
 def check_streaming(options: FitOptions, streamed: bool, memory: float) -> None:
-    if streamed and distributed.start().count > 1:
+    if streamed and process()[1] > 1:
         raise ValueError(
             f"--processes: the rows of {options.data} do not fit into --memory {memory / 1e6:.0f}, "
             "and only one process can stream them: increase --memory, or use one process."

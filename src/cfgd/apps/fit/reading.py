@@ -184,9 +184,10 @@ class _FitReader:
             )
         sentences = [
             *raw.describe(),
-            *describe_doubtful(doubtful, decimal),
+            *describe_doubtful(surveys, doubtful, decimal),
             *decision.all_sentences(),
             *(f"The column {name!r} is left out as an id: it {why}." for name, why in ids.items()),
+            *_sentinels(surveys),
             *self._repeated(surveys, [one.name for one in columns if one.kind == "number"]),
             *(f"The column {name!r} is left out: it has no value." for name in empty),
         ]
@@ -279,15 +280,32 @@ class _FitReader:
         ]
 
 
-def describe_doubtful(names: Sequence[str], decimal: str) -> list[str]:
-    """Return a sentence about columns whose decimal sign other columns, or a model, tell."""
-    if not names:
-        return []
-    shown = ", ".join(map(repr, names[:10]))
-    other = COMMA if decimal == POINT else POINT
+def describe_doubtful(surveys: Surveys, names: Sequence[str], decimal: str) -> list[str]:
+    """Return sentences about columns whose decimal sign other columns, or a model, tell."""
+    by_sign: dict[str, list[str]] = {POINT: [], COMMA: []}
+    for name in names:
+        known = surveys[name]
+        for sign, found in known.group_marks.items() if isinstance(known, ColumnSurvey) else ():
+            by_sign[sign] += [name] if found.count else []
+    sentences = []
+    for sign, columns in by_sign.items():
+        shown = ", ".join(map(repr, columns[:10]))
+        role = "is the decimal sign" if sign == decimal else "separates thousands"
+        if columns:
+            sentences.append(
+                f"In {shown} the sign {sign!r} {role}, since other numbers have {NAMES[decimal]}."
+            )
+    return sentences
+
+
+def _sentinels(surveys: Surveys) -> list[str]:
+    """Return a sentence for each column of numbers with a value that may mark missing ones."""
     return [
-        f"In {shown} the sign {other!r} separates thousands, since other numbers have "
-        f"{NAMES[decimal]}."
+        f"Warning: the column {name!r} has the value {value:g} in {count:,} rows, far from all "
+        f"others: if it marks missing values, {typed('--na', f'{value:g}')} says so."
+        for name, known in surveys.items()
+        if isinstance(known, NumberSurvey)
+        for value, count in known.sentinels.items()
     ]
 
 

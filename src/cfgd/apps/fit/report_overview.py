@@ -60,8 +60,11 @@ def _effect(result: FitResult, j: int, k: int, per_deviation: float) -> str:
     raw = float(result.model.coefficients.reshape(len(result.model.coefficients), -1)[j, k])
     reference = _reference(result, j)
     ratio_name = RATIO_NAMES.get(result.target.loss)
-    amount = raw if reference is not None else per_deviation
-    unit = "per standard deviation" if reference is None else f"compared with {reference!r}"
+    amount, unit = raw, f"compared with {reference!r}"
+    if reference is None and _is_boolean(result, j):
+        unit = "for 1 compared with 0"
+    elif reference is None:
+        amount, unit = per_deviation, "per standard deviation"
     if ratio_name is None:
         sign = "+" if amount >= 0 else "\N{MINUS SIGN}"
         return f"{sign}{format_number(abs(amount))} {unit}"
@@ -77,13 +80,22 @@ def _reference(result: FitResult, j: int) -> str | None:
     return None
 
 
+def _is_boolean(result: FitResult, j: int) -> bool:
+    """Return whether the j-th term is a column that was read as 1 and 0."""
+    if result.model.reading is None:
+        return False
+    formats = {column.name: column.kind for column in result.model.reading.columns}
+    return formats.get(result.model.terms[j]) == "boolean"
+
+
 def overview(result: FitResult) -> str:
     """Return the first screen as HTML."""
     return f"""<div class="overview">
 <div class="tiles">{"".join(_tiles(result))}</div>
 <div class="important"><h2>Most important columns</h2>
 <ol>{"".join(map(_line, important_coefficients(result)))}</ol>
-<small>The largest coefficients of standardised columns; the bars show their sizes.</small></div>
+<small>The largest coefficients of standardised columns: blue bars raise the prediction, orange ones
+lower it.</small></div>
 </div>"""
 
 

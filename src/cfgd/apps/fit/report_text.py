@@ -259,6 +259,12 @@ def _reading(result: FitResult) -> list[str]:
 def outcome(result: FitResult) -> str:
     """Return how the run of the solver ended."""
     solution = result.solution
+    if result.separable and result.target.loss == "poisson":
+        return (
+            f"Not converged: the likelihood has no maximum. {solution.details} Their mean is "
+            "estimated as 0, and the coefficients are arbitrary. Add a penalty, with --l2 1 or "
+            "--cross-validate, leave out these rows, or the column with --drop."
+        )
     if result.separable:
         return (
             f"Not converged: the classes are separated. {solution.details} The likelihood has no "

@@ -14,9 +14,9 @@ from cfgd.apps.fit.leakage import Suspect
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.quality import Quality
+from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import Target
-from cfgd.solve import Solution
 from cfgd.status import Status
 
 
@@ -38,7 +38,7 @@ class FitResult:
     passes: int  # over the file, after the first, which collects the statistics
     l2: float
     cross_validation: CrossValidation | None
-    solution: Solution
+    solution: SolverRun
     conditioning: Conditioning | None
     quality: Quality
     leaks: tuple[Suspect, ...]  # columns that alone explain the target
@@ -48,13 +48,13 @@ class FitResult:
 
     @property
     def separable(self) -> bool:
-        """Whether the classes are separated, so that the likelihood has no maximum."""
+        """Whether the likelihood has no maximum: separated classes, or counts that are all 0."""
         return self.solution.status is Status.separated
 
     @property
     def success(self) -> bool:
         """Whether the solver converged to coefficients that exist."""
-        return bool(self.solution.success)
+        return self.solution.success
 
     @property
     def measured_on(self) -> str:

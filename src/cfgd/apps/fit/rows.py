@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,22 @@ from cfgd.apps.fit.split import RowSubset, Split, training_rows
 from cfgd.apps.fit.table import Table
 from cfgd.apps.fit.table_statistics import NO_ROLES, Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
-from cfgd.objectives.linear import block_source
+from cfgd.objectives.linear.block_size import rows_of_memory
 
 # copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
 # rows, and the temporary arrays of the pass
 COPIES = 16
-rows_of_block = partial(block_source.rows_of_block, copies=COPIES)
+CACHED_NUMBERS, MIN_CACHED = 2**17, 4096  # numbers in a block (1 MiB), and rows of wide ones
+NO_PENALTY = np.zeros(())
+
+
+def rows_of_block(memory: float, columns: int) -> int:
+    """Return the number of rows of a block for which `memory` bytes suffice.
+
+    Blocks of few columns are no larger than the cache of a core, with the temporary arrays.
+    """
+    in_cache = max(MIN_CACHED, CACHED_NUMBERS // max(columns, 1))
+    return min(in_cache, rows_of_memory(memory, columns, COPIES))
 
 
 class RowBlock(NamedTuple):
@@ -52,9 +62,42 @@ class RowBlock(NamedTuple):
         """Return the linear predictors for coefficients of standardised columns."""
         return self.plus_offset(self.X @ w[:-1] + w[-1])
 
+    def design(self, classes: int) -> Any:
+        """Return what has `gram`: the rows, or for several classes the design matrix of cfgd."""
+        if classes == 1:
+            return self
+        from cfgd.objectives.linear.design import Dense  # which needs JAX
+        from cfgd.objectives.linear.intercept import WithIntercept
+
+        return WithIntercept(Dense(self.X))
+
+    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Return X'SX of the rows with a column of ones, plus a penalty for each coefficient."""
+        is_weighted = bool(np.any(weight != 1))
+        root = np.sqrt(weight)[:, None]
+        by_root = self.X * root if is_weighted else self.X
+        d = self.X.shape[1]
+        found = np.empty((d + 1, d + 1))
+        # of a matrix and its own transpose BLAS computes one half
+        found[:d, :d] = by_root.T @ by_root
+        found[:d, d] = found[d, :d] = by_root.T @ root[:, 0]
+        found[d, d] = weight.sum()
+        found.flat[:: d + 2] += penalty
+        return found
+
     def plus_offset(self, p: np.ndarray) -> np.ndarray:
         """Return linear predictors with the offset added."""
         return p if self.offset is None else p + self.offset
+
+
+class KnownGram(NamedTuple):
+    """The Gram matrix of rows in the place of the rows."""
+
+    matrix: np.ndarray
+
+    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """Return the matrix: all weights are 1."""
+        return self.matrix + penalty
 
 
 class Rows(abc.ABC):
@@ -126,8 +169,10 @@ class StreamedRows(Rows):
             self.undefined_rows += int(np.sum(undefined & ~left_out))
             used = ~left_out & ~undefined
             offset = None if roles.offset is None else roles.offset / self.target.scale
-            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster).select(used)
-            yield about._replace(X=self.standardisation(about.X)), codes[used]
+            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster)
+            if not used.all():
+                about, codes = about.select(used), codes[used]
+            yield about._replace(X=self.standardisation(about.X)), codes
             self.on_rows_read(batch.num_rows)
 
     def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
@@ -183,6 +228,20 @@ class InMemoryRows(Rows):
             mask = subset(self.codes[place])
             if mask.any():
                 yield self.data.select(place).select(mask)
+
+    @functools.cached_property
+    def gram(self) -> np.ndarray:
+        """X'X of the training rows with a column of ones, without weights."""
+        d = self.width
+        total = np.zeros((d + 1, d + 1))
+        for block in self.blocks(training_rows):
+            total += block.gram(np.ones(len(block.y)), NO_PENALTY)
+        return total
+
+    def known_gram(self, subset: RowSubset) -> np.ndarray | None:
+        """Return X'SX if it is that of all columns' correlations: of all training rows, S = 1."""
+        is_weighted = self.data.weight is not None or self.target.class_weights is not None
+        return None if is_weighted or subset is not training_rows else self.gram
 
     def select(self, subset: RowSubset) -> RowBlock:
         """Return a subset of the rows; all training rows are not copied."""

@@ -13,6 +13,7 @@ from cfgd.apps.fit.class_weights import class_weights
 from cfgd.apps.fit.columns import term_names
 from cfgd.apps.fit.conditioning import conditioning, correlation_matrix
 from cfgd.apps.fit.cross_validation import cross_validate
+from cfgd.apps.fit.empty_levels import describe_empty_levels
 from cfgd.apps.fit.fitting import (
     SolverOptions,
     baseline_coefficients,
@@ -44,6 +45,7 @@ from cfgd.apps.fit.table_formats import open_table
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import choose_target
 from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
+from cfgd.status import Status
 
 
 def fit(
@@ -155,6 +157,10 @@ def fit(
     )
     w, solution = fit_coefficients(rows, training_rows, solver, baseline_coefficients(rows))
     solution = name_separation(rows, w, solution, memory, terms) if l2 == 0 else solution
+    if l2 == 0 and target.loss == "poisson" and not solution.is_determined:
+        empty = describe_empty_levels(rows, () if formula else columns, terms)
+        if empty:
+            solution = dataclasses.replace(solution, status=Status.separated, details=empty)
     progress.start_stage("standard errors", statistics.row_count)
     found = chosen_covariance(rows, w, l2, options.errors, solution, memory)
     C = found.matrix

@@ -1,7 +1,8 @@
 """Robust and clustered standard errors: the sandwich A^-1 B A^-1, from sums over the rows.
 
-A is the information matrix (with the penalty, if there is one), and B the sum of the squared scores
-g_i = s_i l'(p_i, y_i) x_i, where s_i is the weight of a row:
+A is the Hessian of the loss (with the penalty, if there is one), of a gamma model the observed and
+not the expected one, and B the sum of the squared scores g_i = s_i l'(p_i, y_i) x_i, where s_i is
+the weight of a row:
 
 - hc3, squared loss: B = sum g_i g_i' / (1 - h_i)^2, where h_i = s_i x_i' A^-1 x_i is the leverage
   of the row (MacKinnon and White, 1985);
@@ -24,9 +25,6 @@ from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.rows import RowBlock, Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.objectives.information import centred, inverse_where_definite
-from cfgd.objectives.linear.design import Dense
-from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
 
 CLASSICAL, HC3, CLUSTER = "classical", "hc3", "cluster"
 KINDS = (CLASSICAL, HC3, CLUSTER)
@@ -108,16 +106,17 @@ def robust_covariance(
 
 
 def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
-    """Return a block's part of the information matrix."""
+    """Return a block's part of the Hessian."""
     target, loss = rows.target, rows.target.loss_function
-    X, p, weight = WithIntercept(Dense(block.X)), block.predictors(w), rows.fit_weight(block)
+    X, p, weight = block.design(target.classes), block.predictors(w), rows.fit_weight(block)
     if loss.has_classes:
+        from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes  # needs JAX
+
         matrix = matrix_of_classes(X, loss, p, weight)
         return np.asarray(fix_gauge(matrix, NO_PENALTY, target.classes))
     y = target.for_loss(block.y)
-    # of a robust loss the second derivative counts, of the others its expectation
-    curvature = loss.derivatives(p, y)[1] if loss.is_robust else loss.information_weight(p, y)
-    return np.asarray(X.gram(weight * np.asarray(curvature), NO_PENALTY))
+    curvature = np.asarray(loss.derivatives(p, y)[1])
+    return np.asarray(X.gram(weight * curvature, NO_PENALTY))
 
 
 def _scores(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ TAIL_BYTES = 2**16  # of the end
 # Cyrillic texts has half of them.
 ASCII_SHARE = 0.3
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+DOUBLE, SINGLE = '"', "'"  # quotes
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
@@ -44,8 +45,9 @@ EXCEL_LINE = re.compile(r"(\s*)sep=([^\r\n]?)[^\r\n]*", re.IGNORECASE)  # a line
 class Dialect:
     """How a file of delimited text is written.
 
-    `skipped` lines precede the header, of which `above` are not blank; `names` are those of the
-    columns, with names for those that have none; `rows` are the first rows.
+    `quote` is around texts. `skipped` lines precede the header, of which `above` are not blank;
+    `names` are those of the columns, with names for those that have none; `rows` are the first
+    rows.
     """
 
     encoding: str
@@ -54,15 +56,17 @@ class Dialect:
     above: tuple[str, ...]
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    quote: str = DOUBLE
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to say: commas and UTF-8."""
-        return self.separator == "," and self.encoding == "utf-8"
+        """Whether there is nothing to say: commas, double quotes and UTF-8."""
+        return (self.separator, self.encoding, self.quote) == (",", "utf-8", DOUBLE)
 
     def describe(self) -> str:
-        """Return the separator and the encoding in words."""
-        return f"{SEPARATORS[self.separator]}-separated {ENCODING_NAMES[self.encoding]}"
+        """Return the separator, the encoding and unusual quotes in words."""
+        quotes = "" if self.quote == DOUBLE else " in single quotes"
+        return f"{SEPARATORS[self.separator]}-separated {ENCODING_NAMES[self.encoding]}{quotes}"
 
 
 def sniff(path: Path, encoding: str | None = None) -> Dialect:
@@ -78,7 +82,10 @@ def sniff(path: Path, encoding: str | None = None) -> Dialect:
     separator = "" if told is None else told[2]
     if separator not in SEPARATORS:
         separator = detect_separator(text, is_whole)
-    found = _parse(text, separator, is_whole)
+    found, quote = _parse(text, separator, is_whole), DOUBLE
+    if _is_in_single_quotes(found):
+        quote = SINGLE
+        found = _parse(text, separator, is_whole, quote)
     rows = [row for _, row in found]
     header = find_header(rows)
     if len(header.names) == 1:
@@ -94,7 +101,15 @@ def sniff(path: Path, encoding: str | None = None) -> Dialect:
         tuple(line for line in above if line),
         names,
         tuple(map(tuple, rows[header.index + 1 :])),
+        quote,
     )
+
+
+def _is_in_single_quotes(found: list[tuple[int, list[str]]]) -> bool:
+    """Return whether most fields are in single quotes, and none has double ones."""
+    fields = [field.strip() for _, row in found for field in row if field.strip()]
+    single = sum(len(text) > 1 and text[0] == text[-1] == SINGLE for text in fields)
+    return 2 * single > len(fields) and not any(DOUBLE in text for text in fields)
 
 
 def last_rows(path: Path, dialect: Dialect) -> list[list[str]]:
@@ -109,7 +124,8 @@ def last_rows(path: Path, dialect: Dialect) -> list[list[str]]:
     with path.open("rb") as file:
         file.seek(size - TAIL_BYTES)
         text = file.read().decode(dialect.encoding, "replace")
-    rows = (row for _, row in _parse(text, dialect.separator, is_whole=True)[1:])
+    found = _parse(text, dialect.separator, is_whole=True, quote=dialect.quote)
+    rows = (row for _, row in found[1:])
     return [row for row in rows if len(row) == len(dialect.names)]
 
 
@@ -192,20 +208,24 @@ def _check_header(path: Path, header: str, text: str, is_whole: bool) -> None:
             )
 
 
-def _parse(text: str, separator: str, is_whole: bool) -> list[tuple[int, list[str]]]:
+def _parse(
+    text: str, separator: str, is_whole: bool, quote: str = DOUBLE
+) -> list[tuple[int, list[str]]]:
     """Return the rows that are not empty, each with the number of lines before it.
 
     The last one is left out if it may be cut.
     """
     found: list[tuple[int, list[str]]] = []
     with contextlib.suppress(csv.Error):  # a field that is too long
-        found.extend(rows_of(io.StringIO(text, newline=""), separator))
+        found.extend(rows_of(io.StringIO(text, newline=""), separator, quote))
     return found if is_whole else found[:-1]
 
 
-def rows_of(text: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+def rows_of(
+    text: Iterable[str], separator: str, quote: str = DOUBLE
+) -> Iterator[tuple[int, list[str]]]:
     """Iterate over the rows that are not blank, each with the number of lines before it."""
-    reader, before = csv.reader(text, delimiter=separator), 0
+    reader, before = csv.reader(text, delimiter=separator, quotechar=quote), 0
     for row in reader:
         if len(row) > 1 or (row and row[0].strip()):
             yield before, row

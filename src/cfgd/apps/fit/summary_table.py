@@ -7,7 +7,7 @@ import numpy as np
 from cfgd._core.files import printable
 from cfgd.apps.fit.effects import MODEL_NAMES
 from cfgd.apps.fit.result import FitResult
-from cfgd.fitting.coefficient_table import CoefficientTable
+from cfgd.objectives.linear.coefficient_table import CoefficientTable
 
 
 def coefficient_table(result: FitResult) -> CoefficientTable:

@@ -37,6 +37,9 @@ TOTAL = re.compile(
     r"sum[am]|somma|totaal|soma|mean|average|mittelwert|durchschnitt)\b\W*$",
     re.IGNORECASE,
 )
+# Numbers that mark missing values in many files, if they are more than once in a column and farther
+# from all others than these are from each other.
+SENTINELS = tuple(sign * (10.0**k - 1) for sign in (-1, 1) for k in range(2, 8))
 MIN_DAYS = 3  # different dates such as 20240131: two such numbers may be an accident
 EXACT = 2.0**53  # from which on float64 does not have every integer
 NO_UNITS: Mapping[str, str] = MappingProxyType({})
@@ -229,15 +232,42 @@ class NumberSurvey:
         self.is_date = True
         self.days: set[float] = set()  # the first different ones
         self.uniqueness = Uniqueness() if compares else None
+        self.low, self.high = np.inf, -np.inf  # of the values that are no sentinels
+        self._sentinels: Counter[float] = Counter()
+
+    @property
+    def sentinels(self) -> dict[float, int]:
+        """Values that may mark missing ones, each with its number of rows."""
+        span = self.high - self.low
+        return {
+            value: count
+            for value, count in self._sentinels.items()
+            if count > 1 and not self.low - span <= value <= self.high + span and span > 0
+        }
+
+    def _add_extremes(self, finite: np.ndarray) -> None:
+        """Add the least and the largest values; sentinels are looked for among these."""
+        while len(finite):
+            low, high = float(finite.min()), float(finite.max())
+            found = [value for value in {low, high} if value in SENTINELS]
+            if not found:
+                self.low, self.high = min(self.low, low), max(self.high, high)
+                return
+            for value in found:
+                self._sentinels[value] += int(np.sum(finite == value))
+                finite = finite[finite != value]
 
     def add(self, column: pa.Array, marks: MissingMarks) -> None:
         """Add the numbers of the next rows."""
         values = marks.in_numbers(to_float64(column))
         present = ~np.isnan(values)
         self.rows, self.present = self.rows + len(values), self.present + int(present.sum())
-        finite = values[np.isfinite(values)]
-        self.has_decimals |= bool(np.any(finite != np.round(finite)))
-        self.is_long |= bool(np.any(np.abs(finite) >= EXACT))
+        is_finite = np.isfinite(values)
+        finite = values if is_finite.all() else values[is_finite]
+        self.has_decimals = self.has_decimals or bool(np.any(finite != np.rint(finite)))
+        self._add_extremes(finite)
+        largest = max(finite.max(initial=0), -finite.min(initial=0))
+        self.is_long = self.is_long or bool(largest >= EXACT)
         if self.is_date and len(finite):
             days = days_of_numbers(finite)
             self.is_date = not np.isnan(days).any()

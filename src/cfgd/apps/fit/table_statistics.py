@@ -39,7 +39,9 @@ class Standardisation:
     deviation: np.ndarray
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        return (X - self.mean) / self.deviation
+        Z = X - self.mean
+        Z /= self.deviation
+        return Z
 
 
 class TableStatistics:

@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 from cfgd.apps.fit.column_format import boolean_numbers
 from cfgd.apps.fit.table import to_float64, to_strings
 from cfgd.apps.fit.table_statistics import MAX_LABELS, SAMPLE, TableStatistics
-from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL, Loss
-from cfgd.objectives.linear.multinomial import Multinomial
+from cfgd.objectives.linear.formulas import FORMULAS, MULTINOMIAL, Formulas
 
-LOSS_NAMES = (*LOSSES, MULTINOMIAL)
+LOSS_NAMES = (*FORMULAS, MULTINOMIAL)
 CLASSIFICATION_LOSSES = ("logistic", MULTINOMIAL)
 # The standard deviation of a normal distribution is this multiple of its median absolute deviation.
 DEVIATION_PER_MAD = 1.4826
@@ -25,9 +24,13 @@ GIVEN = "as given by --loss"
 TRUTHS = {"false": 0.0, "true": 1.0}  # as spreadsheets and programs write booleans
 
 
-def loss_function(loss: str, classes: int) -> Loss:
+def loss_function(loss: str, classes: int) -> Formulas:
     """Return the loss of this name; `classes` counts for the multinomial loss alone."""
-    return Multinomial(classes) if loss == MULTINOMIAL else LOSSES[loss]
+    if loss != MULTINOMIAL:
+        return FORMULAS[loss]
+    from cfgd.objectives.linear.multinomial import Multinomial  # which needs JAX
+
+    return Multinomial(classes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Target:
     class_weights: np.ndarray | None = None
 
     @property
-    def loss_function(self) -> Loss:
+    def loss_function(self) -> Formulas:
         return loss_function(self.loss, len(self.labels))
 
     @property
@@ -62,14 +65,19 @@ class Target:
         """Return y, with NaN for missing values."""
         if not self.labels:
             return (to_float64(column) - self.centre) / self.scale
-        is_text = isinstance(self.labels[0], str)
-        column = to_strings(column) if is_text else pa.array(to_float64(column))
-        known = pa.array(self.labels, column.type)
-        return to_float64(pc.index_in(column, known))
+        if isinstance(self.labels[0], str):
+            known = pa.array(self.labels, pa.string())
+            return to_float64(pc.index_in(to_strings(column), known))
+        values, y = to_float64(column), np.full(len(column), np.nan)
+        for k, label in enumerate(self.labels):
+            y[values == label] = k
+        return y
 
     def for_loss(self, y: np.ndarray) -> Any:
         """Return y as the methods of the loss take it: -1 and 1, or integers, for class labels."""
-        return self.loss_function.targets("fit", y) if self.labels else y
+        if self.loss == "logistic":
+            return np.where(y > 0, 1.0, -1.0)
+        return y.astype(np.int32) if self.labels else y
 
     def expected(self, p: np.ndarray) -> np.ndarray:
         """Return the mean of the target, or the probability of each label, for predictors p."""

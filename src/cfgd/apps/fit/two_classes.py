@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cfgd.objectives import LinearModel
-from cfgd.solve import minimize
+from cfgd.apps.fit.newton import newton
+from cfgd.apps.fit.rows import RowBlock
+from cfgd.objectives.linear.formulas import FORMULAS
 
 # An intercept below this, relative to its parts, is zero: the solution has about eight digits more
 # than the tolerance of the gradient, 1e-8, and the difference of the parts none of them.
@@ -65,14 +66,12 @@ def calibration(p: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> t
     if is_positive.all() or not is_positive.any() or p.max() == p.min():
         return float("nan"), float("nan")
     mean, deviation = float(np.average(p)), float(p.std())
-    standardised = ((p - mean) / deviation)[:, None]
-    f = LinearModel(
-        standardised, is_positive.astype(float), "logistic", 0.0, weight, intercept=True
-    )
-    solution = minimize(f, np.zeros(2))
-    if not solution.success:
+    rows = RowBlock(((p - mean) / deviation)[:, None], is_positive)
+    sign = np.where(is_positive > 0, 1.0, -1.0)
+    found = newton(FORMULAS["logistic"], rows, sign, weight, 0.0, np.zeros(2))
+    if found is None:
         return float("nan"), float("nan")
-    slope, intercept = np.asarray(solution.x)
+    slope, intercept = found.w
     shift = slope * mean / deviation
     # exact zeros, as on the rows of an unpenalised fit, not the rounding of their difference
     is_zero = abs(intercept - shift) <= ROUNDING * max(abs(intercept), abs(shift), 1.0)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
-from cfgd.apps.fit.rows import Rows
+from cfgd.apps.fit.rows import InMemoryRows, KnownGram, Rows
 from cfgd.apps.fit.sandwich import CLASSICAL, RobustCovariance, robust_covariance
+from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
 from cfgd.apps.fit.target import Target
 from cfgd.objectives.linear.covariance import CoefficientCovariance, InformationSums
-from cfgd.objectives.linear.design import Dense
-from cfgd.objectives.linear.intercept import WithIntercept
-from cfgd.solve import Solution
 from cfgd.status import Status
 
 
@@ -27,16 +25,22 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> CoefficientCovariance | 
     if w.size > MAX_COLUMNS:
         return None
     sums = InformationSums(target.loss_function, w.size)
-    for block in rows.blocks(training_rows):
-        design, y = WithIntercept(Dense(block.X)), target.for_loss(block.y)
-        sums.add(design, y, block.predictors(w), rows.fit_weight(block))
+    if isinstance(rows, InMemoryRows) and target.loss == "squared":
+        known = rows.known_gram(training_rows)
+        if known is not None:
+            block = rows.select(training_rows)
+            sums.add(KnownGram(known), block.y, block.predictors(w), block.weights)
+    if not sums.count:
+        for block in rows.blocks(training_rows):
+            y, weight = target.for_loss(block.y), rows.fit_weight(block)
+            sums.add(block.design(target.classes), y, block.predictors(w), weight)
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
     found = sums.covariance(penalty)
     return found if np.all(np.isfinite(found.matrix)) else None
 
 
 def chosen_covariance(
-    rows: Rows, w: np.ndarray, l2: float, kind: str, solution: Solution, memory: float
+    rows: Rows, w: np.ndarray, l2: float, kind: str, solution: SolverRun, memory: float
 ) -> RobustCovariance:
     """Return the covariance of the coefficients of standardised columns, or why there is none.
 
@@ -51,6 +55,8 @@ def chosen_covariance(
     """
     if solution.status is Status.separated:
         reason = "the classes are separated, and the coefficients have no finite estimates"
+        if rows.target.loss == "poisson":
+            reason = "the coefficients have no finite estimates"
         return RobustCovariance(None, reason=reason)
     if kind != CLASSICAL:
         return robust_covariance(rows, w, l2, kind, memory)
@@ -75,12 +81,22 @@ def in_original_units(
     w, covariance
         The coefficients of standardised columns, and their covariance if it is known.
     """
-    T = np.diag(np.append(1 / standardisation.deviation, 1.0))
-    T[-1, :-1] = -standardisation.mean / standardisation.deviation
-    original = target.scale * T @ w
+    m, deviation = standardisation.mean, standardisation.deviation
+    original = np.array(w, float)
+    original[:-1] = (w[:-1].T / deviation).T
+    original[-1] -= m @ original[:-1]
+    original *= target.scale
     original[-1] += target.centre
     if covariance is None:
         return original, None
-    T = target.scale * np.kron(T, np.eye(w.size // len(w)))
-    variances = np.einsum("ij,jk,ik->i", T, covariance, T)
-    return original, np.sqrt(variances).reshape(w.shape)
+    d, classes = len(w), w.size // len(w)
+    C = covariance.reshape(d, classes, d, classes)
+    to_intercept = np.append(-m / deviation, 1.0)
+    by_class = [C[:, k, :, k] for k in range(classes)]
+    variances = np.column_stack(
+        [
+            np.append(np.diagonal(of)[:-1] / deviation**2, to_intercept @ of @ to_intercept)
+            for of in by_class
+        ]
+    )
+    return original, target.scale * np.sqrt(variances).reshape(w.shape)

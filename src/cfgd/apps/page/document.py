@@ -63,6 +63,7 @@ svg { width: 100%; height: auto; display: block; max-width: 36rem; margin: auto;
 .bar i { display: block; height: 100%; border-radius: .25rem; }
 .bar .up { background: var(--blue); } .bar .down { background: var(--orange); }
 .scroll { overflow-x: auto; } .scroll th { white-space: nowrap; }
+.scroll + .scroll { margin-top: 1.4rem; }
 .scroll td:first-child { min-width: 9rem; }
 .note { border-left: 3px solid var(--yellow); padding-left: .8rem; }
 details { margin: .6rem 0; } summary { cursor: pointer; color: var(--soft); }

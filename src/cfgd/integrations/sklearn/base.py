@@ -11,11 +11,11 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cfgd._core import checks
-from cfgd.fitting.coefficient_table import CoefficientTable
 from cfgd.integrations.sklearn.statistics import FitStatistics
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
 from cfgd.objectives.base import Objective
+from cfgd.objectives.linear.coefficient_table import CoefficientTable
 from cfgd.solve import Solution, minimize
 from cfgd.status import Status
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import special
 
 from cfgd._core.box import Box
-from cfgd.fitting.coefficient_table import CoefficientTable
 from cfgd.objectives.information import Information
+from cfgd.objectives.linear.coefficient_table import CoefficientTable
 from cfgd.objectives.linear.covariance import CoefficientCovariance, InformationSums
 from cfgd.objectives.linear.huber_scale import HuberScale
 from cfgd.objectives.linear.intercept import WithIntercept

@@ -17,6 +17,7 @@ import scipy.sparse
 from cfgd._core import checks
 from cfgd._core.interruptible import interruptible
 from cfgd._core.types import UserInput
+from cfgd.objectives.linear.block_size import MAX_ROWS, MIN_ROWS, rows_of_memory
 
 T = TypeVar("T")
 
@@ -36,7 +37,6 @@ OWNER = "Blocks"
 # memory for a block, in multiples of its own size: half of it is for two blocks, one of them being
 # read, and temporaries; the other half is left for the Hessian
 COPIES = 8
-MIN_ROWS, MAX_ROWS = 64, 2**16  # of a block; larger blocks are not faster
 NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (
     "be a matrix, a list of .npy, .npz or .parquet files, or a function that returns an iterator "
@@ -112,18 +112,13 @@ def _next_item(ready: queue.SimpleQueue[Any]) -> Any:
             return ready.get(timeout=0.1)
 
 
-def rows_of_block(memory: float, columns: int, copies: int = COPIES) -> int:
-    """Return the number of rows of a block that fits into `memory` bytes, between the limits."""
-    return int(np.clip(memory / (8 * copies * max(columns, 1)), MIN_ROWS, MAX_ROWS))
-
-
 def checked_rows_of_block(memory: float, columns: int) -> int:
     """Return `rows_of_block`; refuse a `memory` that is too small for `MIN_ROWS` rows."""
     least = 8 * COPIES * MIN_ROWS * columns
     if memory < least:
         wanted = f"be at least {least:,} for {MIN_ROWS} rows of {columns:,} numbers"
         checks.fail(OWNER, "memory", wanted, f"{memory:g}")
-    return rows_of_block(memory, columns)
+    return rows_of_memory(memory, columns, COPIES)
 
 
 def of_arrays(given: Block, memory: float) -> Source:

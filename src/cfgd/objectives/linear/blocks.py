@@ -17,7 +17,8 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External
 from cfgd.objectives.information import Information
 from cfgd.objectives.linear.block_source import OWNER, Block, source_of
-from cfgd.objectives.linear.losses import LOSSES, MULTINOMIAL
+from cfgd.objectives.linear.formulas import MULTINOMIAL
+from cfgd.objectives.linear.losses import LOSSES
 from cfgd.objectives.linear.multinomial import fix_gauge
 from cfgd.objectives.linear.samples import penalties
 from cfgd.objectives.linear.stream import Stream

@@ -19,10 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from cfgd.objectives.information import Information, centred, inverse_where_definite, with_infinite
-from cfgd.objectives.linear.losses import Loss
-from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes
-from cfgd.objectives.robust import huber_correction
+from cfgd.objectives.information import (
+    Information,
+    Inverse,
+    centred,
+    inverse_where_definite,
+    with_infinite,
+)
+from cfgd.objectives.linear.formulas import Formulas
 
 NO_PENALTY = np.zeros(())
 
@@ -59,7 +63,7 @@ class CoefficientCovariance:
 class InformationSums:
     """Sums over the rows of a linear model at its coefficients, block by block."""
 
-    def __init__(self, loss: Loss, size: int) -> None:
+    def __init__(self, loss: Formulas, size: int) -> None:
         """Begin with no rows of a model with `size` coefficients."""
         self.loss, self.classes = loss, getattr(loss, "classes", 1)
         self.gram = np.zeros((size, size))
@@ -71,6 +75,8 @@ class InformationSums:
         used = np.asarray(weight) > 0
         self.count += int(used.sum())
         if self.loss.has_classes:
+            from cfgd.objectives.linear.multinomial import matrix_of_classes  # which needs JAX
+
             self.gram += np.asarray(matrix_of_classes(X, self.loss, p, weight))
             return
         by = np.asarray(self.loss.information_weight(p, y))
@@ -97,12 +103,15 @@ class InformationSums:
         """Whether the covariance has an estimated factor."""
         return self.loss.residuals(np.zeros(1), np.ones(1)) is not None
 
-    def information(self) -> Information:
-        """Return the information matrix with its factor, for a model without a penalty."""
+    def information(self, inverse: Inverse | None = None) -> Information:
+        """Return the information matrix with its factor, for a model without a penalty.
+
+        `inverse` is that of a multiple of the matrix, if it is known.
+        """
         size, classes = len(self.gram), self.classes
         if not self.has_dispersion:
             return Information.of(self.gram, 1.0, classes=classes)
-        inverse = inverse_where_definite(self.gram)
+        inverse = inverse or inverse_where_definite(self.gram)
         rank = size if inverse is None else size - inverse.null.shape[1]
         factor = self._factor(self.count - rank, rank) / self._mean_slope() ** 2
         return Information.of(self.gram, factor)
@@ -118,6 +127,8 @@ class InformationSums:
             return np.inf
         factor = self.squares / dof
         if self.loss.is_robust:
+            from cfgd.objectives.robust import huber_correction
+
             variance = self.squared_slopes / self.count - mean**2
             factor *= huber_correction(mean, variance, parameters, self.count) ** 2
         return factor
@@ -125,15 +136,18 @@ class InformationSums:
     def covariance(self, l2: np.ndarray | float = 0.0) -> CoefficientCovariance:
         """Return the covariance for one penalty, or one for each coefficient."""
         penalty = np.broadcast_to(np.asarray(l2, float), len(self.gram))
-        information, classes = self.information(), self.classes
+        classes, is_penalised = self.classes, bool(np.any(penalty > 0))
         bread = self._mean_slope() * self.gram + np.diag(penalty)
         if classes > 1:
+            from cfgd.objectives.linear.multinomial import fix_gauge
+
             bread = np.asarray(fix_gauge(bread, penalty, classes))
         inverse = inverse_where_definite(bread)
+        information = self.information(None if is_penalised or classes > 1 else inverse)
         infinite = np.full_like(self.gram, np.inf)
         if inverse is None:
             return CoefficientCovariance(infinite, np.nan, np.nan, information)
-        if np.any(penalty > 0):
+        if is_penalised:
             parameters = float(np.sum(inverse.matrix * self.gram)) * self._mean_slope()
         else:
             parameters = len(self.gram) - inverse.null.shape[1]
@@ -144,6 +158,9 @@ class InformationSums:
             dispersion = self.squares / dof if dof > 0 else np.inf
         if not np.isfinite(factor):
             return CoefficientCovariance(infinite, dof, dispersion, information)
-        matrix = factor * inverse.matrix @ self.gram @ inverse.matrix
+        if is_penalised or classes > 1 or inverse.null.size:
+            matrix = factor * inverse.matrix @ self.gram @ inverse.matrix
+        else:
+            matrix = factor / self._mean_slope() * inverse.matrix
         matrix = with_infinite(centred(matrix, classes), inverse.is_undetermined)
         return CoefficientCovariance(matrix, dof, dispersion, information)

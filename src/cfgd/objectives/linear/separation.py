@@ -28,6 +28,9 @@ from cfgd.objectives.linear.intercept import WithIntercept
 
 # Margins times unknowns up to which a linear program is solved, in a second or so.
 MOST_NUMBERS = 20_000_000
+# Unknowns up to which the columns of a complete separation are sought by a linear program. The
+# coefficients prove it in any case, and a dense program of a thousand unknowns takes minutes.
+MOST_SOUGHT = 200
 # Constraints of the first linear program, and at least so many for each unknown: violated ones are
 # added afterwards.
 FIRST_CONSTRAINTS, PER_UNKNOWN = 200, 5
@@ -80,7 +83,8 @@ def find_separation(classes: Classes, W: np.ndarray) -> Separation | None:
         return None
     survey = Survey.of(classes, W)
     V = _single_column(classes, survey)
-    if V is None and (survey.is_complete or survey.is_suspicious):
+    is_sought = W.size <= MOST_SOUGHT if survey.is_complete else survey.is_suspicious
+    if V is None and is_sought:
         V = _by_linear_program(classes, survey, W)
     if V is None and survey.is_complete:
         V = survey.scaled(W)

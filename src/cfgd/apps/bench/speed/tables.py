@@ -1,108 +1,114 @@
-"""`cfgd fit` on long and wide tables beside pandas with scikit-learn and with statsmodels.
+"""`cfgd fit` on CSV files beside pandas with scikit-learn and with statsmodels.
 
-All of them read the file and fit the same model to the same rows; `cfgd fit` also holds rows out,
-measures them, and computes standard errors, which statsmodels does and scikit-learn does not. The
-imports are not part of the time.
+Each run is a process of its own, from its start to its end: imports, reading and fit. `cfgd fit`
+also holds rows out, measures them, and writes a report; it computes standard errors, which
+statsmodels does and scikit-learn does not.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import resource
+import statistics
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from cfgd.apps.bench.speed.measure import ReportRow, at_most, time_in_turns
+from cfgd.apps.bench.speed import tables_rivals
+from cfgd.apps.bench.speed.measure import ReportRow, at_most
 
-# rows and columns; the wide table has as many columns as the command computes errors for
-SIZES = {"long": (5_000_000, 8), "wide": (20_000, 1_999)}
-REPEATS = 1  # a run takes up to a minute
+
+class Case(NamedTuple):
+    """A table, and its targets: "y", and "label" where there is an unpenalised fit to classes."""
+
+    rows: int
+    columns: int
+    targets: tuple[str, ...] = ("y", "label")
+
+
+# the wide table has as many columns as the command computes errors for; its classes are separated
+CASES = {
+    "1,000,000 x 8": Case(1_000_000, 8),
+    "5,000,000 x 5": Case(5_000_000, 5),
+    "5,000 x 1,999": Case(5_000, 1_999, ("y",)),
+}
+RIVALS = ("scikit-learn", "statsmodels")
+REPEATS = 3
+DIGITS = "%.6g"  # of the numbers in the files, as of many measurements
+
+
+class Seconds(NamedTuple):
+    """Of a process: by the clock, and of the processor."""
+
+    clock: float
+    processor: float
 
 
 def rows() -> Iterator[ReportRow]:
-    """Yield the time of `cfgd fit` over that of the fastest of the others."""
-    if importlib.util.find_spec("pandas") is None:
+    """Yield the times, and that of `cfgd fit` over that of the fastest of the others."""
+    rivals = [name for name in RIVALS if importlib.util.find_spec(name.replace("scikit-", "sk"))]
+    if importlib.util.find_spec("pandas") is None or not rivals:
         yield ReportRow("tables", "pandas is not installed")
         return
     with tempfile.TemporaryDirectory() as folder:
-        for name, (m, d) in SIZES.items():
-            path = Path(folder) / f"{name}.parquet"
-            _write(path, m, d)
-            for target in ("y", "label"):
-                yield from _compared(name, path, target)
-            path.unlink()
+        for name, case in CASES.items():
+            path = Path(folder) / "table.csv"
+            write(path, case)
+            for target in case.targets:
+                yield from _compared(name, path, target, rivals)
 
 
-def _write(path: Path, m: int, d: int) -> None:
+def write(path: Path, case: Case) -> None:
     """Write normal columns with a linear target and one of two labels; the seed is 0."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    random = np.random.default_rng(0)
-    w = random.normal(size=d) / np.sqrt(d)
-    columns = {f"x{j}": random.normal(size=m) for j in range(d)}
-    eta = sum(weight * column for weight, column in zip(w, columns.values(), strict=True))
-    y = eta + random.normal(size=m)
-    label = (random.random(m) < 1 / (1 + np.exp(-eta))).astype(float)
-    pq.write_table(pa.table({**columns, "y": y, "label": label}), path)
-
-
-def _compared(name: str, path: Path, target: str) -> Iterator[ReportRow]:
-    jobs = {"cfgd fit": lambda: _cfgd(path, target)}
-    jobs |= {rival: lambda fit=fit: fit(path, target) for rival, fit in _rivals().items()}  # type: ignore[misc]
-    seconds = time_in_turns(jobs, REPEATS)
-    for job, taken in seconds.items():
-        yield ReportRow(f"{name} table, {target}: {job}", f"{taken:.2f} s")
-    fastest = min(taken for job, taken in seconds.items() if job != "cfgd fit")
-    what = f"{name} table, {target}: cfgd fit over the fastest, reading included"
-    yield at_most(what, seconds["cfgd fit"] / fastest, 1.0)
-
-
-def _cfgd(path: Path, target: str) -> Any:
-    from cfgd.apps.fit.options import FitOptions
-    from cfgd.apps.fit.progress import ProgressReporter
-    from cfgd.apps.fit.run import fit
-
-    other = "label" if target == "y" else "y"
-    return fit(FitOptions(path, target, drop=(other,)), ProgressReporter())
-
-
-def _rivals() -> dict[str, Callable[[Path, str], Any]]:
-    known: dict[str, Callable[[Path, str], Any]] = {
-        "pandas and scikit-learn": _sklearn,
-        "pandas and statsmodels": _statsmodels,
-    }
-    if importlib.util.find_spec("statsmodels") is None:
-        del known["pandas and statsmodels"]
-    return known
-
-
-def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return four fifths of the rows, as many as `cfgd fit` fits to."""
     import pandas as pd
 
-    table = pd.read_parquet(path)
-    m = len(table) * 4 // 5
-    X = table.drop(columns=["y", "label"]).to_numpy()
-    return X[:m], table[target].to_numpy()[:m]
+    random = np.random.default_rng(0)
+    w = random.normal(size=case.columns) / np.sqrt(case.columns)
+    X = random.normal(size=(case.rows, case.columns))
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(case.columns)])
+    eta = X @ w
+    label = (random.random(case.rows) < 1 / (1 + np.exp(-eta))).astype(int)
+    table = table.assign(y=eta + random.normal(size=case.rows), label=label)
+    table.to_csv(path, index=False, float_format=DIGITS)
 
 
-def _sklearn(path: Path, target: str) -> Any:
-    from sklearn.linear_model import LinearRegression, LogisticRegression
+def _compared(name: str, path: Path, target: str, rivals: list[str]) -> Iterator[ReportRow]:
+    other = "label" if target == "y" else "y"
+    out = str(path.with_name("fit"))
+    words = ["fit", str(path), "--target", target, "--drop", other, "--out", out]
+    commands = {"cfgd fit": [sys.executable, "-m", "cfgd", *words]}
+    for rival in rivals:
+        commands[rival] = [sys.executable, tables_rivals.__file__, str(path), target, rival]
+    found: dict[str, list[Seconds]] = {job: [] for job in commands}
+    for turn in range(REPEATS + 1):  # the first turn fills the caches of the system
+        for job, command in commands.items():
+            seconds = _run(command)
+            found[job] += [seconds] if turn else []
+    times = {
+        job: Seconds(*map(statistics.median, zip(*runs, strict=True)))
+        for job, runs in found.items()
+    }
+    for job, taken in times.items():
+        shown = f"{taken.clock:.2f} s, {taken.processor:.2f} of CPU"
+        yield ReportRow(f"{name}, {target}: {job}", shown)
+    ours = times.pop("cfgd fit")
+    for i, what in enumerate(("time", "processor time")):
+        fastest = min(taken[i] for taken in times.values())
+        ratio = ours[i] / fastest
+        yield at_most(f"{name}, {target}: cfgd fit over the fastest, {what}", ratio, 1.0)
 
-    X, y = _read(path, target)
-    if target == "y":
-        return LinearRegression().fit(X, y)
-    # its fastest solver for few columns; no penalty
-    return LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-6).fit(X, y)
 
-
-def _statsmodels(path: Path, target: str) -> Any:
-    import statsmodels.api as sm
-
-    X, y = _read(path, target)
-    X = sm.add_constant(X)
-    return sm.OLS(y, X).fit() if target == "y" else sm.Logit(y, X).fit(disp=0)
+def _run(command: list[str]) -> Seconds:
+    """Run a command with one thread of BLAS, as everyone has in these measurements."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    clock, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Seconds(clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

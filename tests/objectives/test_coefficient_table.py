@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cfgd.fitting.coefficient_table import CoefficientTable
+from cfgd.objectives.linear.coefficient_table import CoefficientTable
 
 ESTIMATES, ERRORS = np.array([1.5, -0.2, 3.0]), np.array([0.5, 0.4, np.inf])
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from cfgd._core import checks
-from cfgd.fitting.uncertainty import quantile
+from cfgd._core.failing import fail
+from cfgd._core.students_t import quantile
 
 # What stands in a cell whose number does not exist.
 NONE = "-"
@@ -45,7 +45,7 @@ class CoefficientTable:
     notes : tuple of str
         Sentences below the table.
 
-    >>> from cfgd.fitting.coefficient_table import CoefficientTable
+    >>> from cfgd.objectives.linear.coefficient_table import CoefficientTable
     >>> table = CoefficientTable(("slope", "intercept"), [1.895, 0.2], [0.117, 0.5], "t", dof=6)
     >>> print(table)
                     coef    std err          t      P>|t|     [0.025     0.975]
@@ -67,12 +67,12 @@ class CoefficientTable:
 
     def __post_init__(self) -> None:
         if self.distribution not in ("t", "z"):
-            owner = type(self).__name__
-            checks.fail(owner, "distribution", "be 't' or 'z'", repr(self.distribution))
+            fail("CoefficientTable", "distribution", "be 't' or 'z'", repr(self.distribution))
         shape = (len(self.names), *([len(self.classes)] if self.classes else []))
         for name in ("estimates", "errors"):
             array = np.asarray(getattr(self, name), float)
-            checks.shape(type(self).__name__, name, array, shape)
+            if array.shape != shape:
+                fail("CoefficientTable", name, f"have shape {shape}", f"{array.shape}")
             object.__setattr__(self, name, array)
 
     @property

@@ -1,0 +1,65 @@
+"""Counts that are all zero on one side of a column: the likelihood then has no maximum.
+
+If every row of a level has the count 0, the mean of that level is estimated as 0, whose logarithm
+is minus infinity. The same holds beyond a value of a number: if all rows with positive counts have
+the same value of a column, and the others this value or larger ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cfgd.apps.fit.columns import Column, TextColumn
+from cfgd.apps.fit.rows import Rows
+from cfgd.apps.fit.split import training_rows
+
+# Of standardised columns: equal values of a column are equal in every row, to rounding.
+EQUAL = 1e-9
+
+
+def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence[str]) -> str:
+    """Return which training rows all have the count 0, as sentences; "" if there are none.
+
+    Parameters
+    ----------
+    columns
+        The encoded columns; none where a formula makes the design matrix.
+    terms
+        The names of the columns of the design matrix.
+    """
+    low, high = (np.full((2, rows.width), sign * np.inf) for sign in (1, -1))
+    for block in rows.blocks(training_rows):
+        for k, X in enumerate((block.X, block.X[block.y > 0])):  # all rows, those with counts
+            low[k] = np.minimum(low[k], X.min(0, initial=np.inf))
+            high[k] = np.maximum(high[k], X.max(0, initial=-np.inf))
+    is_constant = high[1] - low[1] <= EQUAL
+    above = is_constant & (high[0] > high[1] + EQUAL) & (low[0] >= low[1] - EQUAL)
+    below = is_constant & (low[0] < low[1] - EQUAL) & (high[0] <= high[1] + EQUAL)
+    groups = _groups(columns)
+    with_counts = dict.fromkeys(groups, 0)  # rows of the reference level that have a count
+    for block in rows.blocks(training_rows) if groups else ():
+        for name, (place, _) in groups.items():
+            is_other = (block.X[:, place] > low[0, place] + EQUAL).any(1)
+            with_counts[name] += int(np.sum((block.y > 0) & ~is_other))
+    levels = {j for place, _ in groups.values() for j in range(place.start, place.stop)}
+    found = [repr(terms[j]) for j in sorted(levels) if above[j]]
+    found += [
+        repr(f"{name} = {base}") for name, (_, base) in groups.items() if not with_counts[name]
+    ]
+    for j in sorted(set(range(rows.width)) - levels):
+        if above[j] or below[j]:
+            side = "larger" if above[j] else "smaller"
+            found.append(f"a {side} {terms[j]!r} than those with counts")
+    return f"All training rows with {' and with '.join(found)} have the target 0." if found else ""
+
+
+def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:
+    """Return the places of the levels of each text, with its reference level."""
+    found, start = {}, 0
+    for column in columns:
+        if isinstance(column, TextColumn):
+            found[column.name] = slice(start, start + len(column.terms)), column.base
+        start += len(column.terms)
+    return found
