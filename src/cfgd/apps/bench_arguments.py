@@ -18,13 +18,30 @@ Training = Annotated[
         help="Compare the fractional direction with optimizers of optax in training networks.",
     ),
 ]
+Fractional = Annotated[
+    bool,
+    typer.Option(
+        "--fractional",
+        help="Compare the published fractional rules of cfgd.zoo at equal gradients.",
+    ),
+]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE.py:CLASS",
+        help="With --fractional: a rule of your own, a subclass of cfgd.zoo.UpdateRule. The file"
+        " is run.",
+        show_default=False,
+    ),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option(
         metavar="GROUP",
         help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
         "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
-        "characters, convolution, boundary-layer.",
+        "characters, convolution, boundary-layer; with --fractional quadratics, 'least squares', "
+        "logistic, 'test functions', networks, minibatches.",
         show_default=False,
     ),
 ]

@@ -6,8 +6,10 @@ extra concerns only the commands that need it.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -129,6 +131,8 @@ def reproduce(
 def bench(
     quick: bench_arguments.Quick = False,
     training: bench_arguments.Training = False,
+    fractional: bench_arguments.Fractional = False,
+    rule: bench_arguments.Rule = None,
     only: bench_arguments.Only = None,
     seeds: bench_arguments.Seeds = None,
     seconds: bench_arguments.Seconds = None,
@@ -145,9 +149,21 @@ def bench(
     four hours, of which pinn takes more than two; after Ctrl-C, --resume continues.
     --training trains small networks instead, in about ten minutes (one with --quick), and writes
     DIR/training.json and DIR/training.md.
+    --fractional compares the published fractional rules of cfgd.zoo with gradient descent, heavy
+    ball, Nesterov's method, Adam and L-BFGS, each with its own best constants, in less than an hour
+    (three minutes with --quick), and writes DIR/fractional.html, .md, .csv and .json.
     """
     with exit_on_expected_error():
-        if training:
+        if fractional and training:
+            raise ValueError("--fractional and --training are two comparisons: give one of them.")
+        if rule is not None and not fractional:
+            raise ValueError("--rule goes with --fractional.")
+        show: Callable[..., int]
+        if fractional:
+            from cfgd.apps.bench.fractional.console import show_fractional
+
+            show = functools.partial(show_fractional, rule=rule)
+        elif training:
             from cfgd.apps.bench.training.console import show_training as show
         else:
             from cfgd.apps.bench.field.console import show
