@@ -40,6 +40,7 @@ def key_of(problem: FractionalProblem, seeds: int, tuning_seeds: int) -> dict[st
     return {
         "what": problem.what,
         "gradients": problem.gradients,
+        "accuracy": problem.accuracy,
         "seeds": seeds,
         "tuning": tuning_seeds,
         "version": __version__,
@@ -93,7 +94,16 @@ JUDGED = record(
     },
     Judged,
 )
-KEY = record({"what": text, "gradients": whole, "seeds": whole, "tuning": whole, "version": text})
+KEY = record(
+    {
+        "what": text,
+        "gradients": whole,
+        "accuracy": finite,
+        "seeds": whole,
+        "tuning": whole,
+        "version": text,
+    }
+)
 RESULT = record(
     {"name": name, "key": KEY, "digests": _by_name(text), "rules": _by_name(JUDGED)},
     ProblemResult,
