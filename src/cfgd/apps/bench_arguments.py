@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -67,3 +69,22 @@ Data = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
 ]
+
+
+def comparison(training: bool, fractional: bool, rule: str | None) -> Callable[..., int]:
+    """Return the function that runs what the options ask for; its module is imported here."""
+    if fractional and training:
+        raise ValueError("--fractional and --training are two comparisons: give one of them.")
+    if rule is not None and not fractional:
+        raise ValueError("--rule goes with --fractional.")
+    if fractional:
+        from cfgd.apps.bench.fractional.console import show_fractional
+
+        return functools.partial(show_fractional, rule=rule)
+    if training:
+        from cfgd.apps.bench.training.console import show_training
+
+        return show_training
+    from cfgd.apps.bench.field.console import show
+
+    return show

@@ -6,10 +6,8 @@ extra concerns only the commands that need it.
 
 from __future__ import annotations
 
-import functools
 import importlib.metadata
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -154,19 +152,7 @@ def bench(
     (three minutes with --quick), and writes DIR/fractional.html, .md, .csv and .json.
     """
     with exit_on_expected_error():
-        if fractional and training:
-            raise ValueError("--fractional and --training are two comparisons: give one of them.")
-        if rule is not None and not fractional:
-            raise ValueError("--rule goes with --fractional.")
-        show: Callable[..., int]
-        if fractional:
-            from cfgd.apps.bench.fractional.console import show_fractional
-
-            show = functools.partial(show_fractional, rule=rule)
-        elif training:
-            from cfgd.apps.bench.training.console import show_training as show
-        else:
-            from cfgd.apps.bench.field.console import show
+        show = bench_arguments.comparison(training, fractional, rule)
         code = show(
             Console(),
             out,
