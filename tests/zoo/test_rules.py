@@ -301,6 +301,22 @@ def test_a_sweep_over_the_numbers_of_a_rule():
         np.testing.assert_allclose(ends.x[i], one.x, rtol=1e-12)
 
 
+def test_a_new_number_compiles_nothing():
+    traces = []
+
+    def f(x):
+        traces.append(x.shape)
+        return jax.numpy.sum((x - 1.0) ** 2)
+
+    def traced(rule):
+        before = len(traces)
+        cfgd.minimize(f, np.zeros(2), rule, max_iterations=3)
+        return len(traces) - before
+
+    assert traced(zoo.Lou2022(0.1, 0.7, 0.2)) > 0
+    assert traced(zoo.Lou2022(0.2, 0.6, 0.3, 0.01)) == 0
+
+
 def test_optax_says_what_is_missing():
     x, g = np.ones(2), np.ones(2)
     wang, shin = from_rule(zoo.Wang2017(0.1)), from_rule(zoo.Shin2021(0.1))

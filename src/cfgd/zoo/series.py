@@ -56,8 +56,8 @@ class Wei2020(UpdateRule):
        = x_k - \eta \frac{|x_k - x_{k-K}|^{1-\alpha}}{\Gamma(2-\alpha)} d_k $$
 
     where d is the direction of the paper with beta = 0, so that the series needs no truncation.
-    With `terms="first"` only its first term is taken, with g in place of d and epsilon added to the
-    distance; for K = 1 this is `Wang2017` with delta = epsilon.
+    With `terms="first"` only its first term is taken, with g in place of d; for K = 1 this is
+    `Wang2017` with delta = epsilon, which is added to the distance.
 
     Source: Wei, Kang, Yin and Wang (Journal of the Franklin Institute 357, 2020; arXiv 1901.05294).
     Published range: 0 < alpha < 1.
