@@ -111,7 +111,9 @@ def sentences(all: Comparison) -> list[str]:
     fail = [f"{rule} ({norm:.0e})" for rule, norm in norms.items() if not norm <= STATIONARY]
     third = (
         "Stationary points: on quadratics of condition 10 the last gradient is below 1e-6 of the "
-        f"first for {listed(reach)}, and not for {listed(fail)}."
+        f"first for {listed(reach)}, and not for {listed(fail)}; rules 1 and 5 also stay where a "
+        "coordinate's last step was 0, rule 8 where a coordinate is 0, and rule 13 of order 1 "
+        "anywhere (docs/fractional.md)."
     )
     everyone = [*all.rules, *all.controls]
     by_group = []
