@@ -20,7 +20,6 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.zoo.formulas import Parameter, first_term
 from cfgd.zoo.previous_point import DELTA, last_step
 from cfgd.zoo.update_rule import (
-    ANY,
     NOT_NEGATIVE,
     ORDER,
     POSITIVE,
@@ -173,7 +172,7 @@ class Shin2021(UpdateRule):
     number: ClassVar[int] = 16
     eta: Any = parameter(POSITIVE)
     alpha: Any = parameter(ORDER_BELOW_1, 0.5)
-    beta: Any = parameter(ANY, 0.0)
+    beta: Any = parameter(default=0.0)
     lag: int = count(1)
     nodes: int = count(10)
 
@@ -207,7 +206,7 @@ class Aggarwal2024(UpdateRule):
     eta: Any = parameter(POSITIVE)
     lam: Any = parameter(POSITIVE)
     alpha: Any = parameter(ORDER_BELOW_1, 0.5)
-    beta: Any = parameter(ANY, 0.0)
+    beta: Any = parameter(default=0.0)
     nodes: int = count(10)
 
     def update(self, at: Evaluation, memory: None, k: Count, objective: Any) -> tuple[Vector, None]:

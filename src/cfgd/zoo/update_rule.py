@@ -47,8 +47,10 @@ DECAY = Range("lie in [0, 1)", lambda v: (v >= 0) & (v < 1))
 ANY = Range("be a number", lambda v: v == v)
 
 
-def parameter(allowed: Range = ANY, default: Any = dataclasses.MISSING) -> Any:
+def parameter(allowed: Range | None = None, default: float | None = None) -> Any:
     """Declare a number of a rule, or one for each coordinate, with the range that is allowed.
+
+    Without a range any number is; without a default it must be given.
 
     >>> import cfgd
     >>> class Damped(cfgd.zoo.UpdateRule):
@@ -62,8 +64,8 @@ def parameter(allowed: Range = ANY, default: Any = dataclasses.MISSING) -> Any:
     `Damped(eta=...)` must be positive, got -1.0.
     """
     kind = FieldKind("number", 0, per_coordinate=True)
-    metadata = {"kind": kind, "allowed": allowed}
-    if default is dataclasses.MISSING:
+    metadata = {"kind": kind, "allowed": ANY if allowed is None else allowed}
+    if default is None:
         return eqx.field(metadata=metadata)
     return eqx.field(metadata=metadata, default=default)
 
