@@ -8,7 +8,7 @@ import pytest
 import scipy.optimize
 
 from cfgd.apps.bench.fractional import competitors, conclusions, engine, problems, scores
-from cfgd.apps.bench.fractional.competitors import CONTROLS, OTHERS, RATES, RULES
+from cfgd.apps.bench.fractional.competitors import CONTROLS, OTHERS, RATES, RULES, Scale
 from cfgd.apps.bench.fractional.engine import Runs
 from cfgd.apps.bench.fractional.problems import FractionalProblem, quadratic
 from cfgd.apps.bench.fractional.quasi_newton import run_lbfgs
@@ -28,7 +28,7 @@ def test_every_rule_has_the_same_budget_of_tuning():
         assert len(competitors.thinned(one).settings) == RATES * OTHERS / 3
         with jax.enable_x64(True):
             for setting in one.settings:
-                one.make(7.0, *setting)  # every setting lies in the published range
+                one.make(Scale(7.0, 2.0), *setting)  # every setting lies in the published range
     assert {one.number for one in RULES} == set(range(1, 17))
 
 
@@ -39,9 +39,9 @@ def test_a_quadratic_has_its_condition_and_least_value(rotated):
     assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-6)
     assert float(f.value(np.linalg.solve(f.A, -np.asarray(f.b)))) == pytest.approx(minimum)
     assert (np.count_nonzero(np.asarray(f.A)) == 20) is not rotated
-    assert engine.largest_curvature(BOWL, problems.Instance(f, x0, minimum)) == pytest.approx(
-        1.0, abs=0.02
-    )
+    scale = engine.scale_of(BOWL, problems.Instance(f, x0, minimum))
+    assert scale.largest == pytest.approx(1.0, abs=0.02)
+    assert scale.mean == pytest.approx(np.trace(np.asarray(f.A)) / 20, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["Rosenbrock 2", "Wood"])
@@ -54,10 +54,12 @@ def test_a_test_function_has_its_published_minimum(name):
 
 
 def run_of(one, instances, setting):
-    curvatures = [engine.largest_curvature(BOWL, instance) for instance in instances]
+    scales = [engine.scale_of(BOWL, instance) for instance in instances]
     with jax.enable_x64(True):
-        rules = [one.make(L, *setting) for L in curvatures]
-    return curvatures, engine.run(BOWL, instances, rules, range(len(instances)))
+        rules = [one.make(scale, *setting) for scale in scales]
+    return [scale.largest for scale in scales], engine.run(
+        BOWL, instances, rules, range(len(instances))
+    )
 
 
 def test_a_batch_of_runs_is_gradient_descent_one_by_one():
@@ -81,10 +83,17 @@ def test_an_iteration_with_second_derivatives_costs_more():
     )
     instance = rosenbrock.make(0)
     with jax.enable_x64(True):
-        shin = RULES[-2].make(1000.0, 0.1, -0.25)
+        shin = RULES[-3].make(Scale(1000.0, 400.0), 0.1, -0.25)
     runs = engine.run(rosenbrock, [instance], [shin], [0])
     # the diagonal of two coordinates by moving one at a time: 2 gradients beside the first
     np.testing.assert_array_equal(runs.gradients, 3 * np.arange(11))
+
+
+def test_the_momentum_of_rule_16_is_the_one_of_its_setting():
+    (one,) = [one for one in RULES if one.name == "16 Shin, by momentum"]
+    rule = one.make(Scale(8.0, 2.0), 0.5, 0.9)
+    gamma = rule.beta - 1 / 3  # of order 1/2
+    assert -rule.eta * gamma * 2.0 == pytest.approx(0.9)
 
 
 def test_lbfgs_has_the_same_budget():

@@ -46,7 +46,7 @@ def tiny(monkeypatch):
         gradients=60,
     )
     monkeypatch.setattr(problems, "problems", lambda quick, gas: [bowl])
-    monkeypatch.setattr(competitors, "RULES", competitors.RULES[:1] + competitors.RULES[-2:-1])
+    monkeypatch.setattr(competitors, "RULES", competitors.RULES[:1] + competitors.RULES[-3:-2])
     monkeypatch.setattr(competitors, "CONTROLS", competitors.CONTROLS[:1])
 
 

@@ -30,7 +30,7 @@ SHOWN = {
     "heavy ball": "blue",
     "Adam": "purple",
     "L-BFGS": "yellow",
-    "16 Shin (ours)": "orange",
+    "16 Shin, by momentum": "orange",
 }  # lines with a colour of their own; the best other rule is green, and the rest is faint
 WORST = 1e3  # the right end of a profile
 HOW = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfgd._core.files import check_writable
 from cfgd.apps.bench.fractional import engine
-from cfgd.apps.bench.fractional.competitors import LBFGS, Competitor
+from cfgd.apps.bench.fractional.competitors import LBFGS, Competitor, Scale
 from cfgd.apps.bench.fractional.problems import FractionalProblem, Instance
 from cfgd.apps.bench.fractional.quasi_newton import run_lbfgs
 from cfgd.apps.bench.fractional.report import FILES, write_report
@@ -100,10 +100,10 @@ def _result(
         return dataclasses.replace(before, digests=digests, rules=rules), True
     tuned = [problem.make(FIRST_TUNING_SEED + i) for i in range(plan.tuning_seeds)]
     seen = [problem.make(i) for i in range(plan.seeds)]
-    curvatures = [engine.largest_curvature(problem, instance) for instance in (*tuned, *seen)]
+    scales = [engine.scale_of(problem, instance) for instance in (*tuned, *seen)]
     for one in missing:
         progress.describe(f"{problem.name}: {one.name}")
-        rules[one.name] = judge(problem, one, tuned, seen, curvatures)
+        rules[one.name] = judge(problem, one, tuned, seen, scales)
     if LBFGS not in rules:
         runs = [run_lbfgs(problem, instance) for instance in seen]
         minima = [instance.minimum for instance in seen]
@@ -117,15 +117,15 @@ def judge(
     one: Competitor,
     tuned: Sequence[Instance],
     seen: Sequence[Instance],
-    curvatures: Sequence[float],
+    scales: Sequence[Scale],
 ) -> Judged:
     """Choose the setting with the best median score on `tuned`, and run it on `seen`.
 
-    `curvatures` are the largest at the starts, of `tuned` and then of `seen`.
+    `scales` are those of `tuned` and then of `seen`.
     """
     pairs = [(s, i) for s in range(len(one.settings)) for i in range(len(tuned))]
     with engine.precision(problem):
-        rules = [one.make(curvatures[i], *one.settings[s]) for s, i in pairs]
+        rules = [one.make(scales[i], *one.settings[s]) for s, i in pairs]
     seeds = [FIRST_TUNING_SEED + i for _, i in pairs]
     runs = engine.run(problem, [tuned[i] for _, i in pairs], rules, seeds)
     scores = score(runs, [tuned[i].minimum for _, i in pairs], problem.accuracy)
@@ -133,7 +133,7 @@ def judge(
     best = int(np.argmin(medians))
     setting = one.settings[best]
     with engine.precision(problem):
-        rules = [one.make(L, *setting) for L in curvatures[len(tuned) :]]
+        rules = [one.make(scale, *setting) for scale in scales[len(tuned) :]]
     out = engine.run(problem, seen, rules, range(len(seen)))
     each = [
         engine.Runs(out.values[i : i + 1], out.gradients, out.norms[i : i + 1])
