@@ -112,9 +112,9 @@ def sentences(all: Comparison) -> list[str]:
     measured = [f"{name} {all.stationary_norm(name):.0e}" for name in all.controls]
     third = (
         "Stationary points: on quadratics of condition 10 the last gradient is below 1e-6 of the "
-        f"first for {listed(reach)}, and not for {listed(fail)} (the controls: {listed(measured)}); "
-        "rules 1 and 5 also stay where a coordinate's last step was 0, rule 8 where a coordinate is "
-        "0, and rule 13 of order 1 anywhere (docs/fractional.md)."
+        f"first for {listed(reach)}, and not for {listed(fail)} (the controls: {listed(measured)})"
+        "; rules 1 and 5 also stay where a coordinate's last step was 0, rule 8 where a coordinate "
+        "is 0, and rule 13 of order 1 anywhere (docs/fractional.md)."
     )
     everyone = [*all.rules, *all.controls]
     by_group = []
@@ -154,5 +154,6 @@ def _summary(all: Comparison) -> str:
         f"Summary: the best fractional rule, chosen afterwards for each problem, beats the best of "
         f"{listed(first_order)} by more than a factor of 2 on {len(wins)} of {n} problems{where} "
         f"and loses by as much on {losses}; it beats L-BFGS, which has no constants to tune, on "
-        f"{lbfgs}; our own rule 16, by gamma or by momentum, beats the best control on {ours} and loses to it on {ours_lose}."
+        f"{lbfgs}; our own rule 16, by gamma or by momentum, beats the best control on {ours} and "
+        f"loses to it on {ours_lose}."
     )
