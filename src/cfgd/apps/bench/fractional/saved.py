@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def key_of(problem: FractionalProblem, seeds: int, tuning_seeds: int) -> dict[st
 
 def digest_of(one: Competitor) -> str:
     """Return what must be equal for the result of a rule to be reused."""
-    return f"{one.digest} {len(one.settings)} settings of {', '.join(one.names)}".strip()
+    grid = hashlib.sha256(repr((one.names, one.settings)).encode()).hexdigest()[:16]
+    return f"{one.digest} {grid}".strip()
 
 
 def load_results(folder: Path, warn: Callable[[str], None]) -> dict[str, ProblemResult]:
