@@ -26,6 +26,7 @@ ROOMS = {
     "calculus": {"calculus"},
     "objectives": {"objectives"},
     "methods": {"methods"},
+    "zoo": {"zoo"},
     "solve": {"solve"},
     "fitting": {"fitting"},
     "surface": {"__init__"},  # what `import cfgd` gives
@@ -204,6 +205,7 @@ PUBLIC = {
     },
     "fitting": {"curve_fit", "curve_fit_many", "Fit", "Fits", "Parameter", "Parameters"},
     "theory": {"theory"},
+    "zoo": {"zoo"},
     "processes": {"distributed"},
 }
 

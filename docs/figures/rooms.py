@@ -16,6 +16,7 @@ ROOMS = {
     "integrations": "yellow",
     "fitting": "blue",
     "solve": "blue",
+    "zoo": "purple",
     "methods/auto": "green",
     "methods/compiled": "green",
     "methods/paper": "green",

@@ -11,7 +11,7 @@ from cfgd._core.version import __version__ as __version__
 # For type checkers and editors. Where a module and its function share a name (`caputo`), the import
 # names the module.
 if TYPE_CHECKING:
-    from cfgd import distributed as distributed, theory as theory
+    from cfgd import distributed as distributed, theory as theory, zoo as zoo
     from cfgd.calculus import gauss_jacobi as gauss_jacobi
     from cfgd.calculus.caputo import caputo as caputo
     from cfgd.calculus.smoothing import smoothing as smoothing
@@ -118,11 +118,12 @@ __all__ = [
     "sweep",
     "terminal",
     "theory",
+    "zoo",
 ]
 
 # Packages in the order in which a public name is looked up.
 _ROOMS = ("calculus", "objectives", "methods", "solve", "fitting", "status")
-_MODULES = ("distributed", "integrations", "theory")
+_MODULES = ("distributed", "integrations", "theory", "zoo")
 
 
 def __getattr__(name: str) -> Any:

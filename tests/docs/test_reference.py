@@ -58,6 +58,7 @@ def test_every_public_name_has_an_entry():
     # what checks, and what lays out, is for the solver
     assert set(names["cfgd.order"]) == own(cfgd.order) - {"alpha_and_beta", "Stage"}
     assert set(names["cfgd.settings"]) == {"number", "table", "point", "points"}
+    assert set(names["cfgd.zoo"]) == set(cfgd.zoo.__all__)
     for name in INTEGRATIONS:
         module = importlib.import_module(f"cfgd.integrations.{name}")
         assert sorted(names[module.__name__]) == sorted(module.__all__)

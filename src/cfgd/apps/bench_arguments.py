@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,13 +20,30 @@ Training = Annotated[
         help="Compare the fractional direction with optimizers of optax in training networks.",
     ),
 ]
+Fractional = Annotated[
+    bool,
+    typer.Option(
+        "--fractional",
+        help="Compare the published fractional rules of cfgd.zoo at equal gradients.",
+    ),
+]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE.py:CLASS",
+        help="With --fractional: a rule of your own, a subclass of cfgd.zoo.UpdateRule. The file"
+        " is run.",
+        show_default=False,
+    ),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option(
         metavar="GROUP",
         help="Run only these problems: nist, fits, bounds, glm, estimators, networks, pinn, "
         "least-squares, smooth, cutest, cutest-bounds; with --training moons, digits, "
-        "characters, convolution, boundary-layer.",
+        "characters, convolution, boundary-layer; with --fractional quadratics, 'least squares', "
+        "logistic, 'test functions', networks, minibatches.",
         show_default=False,
     ),
 ]
@@ -50,3 +69,22 @@ Data = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
 ]
+
+
+def comparison(training: bool, fractional: bool, rule: str | None) -> Callable[..., int]:
+    """Return the function that runs what the options ask for; its module is imported here."""
+    if fractional and training:
+        raise ValueError("--fractional and --training are two comparisons: give one of them.")
+    if rule is not None and not fractional:
+        raise ValueError("--rule goes with --fractional.")
+    if fractional:
+        from cfgd.apps.bench.fractional.console import show_fractional
+
+        return functools.partial(show_fractional, rule=rule)
+    if training:
+        from cfgd.apps.bench.training.console import show_training
+
+        return show_training
+    from cfgd.apps.bench.field.console import show
+
+    return show

@@ -129,6 +129,8 @@ def reproduce(
 def bench(
     quick: bench_arguments.Quick = False,
     training: bench_arguments.Training = False,
+    fractional: bench_arguments.Fractional = False,
+    rule: bench_arguments.Rule = None,
     only: bench_arguments.Only = None,
     seeds: bench_arguments.Seeds = None,
     seconds: bench_arguments.Seconds = None,
@@ -145,12 +147,12 @@ def bench(
     four hours, of which pinn takes more than two; after Ctrl-C, --resume continues.
     --training trains small networks instead, in about ten minutes (one with --quick), and writes
     DIR/training.json and DIR/training.md.
+    --fractional compares the published fractional rules of cfgd.zoo with gradient descent, heavy
+    ball, Nesterov's method, Adam and L-BFGS, each with its own best constants, in less than an hour
+    (three minutes with --quick), and writes DIR/fractional.html, .md, .csv and .json.
     """
     with exit_on_expected_error():
-        if training:
-            from cfgd.apps.bench.training.console import show_training as show
-        else:
-            from cfgd.apps.bench.field.console import show
+        show = bench_arguments.comparison(training, fractional, rule)
         code = show(
             Console(),
             out,

@@ -88,6 +88,8 @@ def method(name, setting):
     """Return the same setting as a method and its arguments in the library."""
     if name == "auto":
         return cfgd.Auto("lbfgs")
+    if name in PUBLISHED:
+        return PUBLISHED[name](setting["alpha"], setting["eta"], setting["nodes"])
     step, alpha, nodes = STEPS[setting["step"]](setting), setting["alpha"], setting["nodes"]
     given = {setting["given"]: setting[setting["given"]]}
     if name == "gradient":
@@ -106,6 +108,17 @@ def method(name, setting):
         for s, length in enumerate(lengths)
     ]
     return cfgd.AdaptiveOrder(stages, setting["terminal"], nodes=nodes, step=step)
+
+
+# rule 16 is the adaptive terminal with a fixed step
+PUBLISHED = {
+    "wang": lambda alpha, eta, nodes: cfgd.zoo.Wang2017(eta, alpha),
+    "wei": lambda alpha, eta, nodes: cfgd.zoo.Wei2020(eta, alpha, nodes=nodes),
+    "herrera": lambda alpha, eta, nodes: cfgd.zoo.Herrera2022(eta, alpha),
+    "liu": lambda alpha, eta, nodes: cfgd.zoo.Liu2023(eta, alpha),
+    "fracAdam": lambda alpha, eta, nodes: cfgd.zoo.FracAdam2025(eta, alpha),
+    "xie": lambda alpha, eta, nodes: cfgd.zoo.Xie2022(eta, alpha),
+}
 
 
 def identity(x):
@@ -184,6 +197,21 @@ def test_the_methods_of_the_paper(page):
     }
     assert len(signs) == 4
     compare(page, wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+def test_the_published_rules(page):
+    """Rates at which no rule diverges; 130 iterations, more than the window of rule 15."""
+    random, wanted = np.random.default_rng(8), []
+    for name in PUBLISHED:
+        for alpha, eta in ((0.37, 0.0004), (0.9, 0.0012)):
+            start = random.uniform(-2, 2, 2).round(3).tolist()
+            more = {"start": start, "alpha": alpha, "eta": eta, "nodes": 6, "iterations": 130}
+            wanted.append((name, USUAL | more, NUMBERS[len(wanted) % 3]))
+    compare_what_is_steady(page, wanted)
+    # on a quadratic nothing grows: to the end, with status and cost
+    compare(page, [(name, setting, NUMBERS[1]) for name, setting, _ in wanted])
 
 
 def steady(solution, name, setting, numbers):

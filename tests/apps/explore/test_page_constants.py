@@ -7,6 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from cfgd import zoo
 from cfgd.methods.auto import (
     curvature_check,
     flat_directions,
@@ -54,6 +55,15 @@ def test_the_constants_are_the_same(file, module, names):
     for name in names.split():
         wanted = np.array(getattr(module, name), float)
         assert json.loads(constant(file, name)) == wanted.tolist(), name
+
+
+def test_the_constants_of_the_published_rules_are_the_defaults_of_the_library():
+    rule, adam = zoo.Liu2023(0.1), zoo.FracAdam2025(0.1)
+    wanted = {"DELTA": rule.delta, "LOWER": rule.lower, "UPPER": rule.upper, "TERMS": adam.terms}
+    wanted |= {"B1": adam.b1, "B2": adam.b2, "MEMORY": zoo.Xie2022(0.1).terms}
+    for name, value in wanted.items():
+        assert float(constant("published.js", name)) == value, name
+    assert adam.eps == zoo.Herrera2022(0.1).eps == rule.delta
 
 
 def test_the_least_curvature_is_that_of_double_precision():

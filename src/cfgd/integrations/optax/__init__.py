@@ -45,6 +45,10 @@ from cfgd.integrations.optax.curvature import (  # noqa: E402
     Hutchinson as Hutchinson,
     Quadrature as Quadrature,
 )
+from cfgd.integrations.optax.rules import (  # noqa: E402
+    RuleState as RuleState,
+    from_rule as from_rule,
+)
 from cfgd.integrations.optax.transform import (  # noqa: E402
     CaputoState as CaputoState,
     scale_by_caputo as scale_by_caputo,
@@ -57,8 +61,10 @@ __all__ = [
     "Given",
     "Hutchinson",
     "Quadrature",
+    "RuleState",
     "cfadam",
     "cfadamw",
     "cfgd",
+    "from_rule",
     "scale_by_caputo",
 ]

@@ -4,6 +4,7 @@ import { gaussJacobi } from "./calculus/quadrature.js";
 import { smoothing } from "./calculus/smoothing.js";
 import { Objective } from "./formula/objective.js";
 import { fractional, runMethod } from "./method/presets.js";
+import { PUBLISHED } from "./method/published.js";
 import { FRACTIONAL, DEFAULTS, linkOf, ofKnown, ofLink, pastOf, settingOf } from "./state.js";
 import { drawChart } from "./view/chart.js";
 import { Sheet } from "./view/canvas.js";
@@ -33,6 +34,9 @@ const NEEDS = {
   terminal: [...SHARED, ...ORDER, "lag", "past"],
   order: [...SHARED, ...ORDER, "terminal", "stages"],
   auto: ["formula", "start", "iterations"],
+  ...Object.fromEntries(
+    Object.keys(PUBLISHED).map((name) => [name, ["formula", "start", "iterations", "alpha", "eta", "nodes"]]),
+  ),
 };
 
 class Explorer {

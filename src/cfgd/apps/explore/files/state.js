@@ -1,7 +1,7 @@
 // The state of the page, all of which a link carries: function, points, settings and view.
 
 import { KNOWN } from "./known.js";
-import { METHODS, STEPS } from "./method/presets.js";
+import { METHODS, OWN, STEPS } from "./method/presets.js";
 import { MOST_ITERATIONS } from "./method/run.js";
 import { parse } from "./formula/parser.js";
 
@@ -55,7 +55,7 @@ export const DEFAULTS = {
   eta: 0.01,
   iterations: 60,
   stages: 4,
-  shown: METHODS,
+  shown: OWN,
   of: "terminal", // whose slice is shown, along which coordinate, at which iteration
   along: "x",
   k: 0,

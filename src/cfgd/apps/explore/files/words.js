@@ -6,6 +6,12 @@ export const NAMES = {
   terminal: "Adaptive terminal",
   order: "Adaptive order",
   auto: "Auto (L-BFGS)",
+  wang: "1 Wang 2017",
+  wei: "5 Wei 2020",
+  herrera: "7 Herrera 2022",
+  liu: "11 Liu 2023",
+  fracAdam: "13 Frac-Adam 2025",
+  xie: "15 Xie 2022",
 };
 
 export const ABOUT = {
@@ -14,6 +20,12 @@ export const ABOUT = {
   terminal: "the terminal follows x, lag iterations back",
   order: "fixed terminal, gamma decreases to 0 in stages",
   auto: "no settings: L-BFGS with a diagonal preconditioner",
+  wang: "gradient times a power of the last step, with eta",
+  wei: "Caputo derivative from the last point, not normalised, with eta",
+  herrera: "gradient times a power of |x|, with eta",
+  liu: "a rate that is a power of the length of the last step, with eta",
+  fracAdam: "Adam on a fractional difference of gradients, with eta",
+  xie: "gradient flow, fractional in time, with eta",
 };
 
 export const STATUSES = {

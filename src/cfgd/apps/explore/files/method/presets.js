@@ -1,11 +1,13 @@
-// The methods that the page draws: presets of terminal, order and step, and Auto.
+// The methods that the page draws: presets of terminal, order and step, Auto, and published rules.
 
 import { betaOf, orderOf } from "./direction.js";
 import { Fractional } from "./fractional.js";
+import { PUBLISHED, UpdateRule } from "./published.js";
 import { run, runAuto } from "./run.js";
 import { armijoStep, exactStep, fixedStep, gridStep } from "./step.js";
 
-export const METHODS = ["gradient", "nonadaptive", "terminal", "order", "auto"];
+export const OWN = ["gradient", "nonadaptive", "terminal", "order", "auto"];
+export const METHODS = [...OWN, ...Object.keys(PUBLISHED)];
 
 export const STEPS = {
   exact: exactStep,
@@ -59,5 +61,8 @@ export function fractional(name, setting) {
 export function runMethod(name, objective, setting) {
   const { start, iterations } = setting;
   if (name === "auto") return runAuto(objective, start, iterations);
+  if (name in PUBLISHED) {
+    return run(objective, new UpdateRule(PUBLISHED[name](setting)), start, iterations);
+  }
   return run(objective, fractional(name, setting), start, iterations);
 }

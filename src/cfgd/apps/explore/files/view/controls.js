@@ -1,5 +1,6 @@
 // The sliders with their typed values, and the coordinates of the points.
 
+import { PUBLISHED } from "../method/published.js";
 import { NUMBERS, numberFrom } from "../state.js";
 import { shown } from "../words.js";
 
@@ -23,7 +24,7 @@ const ABOUT_NUMBER = {
   gammaStays: "above 0 it pulls back to c",
   lag: "the terminal is so many iterations back",
   nodes: "quadrature points from terminal to x",
-  eta: "the fixed step",
+  eta: "the fixed step, and that of published rules",
   iterations: "at most so many",
   stages: "of the adaptive order",
 };
@@ -92,7 +93,7 @@ export class Controls {
 
   show(state) {
     this.state = state;
-    const key = ["given", "step", ...Object.keys(this.rows)].map((name) => state[name]).join(" ");
+    const key = ["given", "step", "shown", ...Object.keys(this.rows)].map((name) => state[name]).join(" ");
     if (key === this.key) return;
     this.key = key;
     for (const [name, { row, slider, typed, about }] of Object.entries(this.rows)) {
@@ -106,7 +107,7 @@ export class Controls {
         typed.setAttribute("aria-invalid", "false");
       }
       const hidden =
-        (name === "eta" && state.step !== "fixed") ||
+        (name === "eta" && state.step !== "fixed" && !state.shown.some((one) => one in PUBLISHED)) ||
         (name.startsWith("beta") && state.given !== "beta") ||
         (name.startsWith("gamma") && state.given !== "gamma");
       row.hidden = hidden;

@@ -6,6 +6,12 @@ const STROKES = {
   terminal: { colour: "--orange", dash: [], width: 2.6 },
   order: { colour: "--green", dash: [9, 3, 2, 3], width: 2 },
   auto: { colour: "--purple", dash: [2, 3], width: 2.6 },
+  wang: { colour: "--yellow", dash: [], width: 2 },
+  wei: { colour: "--yellow", dash: [2, 3], width: 2 },
+  herrera: { colour: "--blue", dash: [9, 3, 2, 3], width: 1.6 },
+  liu: { colour: "--green", dash: [2, 3], width: 1.6 },
+  fracAdam: { colour: "--purple", dash: [9, 3], width: 1.6 },
+  xie: { colour: "--orange", dash: [2, 3], width: 1.6 },
 };
 
 export function drawingStyle(element) {

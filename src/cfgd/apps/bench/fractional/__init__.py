@@ -1,0 +1,1 @@
+"""`cfgd bench --fractional`: the rules of `cfgd.zoo` and five controls at equal gradients."""
