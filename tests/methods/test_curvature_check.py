@@ -10,13 +10,13 @@ from cfgd.methods.auto.curvature_check import (
     Probes,
     assess,
     difference_noise,
-    longest_fraction,
     one_sided_noise,
     probe_along_coordinates,
     probe_hessian,
     probe_krylov,
     spectrum,
 )
+from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.state import Start
 
 # ---------------------------------------------------------------- measuring

@@ -14,6 +14,7 @@ from cfgd.methods.auto import (
     lbfgs,
     lbfgs_memory,
     line_search,
+    longest_step,
     state,
 )
 from cfgd.methods.paper import step
@@ -36,9 +37,10 @@ SAME = [
     (
         "curvature_check.js",
         curvature_check,
-        "FAR VALLEY_DISTANCE LONGEST_STEP SMALLEST_PROBE SHARE_FAR NOT_ZERO UNMEASURED_UNITS "
+        "FAR VALLEY_DISTANCE SMALLEST_PROBE SHARE_FAR NOT_ZERO UNMEASURED_UNITS "
         "OTHER_LENGTH MOST_LENGTHS NEAR_QUADRATIC FEW_UNITS",
     ),
+    ("curvature_check.js", longest_step, "LONGEST_STEP"),
     ("step.js", step, "MAX_BACKTRACKS"),
 ]
 

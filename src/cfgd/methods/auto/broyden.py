@@ -16,10 +16,10 @@ from cfgd._core.linalg import clip_positive, inner, weighted_norm
 from cfgd._core.records import changed
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix, al_baali, self_scaled_bfgs
-from cfgd.methods.auto.curvature_check import longest_fraction
 from cfgd.methods.auto.lbfgs import IDLE, LEAST_CURVATURE
 from cfgd.methods.auto.lbfgs_memory import Pair
 from cfgd.methods.auto.line_search import Search
+from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import (
     Goal,

@@ -17,6 +17,7 @@ import numpy as np
 
 from cfgd._core.linalg import eps_of, inner, symmetric_eigen, weighted_norm
 from cfgd._core.types import Column, Number, Scalar, Vector, Vectors
+from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start, change_is_negligible, size_of_x
 from cfgd.objectives.evaluation import Evaluation
@@ -33,8 +34,6 @@ FAR = 30.0
 # Distance along a flat valley at which the curvature is checked, too, relative to the size of x: a
 # valley through x may lead to a saddle, as where two terms of a sum have become one and the same.
 VALLEY_DISTANCE = 2.0
-# How many times its size a coordinate moves at most in one step.
-LONGEST_STEP = 10.0
 # Size of a coordinate below which a probe moves it no less, relative to the typical one.
 SMALLEST_PROBE = 1e-3
 # What is left of a unit vector after its projection off the others, squared, below which it lies in
@@ -365,34 +364,9 @@ def assess(
 
 
 def has_grown_far(x: Vector, x0: Vector) -> np.ndarray:
-    """Return for each coordinate whether it has grown by `FAR` since the start x0."""
+    """Return which coordinates have grown by `FAR` since the start x0."""
     far = abs(x) > FAR * (abs(x0) + np.sqrt((x0**2).mean()))
     return far & (x0 != 0).any()
-
-
-def longest_fraction(x: Vector, x0: Vector, step: Vector, longest: float = LONGEST_STEP) -> float:
-    """Return the fraction of a step that moves no coordinate by more than `longest` its size."""
-    typical2 = inner(x, x) / x.size
-    if not (typical2 > 0 and inner(step, step) > longest**2 * typical2):
-        return 1.0
-    moves = abs(step)
-    moves /= _sizes(x, x0)
-    most = moves.max()
-    return float(longest / most) if most > longest else 1.0
-
-
-def shortened(x: Vector, x0: Vector, step: Vector, longest: float) -> Vector:
-    """Return a step whose coordinates move by at most `longest` their size."""
-    most = longest * _sizes(x, x0)
-    return np.clip(step, -most, most)
-
-
-def _sizes(x: Vector, x0: Vector) -> Vector:
-    """Return for each coordinate its size, its way from the start, and the typical size of all."""
-    sizes = abs(x - x0)
-    sizes += abs(x)
-    sizes += np.sqrt(inner(x, x) / x.size)
-    return sizes
 
 
 def _valley_offset(x: Vector, x0: Vector, flat: Vector) -> Vector:

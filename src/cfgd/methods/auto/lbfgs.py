@@ -22,7 +22,6 @@ from cfgd.methods.auto.curvature_check import (
     Probes,
     assess,
     is_small,
-    longest_fraction,
     one_sided_noise,
     probe_along_coordinates,
     probe_krylov,
@@ -45,6 +44,7 @@ from cfgd.methods.auto.lbfgs_memory import (
     secant_diagonal,
 )
 from cfgd.methods.auto.line_search import Accepted, Search, line_search
+from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import (
     HIDDEN_UNITS,

@@ -19,10 +19,10 @@ from cfgd._core.records import fields_of
 from cfgd._core.types import Scalar, Vector
 from cfgd.methods.auto.broyden import BroydenState, broyden_step, curvatures, leaves_box
 from cfgd.methods.auto.broyden_matrix import BroydenMatrix
-from cfgd.methods.auto.curvature_check import longest_fraction
 from cfgd.methods.auto.lbfgs import LBFGS, LBFGSState, check_curvature
 from cfgd.methods.auto.lbfgs_memory import PAIRS, Memory, next_direction
 from cfgd.methods.auto.line_search import Search
+from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Goal, Solver, SolverState, Start
 from cfgd.objectives.base import Objective

@@ -21,7 +21,6 @@ from cfgd._core.linalg import eps_of, inner, weighted_norm
 from cfgd._core.records import changed, fields_of
 from cfgd._core.types import Matrix, Number, Scalar, Vector
 from cfgd.methods.auto.convergence_proof import FAST, proves_minimum
-from cfgd.methods.auto.curvature_check import longest_fraction, shortened
 from cfgd.methods.auto.damped_system import DampedStep, DampedSystem, keep_from_shrinking
 from cfgd.methods.auto.levenberg_marquardt import (
     ACCEPT,
@@ -33,6 +32,7 @@ from cfgd.methods.auto.levenberg_marquardt import (
     arrive,
     gradient_falls,
 )
+from cfgd.methods.auto.longest_step import longest_fraction, shortened
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.quadratic_model import (
     QuadraticModel,

@@ -21,7 +21,7 @@ const LANCZOS = [
   -176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6,
   1.5056327351493116e-7,
 ];
-export function gamma(z) {
+function gamma(z) {
   const base = z + 6.5;
   const sum = LANCZOS.reduce((total, c, i) => total + (i === 0 ? c : c / (z - 1 + i)), 0);
   return Math.sqrt(2 * Math.PI) * base ** (z - 0.5) * Math.exp(-base) * sum;
