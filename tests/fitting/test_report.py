@@ -116,7 +116,7 @@ Quality of the fit
 deviation 0.0231239 of the residuals."""
     head, _, rest = fitted().report().partition("\n\n")
     assert head.startswith("Converged: ")
-    assert head.endswith("9 iterations.")
+    assert head.endswith("8 iterations.")
     assert rest == expected
 
 
