@@ -107,7 +107,7 @@ def curve_fit(
       parameter           value  standard error   relative
       size            2.4768911         0.02687     1.08 %
       rate           0.78426737         0.02345     2.99 %
-      rest           0.45981287         0.02353     5.12 %
+      rest           0.45981286         0.02353     5.12 %
     """
     owner = "curve_fit"
     refuse_foreign(owner, options, loss)

@@ -32,9 +32,13 @@ def r_squared(data: list[DataSet], chi_square: float) -> float:
 
 def _about_mean(data: DataSet) -> float:
     """Return the weighted sum of squares of y about the constant that fits it best."""
-    units = [1.0, 1j] if np.iscomplexobj(data.y) else [1.0]
     origin = _weighted(data, 0.0)
-    columns = np.stack([_weighted(data, unit) - origin for unit in units], 1)
+    if not np.iscomplexobj(data.y):
+        column = _weighted(data, 1.0) - origin
+        square = float(column @ column)
+        left = origin - (float(column @ origin) / square if square > 0 else 0.0) * column
+        return float(left @ left)
+    columns = np.stack([_weighted(data, unit) - origin for unit in (1.0, 1j)], 1)
     left = origin - columns @ np.linalg.lstsq(columns, origin)[0]
     return float(left @ left)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cfgd._core import checks
+from cfgd._core.weak_table import WeakTable
 from cfgd.fitting.model import Call
 from cfgd.objectives.parameters import Parameters
 
@@ -23,8 +24,16 @@ class Arguments(NamedTuple):
     takes_any: bool
 
 
+# Arguments by models: reading a signature takes as long as an iteration of a small fit.
+_known: WeakTable[Arguments] = WeakTable()
+
+
 def arguments_of(model: Callable[..., Any]) -> Arguments:
     """Return the arguments of a model; one whose signature is unknown takes any."""
+    return _known.of(model, lambda: _read_arguments(model))
+
+
+def _read_arguments(model: Callable[..., Any]) -> Arguments:
     try:
         each = list(inspect.signature(model).parameters.items())
     except (TypeError, ValueError):  # a callable without a signature

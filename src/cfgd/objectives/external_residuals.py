@@ -79,6 +79,7 @@ class ExternalResiduals(Residuals):
 
         return dataclasses.replace(
             inherited,
+            cost=max(inherited.cost - 1.0, 0.0),  # the gradient, counted by itself, is J'r
             rows=rows,
             times=times,
             diagonal=lambda: (rows().jacobian ** 2).sum(0),

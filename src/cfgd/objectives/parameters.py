@@ -12,6 +12,7 @@ from cfgd._core import checks
 from cfgd._core.arrays import own
 
 Expression = Callable[[dict[str, Any]], Any]
+NO_BOUNDS = (None, None)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Parameter:
     """
 
     value: Any = None
-    bounds: Any = (None, None)
+    bounds: Any = NO_BOUNDS
     fixed: bool = False
     expression: Expression | None = None
 
@@ -56,6 +57,9 @@ class Parameter:
                 checks.fail(owner, "expression", "be None for a fixed parameter", "a function")
         elif self.value is None and self.fixed:
             checks.fail(owner, "value", "be a number for a fixed parameter", "None")
+        if self.bounds is NO_BOUNDS:
+            object.__setattr__(self, "bounds", (np.array(-np.inf), np.array(np.inf)))
+            return
         lower, upper = _pair(owner, self.bounds)
         if not np.all(np.asarray(lower) <= np.asarray(upper)):
             wanted = "have no lower bound above its upper bound"

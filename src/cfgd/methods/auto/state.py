@@ -32,6 +32,8 @@ HIDDEN_UNITS = 1e3
 # Predicted decreases of a sum of squares, as a power of the tolerance and as a share of f, between
 # which it is neither at a minimum nor on its way to zero.
 SOME_DECREASE, MOST_OF_F = 0.75, 0.25
+# Rounding units of the residuals at the start within which residuals are rounding: those of a sum.
+RESIDUAL_UNITS = 8
 
 
 class Goal(NamedTuple):
@@ -169,13 +171,16 @@ def change_is_negligible(
     return bool((abs(step) <= tolerance**0.5 * sizes).all())
 
 
-def still_falls(decrease: Scalar, f: Scalar, tolerance: Number) -> bool:
+def still_falls(evaluation: Evaluation, start: Start, decrease: Scalar, tolerance: Number) -> bool:
     """Return whether a sum of squares goes on falling to a value that is not zero.
 
     Where a start lies in another landscape, a step is short beside the way from there long before
     it is beside x. Near a minimum with residuals a decrease is small beside f, near one without it
-    is most of f.
+    is most of f, and residuals that have fallen to rounding fall no further.
     """
+    f = evaluation.value
+    if f <= (RESIDUAL_UNITS * eps_of(f)) ** 2 * start.value:
+        return False
     return bool(tolerance**SOME_DECREASE * f < decrease < MOST_OF_F * f)
 
 
