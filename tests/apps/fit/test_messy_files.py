@@ -95,6 +95,8 @@ FILES = {
     "a given id": ("a.csv", "who,x,y\n0070,1,1\n0070,3,2\n0090,5,3\n", {"id": ("who",)}, {"x": [1, 3, 5], "y": [1, 2, 3]}, None),
     "an empty column": ("a.csv", "x,y,\n1,1,\n3,2,\n", {}, {"x": [1, 3], "y": [1, 2]}, "The column 'Unnamed: 2' is left out: it has no value."),
     "decimals that other columns tell": ("a.csv", "x;z;y\n1.234;CHF 1'234.50;3\n2.345;CHF 2.5;4\n", {}, {"x": [1.234, 2.345], "z": [1234.5, 2.5], "y": [3, 4]}, "In 'x' the sign '.' is the decimal sign, since other numbers have decimal points."),
+    "a text beside yes and no": ("a.csv", "x,t,y\n1.5,yes,3\n2,no,4\n2,perhaps,5\n2,yes,5\n", {}, {"x": [1.5, 2, 2, 2], "t": ["yes", "no", "perhaps", "yes"], "y": [3, 4, 5, 5]}, "The column 't' is taken as text, since it has 'perhaps' beside words for yes and no."),
+    "two byte order marks": ("a.csv", "\ufeff\ufeffx,y\n1.5,3\n2,4\n", {}, PLAIN_COLUMNS, "byte order mark"),
     "single quotes": ("a.csv", "'x';'t';'y'\n'1,5';'a; b';'3'\n'2';'it''s';'4'\n'2';'a; b';'5'\n", {}, {"x": [1.5, 2, 2], "t": ["a; b", "it's", "a; b"], "y": [3, 4, 5]}, "a.csv is read as semicolon-separated UTF-8 in single quotes with decimal commas."),
     "a comment as wide as the table": ("a.csv", "# Instrument: A\n# Operator, Date: me, 2024\n#\n\nx,z,y\n1.5,1,3\n2,5,4\n", {}, {"x": [1.5, 2], "z": [1, 5], "y": [3, 4]}, "The 3 lines above the header are left out: '# Instrument: A' and so on."),
     "a header that is a comment": ("a.csv", "# made by NumPy\n# x,z,y\n1.5,1,3\n2,5,4\n", {}, {"x": [1.5, 2], "z": [1, 5], "y": [3, 4]}, "'# made by NumPy'"),

@@ -247,6 +247,10 @@ class FormatDecision:
                     self._describe_numbers(name, known)
                 return kind
         self._check_units(name, known)
+        beside = known.texts_beside_booleans
+        if beside and name != self.target:
+            shown = " and ".join(map(repr, beside))
+            self._say(f"{{}} taken as text, since it has {shown} beside words for yes and no", name)
         numbers = known.by_class["number"].count
         if numbers:
             self._say(

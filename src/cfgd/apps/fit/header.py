@@ -82,7 +82,8 @@ def column_names(header: Sequence[str], below: Rows) -> tuple[str, ...]:
     R leaves out the name of a first column of names of rows, all of them different. Other programs
     end each row, or the header, with a separator.
     """
-    names = [name.strip() for name in header]
+    # a second byte order mark, as of files that were put together, is no letter of a name
+    names = [name.strip().strip("\ufeff").strip() for name in header]
     widths = Counter(map(len, below))
     width = widths.most_common(1)[0][0] if widths else len(names)
     if len(names) > 1 and width == len(names) + 1:

@@ -30,6 +30,7 @@ from cfgd.apps.fit.table import Table, is_numeric, is_text, to_float64, value_ty
 
 EXAMPLES = 20  # different texts of a class that are remembered
 EXAMPLE_ROWS = 4  # rows that are remembered of each
+FEW_BESIDE = 2  # texts beside yes and no: with more the column is one of categories
 MANY_TEXTS = 10_000  # different texts that are counted
 # What names a last row that is the sum or the mean of the others, in several languages.
 TOTAL = re.compile(
@@ -215,8 +216,25 @@ class ColumnSurvey:
         words = {word.lower() for word in self.different}
         if len(words) != 2 or self.by_class["text"].count < self.present:
             return None
-        by_number = dict(zip(boolean_numbers(pa.array(sorted(words))), sorted(words), strict=True))
-        return (by_number[1.0], by_number[0.0]) if set(by_number) == {0.0, 1.0} else None
+        return _yes_and_no(words)
+
+    @property
+    def texts_beside_booleans(self) -> list[str]:
+        """The few texts beside one word for yes and one for no, which are all others."""
+        if self.by_class["text"].count < self.present or len(self.different) > EXAMPLES:
+            return []
+        texts = sorted(self.different)
+        is_other = np.isnan(boolean_numbers(pa.array(texts, pa.string())))
+        others = [text for text, other in zip(texts, is_other, strict=True) if other]
+        words = {text.lower() for text in self.different - set(others)}
+        is_few = 0 < len(others) <= FEW_BESIDE and len(words) == 2
+        return others if is_few and _yes_and_no(words) else []
+
+
+def _yes_and_no(words: set[str]) -> tuple[str, str] | None:
+    """Return which of two words means yes, and which no; None if they do not."""
+    by_number = dict(zip(boolean_numbers(pa.array(sorted(words))), sorted(words), strict=True))
+    return (by_number[1.0], by_number[0.0]) if set(by_number) == {0.0, 1.0} else None
 
 
 class NumberSurvey:
