@@ -132,12 +132,14 @@ def cell(one: Judged) -> str:
 def markdown(all: Comparison, told: Sequence[str], how: str) -> str:
     """Return the sentences and the tables as Markdown."""
     lines = [*(f"{i}. {sentence}" for i, sentence in enumerate(told, 1)), "", how, ""]
-    lines += ["| rule | solved | against gradient descent: better, equal, worse |", "|---|---|---|"]
+    lines.append("| rule | solved | better than gradient descent, equal, worse | nearest control |")
+    lines.append("|---|---|---|---|")
     for name in (*all.rules, *all.controls):
         count = all.count(name, DESCENT)
-        lines.append(
-            f"| {name} | {solved(all, name)} | {count.better}, {count.equal}, {count.worse} |"
-        )
+        control, equal = all.nearest(name)
+        near = f"{control}, on {equal}" if name in all.rules else ""
+        signs = f"{count.better}, {count.equal}, {count.worse}"
+        lines.append(f"| {name} | {solved(all, name)} | {signs} | {near} |")
     for group in dict.fromkeys(p.group for p in all.problems):
         names = [p.name for p in all.problems if p.group == group]
         lines += ["", f"## {group}", "", f"| rule | {' | '.join(names)} |"]
