@@ -35,8 +35,9 @@ SHOWN = {
 WORST = 1e3  # the right end of a profile
 HOW = (
     "Every rule has the same number of settings, {settings} ({quick}), tried on {tuning} tuning "
-    "seeds; the best median is judged on {seeds} other seeds. A seed decides the data of quadratics, "
-    "random least squares and logistic regressions, and elsewhere the start and the minibatches. "
+    "seeds; the best median is judged on {seeds} other seeds. A seed decides the data of "
+    "quadratics, random least squares and logistic regressions, and elsewhere the start and the "
+    "minibatches. "
     "Work is counted in gradients (of "
     "minibatches where there are any); second derivatives are counted in units of them. A number "
     "is the median of the gradients until f - f* is at most the accuracy times f(x0) - f*, with "
