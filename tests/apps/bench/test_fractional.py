@@ -146,6 +146,16 @@ def test_a_profile_leaves_out_what_nobody_solved():
     assert scores.profile(results) == {"x": [1.0, np.inf], "y": [3.0, 1.0]}
 
 
+def test_the_nearest_control_is_the_one_that_is_equal_most_often():
+    fast, slow = judged((10.0,), (1e-7,)), judged((50.0,), (1e-7,))
+    names = ["gradient descent", "heavy ball", "Adam", "L-BFGS"]
+    found = {"p": dict(zip(["1 Wang", *names], [fast, slow, fast, slow, slow], strict=True))}
+    found["q"] = dict(zip(["1 Wang", *names], [fast, slow, slow, fast, slow], strict=True))
+    found["r"] = dict(zip(["1 Wang", *names], [slow, fast, slow, fast, fast], strict=True))
+    comparison = conclusions.Comparison([BOWL], ["1 Wang"], names, found)
+    assert comparison.nearest("1 Wang") == ("heavy ball", 2)
+
+
 def test_the_sentences_count_what_the_table_says():
     good, bad = judged((10.0,) * 3, (1e-7,) * 3), judged((50.0,) * 3, (1e-7,) * 3)
     names = ["gradient descent", "heavy ball", "Adam", "L-BFGS"]
@@ -154,6 +164,7 @@ def test_the_sentences_count_what_the_table_says():
     told = conclusions.sentences(conclusions.Comparison(both, ["1 Wang"], names, found))
     assert len(told) == 5
     assert "on 2 problems, 1 Wang are better on more problems than worse, none worse" in told[0]
+    assert "six of ten problems: none" in told[1]
     assert "below 1e-6 of the first for 1 Wang, and not for none" in told[2]
     assert "quadratics: 1 Wang 2 of 2" in told[3]
     assert "by more than a factor of 2 on 2 of 2 problems (bowl, quadratic 1e1 x)" in told[4]

@@ -35,7 +35,10 @@ SHOWN = {
 WORST = 1e3  # the right end of a profile
 HOW = (
     "Every rule has the same number of settings, {settings} ({quick}), tried on {tuning} tuning "
-    "seeds; the best median is judged on {seeds} other seeds. Work is counted in gradients (of "
+    "seeds; the best median is judged on {seeds} other seeds. A seed decides the data of "
+    "quadratics, random least squares and logistic regressions, and elsewhere the start and the "
+    "minibatches. "
+    "Work is counted in gradients (of "
     "minibatches where there are any); second derivatives are counted in units of them. A number "
     "is the median of the gradients until f - f* is at most the accuracy times f(x0) - f*, with "
     "the smallest and the largest in brackets, or in decades the median of the part of f(x0) - f* "
@@ -132,12 +135,14 @@ def cell(one: Judged) -> str:
 def markdown(all: Comparison, told: Sequence[str], how: str) -> str:
     """Return the sentences and the tables as Markdown."""
     lines = [*(f"{i}. {sentence}" for i, sentence in enumerate(told, 1)), "", how, ""]
-    lines += ["| rule | solved | against gradient descent: better, equal, worse |", "|---|---|---|"]
+    lines.append("| rule | solved | better than gradient descent, equal, worse | nearest control |")
+    lines.append("|---|---|---|---|")
     for name in (*all.rules, *all.controls):
         count = all.count(name, DESCENT)
-        lines.append(
-            f"| {name} | {solved(all, name)} | {count.better}, {count.equal}, {count.worse} |"
-        )
+        control, equal = all.nearest(name)
+        near = f"{control}, on {equal}" if name in all.rules else ""
+        signs = f"{count.better}, {count.equal}, {count.worse}"
+        lines.append(f"| {name} | {solved(all, name)} | {signs} | {near} |")
     for group in dict.fromkeys(p.group for p in all.problems):
         names = [p.name for p in all.problems if p.group == group]
         lines += ["", f"## {group}", "", f"| rule | {' | '.join(names)} |"]
