@@ -12,8 +12,6 @@ import cfgd
 from cfgd import zoo
 from cfgd.integrations.optax import from_rule
 
-pytestmark = pytest.mark.every_case
-
 A, B = np.array([[20.0, 3.0, -1.0], [3.0, 2.0, 0.5], [-1.0, 0.5, 7.0]]), np.array([1.0, -4.0, 2.0])
 X0 = np.array([1.0, -10.0, 0.5])
 F = cfgd.Quadratic(A, B)
@@ -131,6 +129,7 @@ def points_by_optax(rule, f=F, x0=X0, n=STEPS):
     return np.array(points)
 
 
+@pytest.mark.every_case
 @each_rule
 def test_a_rule_is_its_formula(name):
     rule, transcription = CASES[name]
@@ -175,6 +174,7 @@ GRADIENT_DESCENT = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", GRADIENT_DESCENT)
 def test_the_limit_of_order_one_is_gradient_descent(name):
     # 1e-8: at an order of 1 - 1e-12 a distance of 1e-8 has the factor 1 - 2e-11
@@ -286,6 +286,7 @@ BAD = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("make", "message"), BAD)
 def test_a_number_outside_the_published_range_is_refused(make, message):
     with pytest.raises(ValueError, match="must") as caught:

@@ -167,4 +167,6 @@ def test_the_sentences_count_what_the_table_says():
     assert "six of ten problems: none" in told[1]
     assert "below 1e-6 of the first for 1 Wang, and not for none" in told[2]
     assert "quadratics: 1 Wang 2 of 2" in told[3]
+    some = conclusions.Comparison([BOWL], ["1 Wang"], names, {"bowl": found["bowl"]})
+    assert conclusions.sentences(some)[2].endswith("of condition 10 were not run.")
     assert "by more than a factor of 2 on 2 of 2 problems (bowl, quadratic 1e1 x)" in told[4]

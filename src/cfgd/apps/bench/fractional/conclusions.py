@@ -20,6 +20,7 @@ MOST, ALIKE = 0.8, 0.6
 # |g| at the end over |g| at the start, on the quadratics of condition 10: below it a run has
 # reached the minimiser as far as any use of it goes.
 STATIONARY = 1e-6
+EASY = "quadratic 1e1 "  # how their names begin
 
 
 class Count(NamedTuple):
@@ -75,7 +76,7 @@ class Comparison:
 
     def stationary_norm(self, rule: str) -> float:
         """Return the largest median of |g| / |g(x0)| on the quadratics of condition 10."""
-        names = [p.name for p in self.problems if p.name.startswith("quadratic 1e1 ")]
+        names = [p.name for p in self.problems if p.name.startswith(EASY)]
         return max((float(np.median(self.results[n][rule].norms)) for n in names), default=np.nan)
 
 
@@ -86,12 +87,12 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def sentences(all: Comparison) -> list[str]:
+def sentences(comparison: Comparison) -> list[str]:
     """Return the five sentences of the first screen."""
-    n = len(all.results)
+    n = len(comparison.results)
     if n == 0:
         return ["No problem was finished."]
-    counts = {rule: all.count(rule, DESCENT) for rule in all.rules}
+    counts = {rule: comparison.count(rule, DESCENT) for rule in comparison.rules}
     same = [rule for rule, c in counts.items() if c.equal >= MOST * n]
     better = [rule for rule, c in counts.items() if c.better > c.worse and rule not in same]
     worse = [rule for rule, c in counts.items() if c.worse > c.better and rule not in same]
@@ -101,8 +102,8 @@ def sentences(all: Comparison) -> list[str]:
         f"than better, and {listed(same)} equal within a factor of 2 on at least four of five."
     )
     near: dict[str, list[str]] = {}
-    for rule in all.rules:
-        control, equal = all.nearest(rule)
+    for rule in comparison.rules:
+        control, equal = comparison.nearest(rule)
         if equal >= ALIKE * n:
             near.setdefault(control, []).append(f"{rule} ({equal})")
     alike = "; ".join(f"{control}: {listed(rules)}" for control, rules in near.items())
@@ -112,48 +113,55 @@ def sentences(all: Comparison) -> list[str]:
         "on quadratics heavy ball with one momentum for each coordinate; measured within a factor "
         f"of 2 of a control on at least six of ten problems: {alike or 'none'}."
     )
-    norms = {rule: all.stationary_norm(rule) for rule in all.rules}
+    third = _stationary(comparison)
+    everyone = [*comparison.rules, *comparison.controls]
+    by_group = []
+    for group in dict.fromkeys(p.group for p in comparison.problems):
+        names = [p.name for p in comparison.problems if p.group == group]
+        winners = [comparison.winner(name, everyone) for name in names]
+        places = [
+            f"{who} {winners.count(who)}"
+            for who in sorted(dict.fromkeys(winners), key=lambda who: -winners.count(who))
+        ]
+        by_group.append(f"{group}: {', '.join(places)} of {len(names)}")
+    fourth = f"Who wins where, by the median of gradients to the accuracy: {'; '.join(by_group)}."
+    return [first, second, third, fourth, _summary(comparison)]
+
+
+def _stationary(comparison: Comparison) -> str:
+    """Return the sentence on the points where the rules stop."""
+    if not any(p.name.startswith(EASY) for p in comparison.problems):
+        return "Stationary points: the quadratics of condition 10 were not run."
+    norms = {rule: comparison.stationary_norm(rule) for rule in comparison.rules}
     reach = [rule for rule, norm in norms.items() if norm <= STATIONARY]
     fail = [f"{rule} ({norm:.0e})" for rule, norm in norms.items() if not norm <= STATIONARY]
-    measured = [f"{name} {all.stationary_norm(name):.0e}" for name in all.controls]
-    third = (
+    measured = [f"{name} {comparison.stationary_norm(name):.0e}" for name in comparison.controls]
+    return (
         "Stationary points: on quadratics of condition 10 the last gradient is below 1e-6 of the "
         f"first for {listed(reach)}, and not for {listed(fail)} (the controls: {listed(measured)})"
         "; rules 1 and 5 also stay where a coordinate's last step was 0, rule 8 where a coordinate "
         "is 0, and rule 13 of order 1 anywhere (docs/fractional.md)."
     )
-    everyone = [*all.rules, *all.controls]
-    by_group = []
-    for group in dict.fromkeys(p.group for p in all.problems):
-        names = [p.name for p in all.problems if p.group == group]
-        winners = [all.winner(name, everyone) for name in names]
-        places = [
-            f"{who} {winners.count(who)}"
-            for who in sorted(set(winners), key=lambda who: -winners.count(who))
-        ]
-        by_group.append(f"{group}: {', '.join(places)} of {len(names)}")
-    fourth = f"Who wins where, by the median of gradients to the accuracy: {'; '.join(by_group)}."
-    return [first, second, third, fourth, _summary(all)]
 
 
-def _summary(all: Comparison) -> str:
+def _summary(comparison: Comparison) -> str:
     """Return the last sentence: the best rule against the best control, problem by problem."""
-    n = len(all.results)
-    first_order = [name for name in all.controls if name != LBFGS]
+    n = len(comparison.results)
+    first_order = [name for name in comparison.controls if name != LBFGS]
     wins, losses, ours, ours_lose = [], 0, 0, 0
-    own = [rule for rule in all.rules if rule.startswith("16 Shin")]
-    for problem, by in all.results.items():
-        control = by[all.winner(problem, first_order)]
-        sign = versus(by[all.winner(problem, all.rules)], control)
+    own = [rule for rule in comparison.rules if rule.startswith("16 Shin")]
+    for problem, by in comparison.results.items():
+        control = by[comparison.winner(problem, first_order)]
+        sign = versus(by[comparison.winner(problem, comparison.rules)], control)
         wins += [problem] * (sign > 0)
         losses += sign < 0
         if own:
-            sign = versus(by[all.winner(problem, own)], control)
+            sign = versus(by[comparison.winner(problem, own)], control)
             ours += sign > 0
             ours_lose += sign < 0
     lbfgs = sum(
-        versus(by[all.winner(problem, all.rules)], by[LBFGS]) > 0
-        for problem, by in all.results.items()
+        versus(by[comparison.winner(problem, comparison.rules)], by[LBFGS]) > 0
+        for problem, by in comparison.results.items()
     )
     where = f" ({', '.join(wins)})" if wins else ""
     return (

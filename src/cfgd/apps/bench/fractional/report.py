@@ -48,17 +48,17 @@ HOW = (
 
 def write_report(out: Path, plan: Any, results: Sequence[ProblemResult]) -> None:
     """Write `FILES` for the finished problems."""
-    all = Comparison.of(plan.problems, plan.competitors, results)
-    told = sentences(all)
+    comparison = Comparison.of(plan.problems, plan.competitors, results)
+    told = sentences(comparison)
     how = HOW.format(
         settings=len(plan.competitors[0].settings),
         quick="--quick, a third of the rates" if plan.quick else f"{RATES} rates times {OTHERS}",
         tuning=plan.tuning_seeds,
         seeds=plan.seeds,
     )
-    write(out / FILES[0], page(all, told, how))
-    write(out / FILES[1], markdown(all, told, how))
-    write(out / FILES[2], as_csv(all))
+    write(out / FILES[0], page(comparison, told, how))
+    write(out / FILES[1], markdown(comparison, told, how))
+    write(out / FILES[2], as_csv(comparison))
     data: dict[str, Any] = {
         "version": __version__,
         "machine": {"processor": machine(), "jax": jax.__version__},
@@ -77,15 +77,15 @@ def write_report(out: Path, plan: Any, results: Sequence[ProblemResult]) -> None
                 "what": p.what,
                 "gradients": p.gradients,
                 "accuracy": p.accuracy,
-                "rules": {k: dataclasses.asdict(v) for k, v in all.results[p.name].items()},
+                "rules": {k: dataclasses.asdict(v) for k, v in comparison.results[p.name].items()},
             }
-            for p in all.problems
+            for p in comparison.problems
         ],
     }
     write(out / FILES[3], json.dumps(json_safe(data, not_finite=lambda _: None)) + "\n")
 
 
-def as_csv(all: Comparison) -> str:
+def as_csv(comparison: Comparison) -> str:
     """Return one row for each problem, rule and seed."""
     buffer = io.StringIO()
     rows = csv.writer(buffer, lineterminator="\n")
@@ -102,8 +102,8 @@ def as_csv(all: Comparison) -> str:
             "setting",
         ]
     )
-    for p in all.problems:
-        for rule, one in all.results[p.name].items():
+    for p in comparison.problems:
+        for rule, one in comparison.results[p.name].items():
             setting = " ".join(f"{name}={value:.6g}" for name, value in one.setting.items())
             for seed, solved in enumerate(one.solved):
                 rows.writerow(
@@ -132,34 +132,34 @@ def cell(one: Judged) -> str:
     return f"10^{np.log10(np.median(one.gaps)):.1f}"
 
 
-def markdown(all: Comparison, told: Sequence[str], how: str) -> str:
+def markdown(comparison: Comparison, told: Sequence[str], how: str) -> str:
     """Return the sentences and the tables as Markdown."""
     lines = [*(f"{i}. {sentence}" for i, sentence in enumerate(told, 1)), "", how, ""]
     lines.append("| rule | solved | better than gradient descent, equal, worse | nearest control |")
     lines.append("|---|---|---|---|")
-    for name in (*all.rules, *all.controls):
-        count = all.count(name, DESCENT)
-        control, equal = all.nearest(name)
-        near = f"{control}, on {equal}" if name in all.rules else ""
+    for name in (*comparison.rules, *comparison.controls):
+        count = comparison.count(name, DESCENT)
+        control, equal = comparison.nearest(name)
+        near = f"{control}, on {equal}" if name in comparison.rules else ""
         signs = f"{count.better}, {count.equal}, {count.worse}"
-        lines.append(f"| {name} | {solved(all, name)} | {signs} | {near} |")
-    for group in dict.fromkeys(p.group for p in all.problems):
-        names = [p.name for p in all.problems if p.group == group]
+        lines.append(f"| {name} | {solved(comparison, name)} | {signs} | {near} |")
+    for group in dict.fromkeys(p.group for p in comparison.problems):
+        names = [p.name for p in comparison.problems if p.group == group]
         lines += ["", f"## {group}", "", f"| rule | {' | '.join(names)} |"]
         lines.append("|---" * (1 + len(names)) + "|")
-        for rule in (*all.rules, *all.controls):
-            cells = " | ".join(cell(all.results[name][rule]) for name in names)
+        for rule in (*comparison.rules, *comparison.controls):
+            cells = " | ".join(cell(comparison.results[name][rule]) for name in names)
             lines.append(f"| {rule} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
-def solved(all: Comparison, rule: str) -> str:
+def solved(comparison: Comparison, rule: str) -> str:
     """Return on how many problems most seeds reached the accuracy."""
-    found = [median_solved(by[rule]) is not None for by in all.results.values()]
+    found = [median_solved(by[rule]) is not None for by in comparison.results.values()]
     return f"{sum(found)} of {len(found)}"
 
 
-def page(all: Comparison, told: Sequence[str], how: str) -> str:
+def page(comparison: Comparison, told: Sequence[str], how: str) -> str:
     """Return the page: the sentences first."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in told)
     body = [
@@ -167,10 +167,10 @@ def page(all: Comparison, told: Sequence[str], how: str) -> str:
         f'<ol class="story">{items}</ol>',
         f'<p class="soft">{escape(how)}</p>',
     ]
-    if all.results:
-        body += ["<h2>Performance profiles</h2>", _profiles(all)]
-        body += ["<h2>All results</h2>", *_tables(all)]
-        body += ["<h2>Curves</h2>", _curves(all)]
+    if comparison.results:
+        body += ["<h2>Performance profiles</h2>", _profiles(comparison)]
+        body += ["<h2>All results</h2>", *_tables(comparison)]
+        body += ["<h2>Curves</h2>", _curves(comparison)]
     about = {
         "version": __version__,
         "processor": machine(),
@@ -180,18 +180,19 @@ def page(all: Comparison, told: Sequence[str], how: str) -> str:
     return document("Fractional rules at equal gradients", "A comparison by cfgd", "\n".join(body))
 
 
-def _tables(all: Comparison) -> list[str]:
+def _tables(comparison: Comparison) -> list[str]:
     parts = []
-    for group in dict.fromkeys(p.group for p in all.problems):
-        chosen = [p for p in all.problems if p.group == group]
+    for group in dict.fromkeys(p.group for p in comparison.problems):
+        chosen = [p for p in comparison.problems if p.group == group]
         head = "".join(f"<th>{escape(p.name)}</th>" for p in chosen)
         rows = "".join(
             f"<tr><td>{escape(rule)}</td>"
             + "".join(
-                f'<td class="number">{escape(cell(all.results[p.name][rule]))}</td>' for p in chosen
+                f'<td class="number">{escape(cell(comparison.results[p.name][rule]))}</td>'
+                for p in chosen
             )
             + "</tr>"
-            for rule in (*all.rules, *all.controls)
+            for rule in (*comparison.rules, *comparison.controls)
         )
         parts.append(
             f'<h3>{escape(group)}</h3><div class="scroll"><table><thead><tr><th>rule</th>{head}'
@@ -200,13 +201,13 @@ def _tables(all: Comparison) -> list[str]:
     return parts
 
 
-def _profiles(all: Comparison) -> str:
+def _profiles(comparison: Comparison) -> str:
     """Return a profile for each group, and one of all problems."""
-    groups = ["all problems", *dict.fromkeys(p.group for p in all.problems)]
+    groups = ["all problems", *dict.fromkeys(p.group for p in comparison.problems)]
     panels, data = [], {}
     for group in groups:
-        names = [p.name for p in all.problems if group in ("all problems", p.group)]
-        found = profile({name: all.results[name] for name in names})
+        names = [p.name for p in comparison.problems if group in ("all problems", p.group)]
+        found = profile({name: comparison.results[name] for name in names})
         if found:
             data[group] = found
             panels.append(Panel(group, functools.partial(_draw_named, _draw_profile, group)))
@@ -249,12 +250,13 @@ def _draw_profile(axis: Any, found: Mapping[str, list[float]]) -> None:
     axis.legend()
 
 
-def _curves(all: Comparison) -> str:
+def _curves(comparison: Comparison) -> str:
     panels = [
-        Panel(p.name, functools.partial(_draw_named, _draw_curves, p.name)) for p in all.problems
+        Panel(p.name, functools.partial(_draw_named, _draw_curves, p.name))
+        for p in comparison.problems
     ]
     rows = [panels[i : i + 3] for i in range(0, len(panels), 3)]
-    return _figure("curve", rows, all.results)
+    return _figure("curve", rows, comparison.results)
 
 
 def _draw_curves(axis: Any, results: Mapping[str, Judged]) -> None:
