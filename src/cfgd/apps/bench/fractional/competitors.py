@@ -2,10 +2,9 @@
 
 A setting is a rate and at most two other constants. Rates of rules that scale the gradient are in
 units of 1/L, the largest curvature at the start; those of Adam's kin are lengths. The grids are
-the same for all problems. They were written down before the full run, but for two corrections after
-it: the rates of the controls and of rules 9, 15 and 16 ended at 1.9/L, where other rules had larger
-ones, and "16 Shin, by momentum" was added, since gammas that are a factor of 4 apart hardly meet a
-good momentum, and heavy ball is given one.
+the same for all problems. They were written down before the full run, but for corrections that
+docs/fractional.md names: one range of rates for rules and controls, the gammas of rule 16, and "16
+Shin, by momentum", since gammas that are a factor of 4 apart hardly meet a good momentum.
 """
 
 from __future__ import annotations
