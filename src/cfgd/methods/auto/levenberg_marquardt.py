@@ -202,7 +202,7 @@ def final_check(
     start, f = state.start, evaluation.value
     probes = probe_hessian(oracle, evaluation, start, scaling)
     found = assess(probes, evaluation, start, scaling, goal.tolerance, is_stationary=True)
-    falls = still_falls(evaluation, start, found.decrease, goal.tolerance)
+    falls = still_falls(evaluation, scaling, found.decrease, goal.tolerance)
     is_minimum = found.is_negligible and not found.leaves_saddle and not falls
     if not is_minimum:
         for sign in (1.0, -1.0) if found.leaves_saddle else (1.0,):
@@ -350,7 +350,7 @@ def predict(
     if curvature.is_exact:
         is_negligible = below(tolerance)
         return p, is_negligible, is_negligible
-    falls = still_falls(state.evaluation, state.start, decrease, tolerance)
+    falls = still_falls(state.evaluation, scaling, decrease, tolerance)
     is_negligible = below(tolerance) and not falls
     return p, is_negligible, is_negligible and below(tolerance**TIGHTER)
 

@@ -32,7 +32,7 @@ HIDDEN_UNITS = 1e3
 # Predicted decreases of a sum of squares, as a power of the tolerance and as a share of f, between
 # which it is neither at a minimum nor on its way to zero.
 SOME_DECREASE, MOST_OF_F = 0.75, 0.25
-# Rounding units of the residuals at the start within which residuals are rounding: those of a sum.
+# Rounding units of the model within which residuals are rounding: those of a sum.
 RESIDUAL_UNITS = 8
 
 
@@ -171,7 +171,9 @@ def change_is_negligible(
     return bool((abs(step) <= tolerance**0.5 * sizes).all())
 
 
-def still_falls(evaluation: Evaluation, start: Start, decrease: Scalar, tolerance: Number) -> bool:
+def still_falls(
+    evaluation: Evaluation, scaling: Vector, decrease: Scalar, tolerance: Number
+) -> bool:
     """Return whether a sum of squares goes on falling to a value that is not zero.
 
     Where a start lies in another landscape, a step is short beside the way from there long before
@@ -179,7 +181,8 @@ def still_falls(evaluation: Evaluation, start: Start, decrease: Scalar, toleranc
     is most of f, and residuals that have fallen to rounding fall no further.
     """
     f = evaluation.value
-    if f <= (RESIDUAL_UNITS * eps_of(f)) ** 2 * start.value:
+    model2 = (scaling * evaluation.x**2).max()  # of the model whose residuals they are
+    if f <= (RESIDUAL_UNITS * eps_of(f)) ** 2 * model2:
         return False
     return bool(tolerance**SOME_DECREASE * f < decrease < MOST_OF_F * f)
 
