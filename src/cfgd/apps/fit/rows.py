@@ -211,11 +211,13 @@ class InMemoryRows(Rows):
         for block, block_codes in rows.coded_blocks():
             training = training_rows(block_codes)
             for mask, start in ((training, training_end), (~training, end)):
-                place = slice(start, start + int(mask.sum()))
-                codes[place] = block_codes[mask]
+                chosen = np.flatnonzero(mask)
+                place = slice(start, start + len(chosen))
+                codes[place] = block_codes[chosen]
                 for array, values in zip(data, block, strict=True):
                     if array is not None and values is not None:
-                        array[place] = values[mask]
+                        # a quarter of the time of a mask; "clip" writes without a buffer
+                        np.take(values, chosen, 0, out=array[place], mode="clip")
             training_end += int(training.sum())
             end += int((~training).sum())
         # fewer than n where the formula has no value
@@ -246,6 +248,6 @@ class InMemoryRows(Rows):
     def select(self, subset: RowSubset) -> RowBlock:
         """Return a subset of the rows; all training rows are not copied."""
         mask = subset(self.codes)
-        if np.array_equal(mask, np.arange(len(mask)) < self.count):
+        if mask[: self.count].all() and not mask[self.count :].any():
             return self.data.select(slice(self.count))
         return self.data.select(mask)

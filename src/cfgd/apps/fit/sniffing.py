@@ -7,6 +7,7 @@ import contextlib
 import csv
 import dataclasses
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -179,7 +180,9 @@ def detect_separator(text: str, is_whole: bool) -> str:
     """
 
     def score(separator: str) -> tuple[float, int, int]:
-        header = find_header([row for _, row in _parse(text, separator, is_whole)])
+        header = find_header(
+            [row for _, row in _parse(text, separator, is_whole, most=LOOKED_ROWS)]
+        )
         return header.agreement, -header.index, len(header.names)
 
     best = max(SEPARATORS, key=score)
@@ -209,16 +212,17 @@ def _check_header(path: Path, header: str, text: str, is_whole: bool) -> None:
 
 
 def _parse(
-    text: str, separator: str, is_whole: bool, quote: str = DOUBLE
+    text: str, separator: str, is_whole: bool, quote: str = DOUBLE, most: int | None = None
 ) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not empty, each with the number of lines before it.
+    """Return the rows that are not empty, or the first ones, each with the lines before it.
 
     The last one is left out if it may be cut.
     """
     found: list[tuple[int, list[str]]] = []
     with contextlib.suppress(csv.Error):  # a field that is too long
-        found.extend(rows_of(io.StringIO(text, newline=""), separator, quote))
-    return found if is_whole else found[:-1]
+        rows = rows_of(io.StringIO(text, newline=""), separator, quote)
+        found.extend(rows if most is None else itertools.islice(rows, most))
+    return found if is_whole or len(found) == most else found[:-1]
 
 
 def rows_of(
