@@ -21,6 +21,8 @@ MOST, ALIKE = 0.8, 0.6
 # reached the minimiser as far as any use of it goes.
 STATIONARY = 1e-6
 EASY = "quadratic 1e1 "  # how their names begin
+# Names in a sentence, beyond which it is no longer read.
+MOST_NAMED = 7
 
 
 class Count(NamedTuple):
@@ -87,33 +89,17 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def few(names: Sequence[str]) -> str:
+    """Return how many there are, with their names where there are few; the tables have all."""
+    count = str(len(names))
+    return f"{count} ({listed(names)})" if 0 < len(names) <= MOST_NAMED else count
+
+
 def sentences(comparison: Comparison) -> list[str]:
     """Return the five sentences of the first screen."""
     n = len(comparison.results)
     if n == 0:
         return ["No problem was finished."]
-    counts = {rule: comparison.count(rule, DESCENT) for rule in comparison.rules}
-    same = [rule for rule, c in counts.items() if c.equal >= MOST * n]
-    better = [rule for rule, c in counts.items() if c.better > c.worse and rule not in same]
-    worse = [rule for rule, c in counts.items() if c.worse > c.better and rule not in same]
-    first = (
-        f"Which differ at all: against gradient descent with the same tuning, on {n} problems, "
-        f"{listed(better)} are better on more problems than worse, {listed(worse)} worse on more "
-        f"than better, and {listed(same)} equal within a factor of 2 on at least four of five."
-    )
-    near: dict[str, list[str]] = {}
-    for rule in comparison.rules:
-        control, equal = comparison.nearest(rule)
-        if equal >= ALIKE * n:
-            near.setdefault(control, []).append(f"{rule} ({equal})")
-    alike = "; ".join(f"{control}: {listed(rules)}" for control, rules in near.items())
-    second = (
-        "The same in disguise: rules 1 and 12 are gradient descent on |g|^(1/alpha) in steady "
-        "state, rule 11 gradient descent or Nesterov's method with a rate that is clipped, rule 16 "
-        "on quadratics heavy ball with one momentum for each coordinate; measured within a factor "
-        f"of 2 of a control on at least six of ten problems: {alike or 'none'}."
-    )
-    third = _stationary(comparison)
     everyone = [*comparison.rules, *comparison.controls]
     by_group = []
     for group in dict.fromkeys(p.group for p in comparison.problems):
@@ -124,8 +110,43 @@ def sentences(comparison: Comparison) -> list[str]:
             for who in sorted(dict.fromkeys(winners), key=lambda who: -winners.count(who))
         ]
         by_group.append(f"{group}: {', '.join(places)} of {len(names)}")
-    fourth = f"Who wins where, by the median of gradients to the accuracy: {'; '.join(by_group)}."
-    return [first, second, third, fourth, _summary(comparison)]
+    return [
+        _differences(comparison),
+        _disguises(comparison),
+        _stationary(comparison),
+        f"Who wins where, by the median of gradients to the accuracy: {'; '.join(by_group)}.",
+        _summary(comparison),
+    ]
+
+
+def _differences(comparison: Comparison) -> str:
+    """Return the sentence on the rules that differ from gradient descent."""
+    n = len(comparison.results)
+    counts = {rule: comparison.count(rule, DESCENT) for rule in comparison.rules}
+    same = [rule for rule, c in counts.items() if c.equal >= MOST * n]
+    better = [rule for rule, c in counts.items() if c.better > c.worse and rule not in same]
+    worse = [rule for rule, c in counts.items() if c.worse > c.better and rule not in same]
+    return (
+        f"Which differ at all: of {len(counts)} rules {few(same)} do on four problems of five what "
+        f"gradient descent does, within a factor of 2; {few(better)} are better than it on more "
+        f"problems than worse, and {few(worse)} worse on more than better."
+    )
+
+
+def _disguises(comparison: Comparison) -> str:
+    """Return the sentence on the rules that are another method."""
+    near: dict[str, list[str]] = {}
+    for rule in comparison.rules:
+        control, equal = comparison.nearest(rule)
+        if equal >= ALIKE * len(comparison.results):
+            near.setdefault(control, []).append(rule)
+    alike = listed([f"{few(rules)} of {control}" for control, rules in near.items()])
+    return (
+        "The same in disguise: in steady state rules 1 and 12 are gradient descent on "
+        "|g|^(1/alpha), rule 11 has a rate that is clipped, and on quadratics rule 16 is heavy "
+        "ball with one momentum for each coordinate; measured on three problems of five, within a "
+        f"factor of 2 of the nearest control: {alike}."
+    )
 
 
 def _stationary(comparison: Comparison) -> str:
@@ -133,14 +154,14 @@ def _stationary(comparison: Comparison) -> str:
     if not any(p.name.startswith(EASY) for p in comparison.problems):
         return "Stationary points: the quadratics of condition 10 were not run."
     norms = {rule: comparison.stationary_norm(rule) for rule in comparison.rules}
-    reach = [rule for rule, norm in norms.items() if norm <= STATIONARY]
-    fail = [f"{rule} ({norm:.0e})" for rule, norm in norms.items() if not norm <= STATIONARY]
-    measured = [f"{name} {comparison.stationary_norm(name):.0e}" for name in comparison.controls]
+    fail = [f"{rule} {norm:.0e}" for rule, norm in norms.items() if not norm <= STATIONARY]
+    others = {name: comparison.stationary_norm(name) for name in comparison.controls}
+    also = [f"{name} {norm:.0e}" for name, norm in others.items() if not norm <= STATIONARY]
     return (
-        "Stationary points: on quadratics of condition 10 the last gradient is below 1e-6 of the "
-        f"first for {listed(reach)}, and not for {listed(fail)} (the controls: {listed(measured)})"
-        "; rules 1 and 5 also stay where a coordinate's last step was 0, rule 8 where a coordinate "
-        "is 0, and rule 13 of order 1 anywhere (docs/fractional.md)."
+        f"Stationary points: on quadratics of condition 10, {len(norms) - len(fail)} rules reduce "
+        f"the gradient to 1e-6 of the first, and {few(fail)} do not (of the controls {few(also)}); "
+        "elsewhere rules 1 and 5 stay where a coordinate's last step was 0, rule 8 where a "
+        "coordinate is 0, and rule 13 of order 1 anywhere (docs/fractional.md)."
     )
 
 
