@@ -157,7 +157,7 @@ def blocks(folder, ending):
 
     def read(path):
         stream = cfgd.Blocks([path], l2=1.0, memory=MEMORY, **given).stream
-        stream.evaluate(np.zeros(stream.dimension))
+        stream.evaluate(np.zeros(stream.model.dimension))
 
     return Reader([path], read, edit)
 

@@ -9,8 +9,8 @@ import scipy.sparse
 from pyarrow import parquet
 
 import cfgd
+from cfgd._core.engines.prefetch import prefetch
 from cfgd.objectives.linear import block_size, block_source
-from cfgd.objectives.linear.block_source import prefetch
 
 random = np.random.default_rng(8)
 X = random.normal(size=(500, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.5, 0, 0, 0]
@@ -78,7 +78,7 @@ SOURCES = [as_npy, as_npz, as_npz_by_columns, as_parquet, as_memmap, as_sparse, 
 def test_all_sources_give_the_same_rows(source, tmp_path):
     f = source(tmp_path)
     assert (f.rows, f.dimension, f.passes) == (500, 4, 1)
-    assert len(list(f.stream.source())) >= 4
+    assert len(list(f.stream.engine.parts[0]())) >= 4
     w = np.array([0.1, -0.2, 0.3, 0.05])
     core = cfgd.LinearModel(X, Y, l2=0.7, sample_weight=WEIGHT, offset=OFFSET)
     assert f.value(w) == pytest.approx(core.value(w), rel=1e-12)
@@ -104,7 +104,8 @@ def test_blocks_of_a_memmap_are_copies_and_its_pages_are_released(tmp_path):
         mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
         if mode == "c":
             mapped[3, 1] = 7.0
-        for block in block_source.of_arrays(block_source.Block(mapped, Y), SMALL)():
+        (part,) = block_source.parts_of(mapped, block_source.Block(None, Y), None, SMALL, 1)
+        for block in part():
             assert not isinstance(block.X, np.memmap)
         np.testing.assert_array_equal(mapped, np.load(mapped.filename) if mode != "c" else mapped)
         assert (mapped[3, 1] == 7.0) == (mode == "c")
@@ -180,7 +181,7 @@ def bad_parquet(folder):
 
 
 BAD = {
-    "a number": (lambda _: {"source": 3}, "`Blocks(source=...)` must be a matrix, a list of .npy"),
+    "a number": (lambda _: {"source": 3}, "`Blocks(source=...)` must be a matrix, a Dask array"),
     "no target": (
         lambda _: {"source": X},
         "`Blocks(y=...)` must be given with a matrix, got None.",

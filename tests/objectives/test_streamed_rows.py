@@ -133,8 +133,8 @@ def test_products_are_those_of_the_matrix(monkeypatch):
 
 def test_a_hessian_that_exceeds_the_memory_is_not_formed():
     wide, y = random.normal(size=(300, 100)), TARGETS["logistic"][:300]
-    assert cfgd.Blocks(wide, y, memory=1.5e6).stream.has_matrix
-    assert not cfgd.Blocks(wide, y, memory=1.2e6).stream.has_matrix
+    assert cfgd.Blocks(wide, y, memory=1.5e6).stream.model.has_matrix
+    assert not cfgd.Blocks(wide, y, memory=1.2e6).stream.model.has_matrix
 
 
 def test_many_columns_take_few_passes():
@@ -149,7 +149,7 @@ def test_many_columns_take_few_passes():
     assert solution.success
     assert f.passes - before <= 20
     few = random.normal(size=(64, 1400))
-    assert cfgd.Blocks(few, y[:64]).stream.has_matrix  # with the default memory
+    assert cfgd.Blocks(few, y[:64]).stream.model.has_matrix  # with the default memory
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_memory_is_bounded_for_sparse_rows():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3e6
-    blocks = list(f.stream.source())
+    blocks = list(f.stream.engine.parts[0]())
     assert len(blocks) < 60
     assert sum(block.X.nnz for block in blocks) == big.nnz
 

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import math
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -30,10 +31,10 @@ def _controller() -> Any:
 FEW_ROWS = 64
 
 
-def one_blas_thread(rows: int) -> AbstractContextManager[Any]:
+def one_blas_thread(rows: float = math.inf) -> AbstractContextManager[Any]:
     """Return a context in which BLAS has one thread; the old number is restored at its end.
 
-    It is for products of vectors with square matrices of so many rows.
+    It is for products of vectors with square matrices of so many rows, if that is given.
     """
     controller = None if rows <= FEW_ROWS else _controller()
     if controller is None:

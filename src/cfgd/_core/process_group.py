@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import pickle
 import re
 import sys
 import threading
@@ -78,7 +79,14 @@ class ProcessGroup:
 
     @classmethod
     def of(cls, *trees: PyTree) -> ProcessGroup:
-        """Return the group of the processes over which the arrays in `trees` are sharded."""
+        """Return the group of the processes over which the arrays in `trees` are sharded.
+
+        An objective whose passes are sums over processes says so by its `process_group`.
+        """
+        for tree in trees:
+            group = getattr(tree, "process_group", None)
+            if group is not None:
+                return group
         return cls(devices_across_processes(trees))
 
     @property
@@ -105,6 +113,15 @@ class ProcessGroup:
     def all_reduce_sum(self, part: np.ndarray) -> np.ndarray:
         """Return the sum of the `part` of every process, by one all-reduce."""
         return np.asarray(_collectives(self.devices).sum(self._own_row(part)))
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        """Return the small values, of any type that can be pickled, of all processes."""
+        own = np.frombuffer(pickle.dumps(value), np.uint8)
+        sizes = self.gather([own.size])[:, 0].astype(int)
+        row = np.zeros(sizes.max(), np.uint8)
+        row[: own.size] = own
+        rows = np.asarray(_collectives(self.devices).gather(self._own_row(row)))
+        return [pickle.loads(row[:size].tobytes()) for row, size in zip(rows, sizes, strict=True)]
 
     def broadcast_bytes(self, text: bytes) -> bytes:
         """Return the `text` of the main process; that of the other processes is ignored."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from cfgd._core.box import Box
+from cfgd._core.engines.local import SerialEngine
 from cfgd._core.sharding import any_sharded
 from cfgd.methods.base import MethodTraits
 from cfgd.objectives.base import Objective
@@ -20,7 +22,7 @@ from cfgd.objectives.linear.losses import Logistic
 from cfgd.objectives.linear.model import LinearModel
 from cfgd.objectives.linear.multinomial import Multinomial
 from cfgd.objectives.linear.separation import Separation, find_separation
-from cfgd.objectives.linear.stream import Stream
+from cfgd.objectives.linear.stream import Model
 from cfgd.solve.solution import Solution
 from cfgd.solve.wrong_gradient import with_diagnosis
 from cfgd.status import Status
@@ -82,17 +84,17 @@ def separating_value(objective: Objective) -> float:
     A row whose class has at most the probability 1/2 has a loss of log 2 or more. Once every row is
     right, the classes are completely separated, and going on would only make coefficients larger.
     """
-    model: Stream | LinearModel
     if isinstance(objective, Blocks):
-        model, has_offset = objective.stream, objective.stream.has_offset
-        least = model.least_weight
+        stream = objective.stream
+        loss, l2, has_offset = stream.model.loss, stream.l2, stream.survey.has_offset
+        least = stream.survey.least_weight
     elif isinstance(objective, LinearModel) and not any_sharded(objective):
-        model, has_offset = objective, objective.offset is not None
+        loss, l2, has_offset = objective.loss, objective.l2, objective.offset is not None
         weight = np.asarray(objective.sample_weight)
         least = float(np.min(weight, where=weight > 0, initial=np.inf))
     else:
         return -np.inf
-    if has_offset or not isinstance(model.loss, Logistic | Multinomial) or np.any(model.l2 > 0):
+    if has_offset or not isinstance(loss, Logistic | Multinomial) or np.any(l2 > 0):
         return -np.inf
     return least * math.log(2)
 
@@ -101,7 +103,7 @@ def _classes_of(objective: Objective, x: np.ndarray, box: Box | None) -> Classes
     """Return the rows of a logistic or multinomial model."""
     if isinstance(objective, Blocks):
         stream = objective.stream
-        loss, l2, has_intercept = stream.loss, stream.l2, stream.intercept
+        loss, l2, has_intercept = stream.model.loss, stream.l2, stream.model.intercept
     elif isinstance(objective, LinearModel):
         loss, l2 = objective.loss, objective.l2
         has_intercept = isinstance(objective.X, WithIntercept)
@@ -127,19 +129,13 @@ def _classes_of(objective: Objective, x: np.ndarray, box: Box | None) -> Classes
         host = objective.on_host()
         if host is None:
             return None
-        weight, y = np.asarray(host.sample_weight), np.asarray(host.y)
-        blocks = [(host.X, y, weight)]
-
-        def source() -> Iterator[RowBlock]:
-            return _used_rows(blocks, loss)
-
+        rows = host.X, np.asarray(host.y), np.asarray(host.sample_weight)
+        passes = SerialEngine([lambda: iter([rows])]).map
+        read = functools.partial(_used_rows, loss)
     else:
-
-        def source() -> Iterator[RowBlock]:
-            at_zero = stream.predicted_blocks(np.zeros(x.size))
-            return _used_rows(((X, y, weight) for X, y, weight, _ in at_zero), loss)
-
-    return Classes(source, contrasts, has_intercept, lower.reshape(shape), upper.reshape(shape))
+        passes, read = stream.map, functools.partial(_used_rows_of_blocks, stream.model)
+    limits = lower.reshape(shape), upper.reshape(shape)
+    return Classes(passes, read, contrasts, has_intercept, *limits)
 
 
 def _has_all_classes(objective: LinearModel | Blocks) -> bool:
@@ -154,7 +150,7 @@ def _has_all_classes(objective: LinearModel | Blocks) -> bool:
     return bool((y > 0).any() and (y <= 0).any())
 
 
-def _used_rows(blocks: Any, loss: Any) -> Iterator[RowBlock]:
+def _used_rows(loss: Any, blocks: Iterable[Any]) -> Iterator[RowBlock]:
     """Iterate over the rows whose weight is not zero, with their classes 0, 1, ..."""
     for X, y, weight in blocks:
         classes = np.asarray(y if isinstance(loss, Multinomial) else y > 0).astype(int)
@@ -163,6 +159,12 @@ def _used_rows(blocks: Any, loss: Any) -> Iterator[RowBlock]:
             yield RowBlock(X, classes)
         elif used.any():
             yield RowBlock(X.rows(np.flatnonzero(used)), classes[used])
+
+
+def _used_rows_of_blocks(model: Model, blocks: Iterable[Any]) -> Iterator[RowBlock]:
+    """Do the same with streamed rows."""
+    at_zero = model.predict(blocks, np.zeros(model.dimension))
+    return _used_rows(model.loss, ((X, y, weight) for X, y, weight, _ in at_zero))
 
 
 # ---------------------------------------------------------------------- in words

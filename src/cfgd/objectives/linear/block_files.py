@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
+import glob
+import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.engines.base import Part
 from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError, check_size, read_header
 from cfgd.objectives.linear.block_source import (
     OWNER,
     Block,
-    Source,
     checked_rows_of_block,
     is_path,
-    of_arrays,
+    parts_of,
     refuse,
 )
 from cfgd.objectives.linear.npz_rows import Reader, check_memory, member
@@ -29,42 +33,85 @@ IN_NPZ = ("X", "y", "sample_weight", "offset")
 Errors: TypeAlias = tuple[type[Exception], ...]
 
 
-def of_files(paths: list[Path], given: Block, target: str | None, memory: float) -> Source:
-    """Return the source of a list of files of one kind; the parameters are those of `source_of`."""
+def files_of(source: Any) -> list[Path]:
+    """Return the files of a list of files, a directory, or a pattern such as data/*.parquet."""
+    if not isinstance(source, str | os.PathLike):
+        return [Path(part) for part in source]
+    path = Path(source)
+    if _is(path, Path.is_dir):
+        found = sorted(part for part in path.iterdir() if part.suffix in KINDS)
+        if not found:
+            checks.fail(OWNER, "source", f"be a directory of {', '.join(KINDS)} files", f"{path}")
+        return found
+    if not _is(path, Path.is_file) and glob.has_magic(str(source)):
+        found = [Path(part) for part in sorted(glob.glob(str(source), recursive=True))]
+        if not found:
+            checks.fail(OWNER, "source", "be a pattern of files that exist", repr(str(source)))
+        return found
+    return [path]
+
+
+def parts_of_files(
+    paths: list[Path], given: Block, target: str | None, memory: float, count: int
+) -> list[Part]:
+    """Return the parts of files of one kind; the parameters are those of `parts_of`."""
     for path in paths:
         if path.suffix not in KINDS:
             checks.fail(OWNER, "source", f"be files of {', '.join(KINDS)}", f"{path}")
-        if not _is_file(path):
+        if not _is(path, Path.is_file):
             checks.fail(OWNER, "source", "be files that exist", f"{path}")
     kinds = {path.suffix for path in paths}
     if len(kinds) > 1:
         checks.fail(OWNER, "source", "be files of one kind", ", ".join(sorted(kinds)))
     (kind,) = kinds
+    blocks: list[Part]  # of each file, or of some row groups
     if kind == ".npy":
-        return _npy(paths, given, memory)
-    if kind == ".npz":
+        blocks = _npy_parts(paths, given, memory, -(-count // len(paths)))
+    elif kind == ".npz":
         refuse(given, "not be given with .npz files, which hold it")
-        return lambda: (block for path in paths for block in _npz(path, memory))
+        blocks = [functools.partial(_npz, path, memory) for path in paths]
+    else:
+        names = _names_of_columns(given, target)
+        blocks = [
+            functools.partial(_parquet, path, groups, names, memory)
+            for path in paths
+            for groups in _row_groups(path, -(-count // len(paths)))
+        ]
+    size = -(-len(blocks) // min(len(blocks), max(count, 1)))
+    return [Chain(blocks[i : i + size]) for i in range(0, len(blocks), size)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """Parts one after the other."""
+
+    parts: Sequence[Part]
+
+    def __call__(self) -> Iterator[Any]:
+        return (block for part in self.parts for block in part())
+
+
+def _names_of_columns(given: Block, target: str | None) -> tuple[Any, ...]:
+    """Return the names of the columns of targets, weights and offsets of .parquet files."""
     if given.y is not None:
         checks.fail(OWNER, "y", "not be given with .parquet files", checks.describe(given.y))
-    names = target, given.weight, given.offset
     if target is None:
         checks.fail(OWNER, "target", "name the column of the targets", "None")
-    for field, name in zip(("sample_weight", "offset"), names[1:], strict=True):
+    for field, name in (("sample_weight", given.weight), ("offset", given.offset)):
         if not (name is None or isinstance(name, str)):
             checks.fail(OWNER, field, "name a column of .parquet files", checks.describe(name))
-    return lambda: (block for path in paths for block in _parquet(path, names, memory))
+    return target, given.weight, given.offset
 
 
-def _is_file(path: Path) -> bool:
+def _is(path: Path, test: Callable[[Path], bool]) -> bool:
     try:
-        return path.is_file()
+        return test(path)
     except OSError:  # a name that is too long for the system
         return False
 
 
-def _npy(paths: list[Path], given: Block, memory: float) -> Source:
-    """Return the source of .npy files of X with as many files of y, and of weights and offsets."""
+def _npy_parts(paths: list[Path], given: Block, memory: float, count: int) -> list[Part]:
+    """Return the parts of .npy files of X with as many files of y, and of weights and offsets."""
     fields = {"y": given.y, "sample_weight": given.weight, "offset": given.offset}
     for field, files in fields.items():
         fits = isinstance(files, Sequence) and len(files) == len(paths)
@@ -73,16 +120,23 @@ def _npy(paths: list[Path], given: Block, memory: float) -> Source:
             checks.fail(OWNER, field, wanted, repr(files) if fits else checks.describe(files))
     columns = [paths, *(files or [None] * len(paths) for files in fields.values())]
 
-    def open_files(names: tuple[Any, ...]) -> Source:
-        arrays: list[Any] = [None if name is None else _mapped(Path(name)) for name in names]
-        X, y = arrays[:2]
-        if X.ndim != 2 or y.shape != X.shape[:1]:
-            wanted = f"hold a matrix, and {names[1]} a target for each of its rows"
-            got = f"shapes {X.shape} and {y.shape}"
-            checks.fail(OWNER, "source", f"{wanted} ({names[0]})", got)
-        return of_arrays(Block(*arrays), memory)
+    return [
+        functools.partial(_npy, names, memory, i, count)
+        for names in zip(*columns, strict=True)
+        for i in range(max(count, 1))
+    ]
 
-    return lambda: (block for names in zip(*columns, strict=True) for block in open_files(names)())
+
+def _npy(names: tuple[Any, ...], memory: float, part: int, count: int) -> Iterator[Block]:
+    """Iterate over the blocks of one of `count` parts of .npy files."""
+    arrays: list[Any] = [None if name is None else _mapped(Path(name)) for name in names]
+    X, y = arrays[:2]
+    if X.ndim != 2 or y.shape != X.shape[:1]:
+        wanted = f"hold a matrix, and {names[1]} a target for each of its rows"
+        got = f"shapes {X.shape} and {y.shape}"
+        checks.fail(OWNER, "source", f"{wanted} ({names[0]})", got)
+    parts = parts_of(X, Block(None, *arrays[1:]), None, memory, count)
+    return iter(parts[part]() if part < len(parts) else ())
 
 
 def _mapped(path: Path) -> Any:
@@ -129,8 +183,26 @@ def _npz(path: Path, memory: float) -> Iterator[Block]:
             yield Block(*(arrays.get(name) for name in IN_NPZ))
 
 
-def _parquet(path: Path, names: tuple[Any, ...], memory: float) -> Iterator[Block]:
-    """Iterate over the blocks of a .parquet file; `names` are of target, weight and offset."""
+def _row_groups(path: Path, count: int) -> list[range | None]:
+    """Return the row groups of about `count` parts of a .parquet file; None for all of them."""
+    if count < 2:
+        return [None]
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with _read_errors(path, (pa.ArrowException, UnicodeError)), parquet.ParquetFile(path) as file:
+        groups = range(file.num_row_groups)
+    size = max(1, -(-len(groups) // count))
+    return [groups[i : i + size] for i in range(0, len(groups), size)] or [None]
+
+
+def _parquet(
+    path: Path, groups: range | None, names: tuple[Any, ...], memory: float
+) -> Iterator[Block]:
+    """Iterate over the blocks of row groups of a .parquet file.
+
+    `names` are of target, weight and offset.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -152,7 +224,8 @@ def _parquet(path: Path, names: tuple[Any, ...], memory: float) -> Iterator[Bloc
                 return None
             return batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
-        for batch in file.iter_batches(checked_rows_of_block(memory, len(all_names))):
+        rows = checked_rows_of_block(memory, len(all_names))
+        for batch in file.iter_batches(rows, None if groups is None else list(groups)):
             batch.validate(full=True)  # pyarrow trusts the numbers of the file
             X = np.empty((batch.num_rows, len(columns)))
             for j, name in enumerate(columns):

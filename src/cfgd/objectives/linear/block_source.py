@@ -1,25 +1,21 @@
-"""Sources of blocks of rows: arrays, files or a function, with at most two blocks in memory."""
+"""Sources of blocks of rows in parts: arrays, files or a function."""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import functools
 import mmap
 import os
-import queue
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd._core.interruptible import interruptible
+from cfgd._core.engines.base import Part
 from cfgd._core.types import UserInput
 from cfgd.objectives.linear.block_size import MAX_ROWS, MIN_ROWS, rows_of_memory
-
-T = TypeVar("T")
 
 
 class Block(NamedTuple):
@@ -31,85 +27,64 @@ class Block(NamedTuple):
     offset: Any = None
 
 
-Source: TypeAlias = Callable[[], Iterator[Block]]  # called once for every pass over the data
-
 OWNER = "Blocks"
 # memory for a block, in multiples of its own size: half of it is for two blocks, one of them being
 # read, and temporaries; the other half is left for the Hessian
 COPIES = 8
 NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (
-    "be a matrix, a list of .npy, .npz or .parquet files, or a function that returns an iterator "
-    "of X and y"
+    "be a matrix, a Dask array or data frame, .npy, .npz or .parquet files, or a function that "
+    "returns an iterator of X and y"
 )
 
 
-def source_of(source: UserInput, given: Block, target: str | None, memory: float) -> Source:
-    """Return a function that iterates over the blocks of `source`, once for every call.
+def parts_of(
+    source: UserInput, given: Block, target: str | None, memory: float, count: int
+) -> Sequence[Part]:
+    """Return the parts of `source`, about `count` where it can be divided.
 
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
     of a column of .parquet files; `memory` is a limit in bytes.
     """
-    if isinstance(source, str | os.PathLike):
-        source = [source]
     if callable(source):
         refuse(given, "not be given with a function, which returns it")
-        return lambda: iter(source())
+        return [FloatBlocks(source)]
     if hasattr(source, "shape") or scipy.sparse.issparse(source):
-        return of_arrays(given._replace(X=source), memory)
-    if isinstance(source, Sequence) and source and all(is_path(part) for part in source):
-        from cfgd.objectives.linear.block_files import of_files
+        arrays = _checked_arrays(given._replace(X=source))
+        ends = block_ends(arrays.X, memory)
+        return [
+            FloatBlocks(functools.partial(blocks_of_arrays, arrays, begin, chosen))
+            for begin, chosen in divided(ends, count)
+        ]
+    if isinstance(source, str | os.PathLike) or _is_list_of_paths(source):
+        from cfgd.objectives.linear.block_files import files_of, parts_of_files
 
-        return of_files([Path(part) for part in source], given, target, memory)
+        found = parts_of_files(files_of(source), given, target, memory, count)
+        return [FloatBlocks(part) for part in found]
     checks.fail(OWNER, "source", WANTED, checks.describe(source))
 
 
-def prefetch(blocks: Iterable[T]) -> Iterator[T]:
-    """Iterate over `blocks`, reading the next one in a thread while the current one is used.
-
-    Never more than these two blocks exist. An error of the thread is raised to the caller.
-    """
-    ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    wanted, is_closed = threading.Semaphore(1), threading.Event()
-
-    def read() -> None:
-        try:
-            for block in blocks:
-                ready.put(("block", block))
-                del block
-                wanted.acquire()
-                if is_closed.is_set():
-                    return
-            ready.put(("end", None))
-        except BaseException as error:  # raised again in the thread of the caller
-            ready.put(("error", error))
-
-    wanted.acquire()
-    threading.Thread(target=read, daemon=True).start()
-    try:
-        while True:
-            kind, found = interruptible(_next_item, ready)
-            if kind == "error":
-                raise found
-            if kind == "end":
-                return
-            wanted.release()
-            yield found
-            del found
-    finally:  # after an error or Ctrl-C of the caller, too: the thread ends after its block
-        is_closed.set()
-        wanted.release()
+def _is_list_of_paths(source: UserInput) -> bool:
+    return isinstance(source, Sequence) and bool(source) and all(map(is_path, source))
 
 
-def _next_item(ready: queue.SimpleQueue[Any]) -> Any:
-    """Wait for an item of a queue.
+@dataclasses.dataclass(frozen=True)
+class FloatBlocks:
+    """A part whose blocks are converted to float64, in the thread that reads them."""
 
-    A signal that comes just before the thread sleeps does not wake it, so that the wait is made of
-    short ones.
-    """
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return ready.get(timeout=0.1)
+    part: Part
+
+    def __call__(self) -> Iterator[Any]:
+        for given in self.part():
+            is_block = isinstance(given, tuple | list) and 2 <= len(given) <= 4
+            yield as_floats(Block(*given)) if is_block else given  # which the first pass refuses
+
+
+def as_floats(block: Block) -> Block:
+    """Convert a block to float64."""
+    X = block.X
+    X = X.tocsr().astype(float, copy=False) if scipy.sparse.issparse(X) else np.asarray(X, float)
+    return Block(X, *(None if of is None else np.asarray(of, float) for of in block[1:]))
 
 
 def checked_rows_of_block(memory: float, columns: int) -> int:
@@ -121,35 +96,45 @@ def checked_rows_of_block(memory: float, columns: int) -> int:
     return rows_of_memory(memory, columns, COPIES)
 
 
-def of_arrays(given: Block, memory: float) -> Source:
-    """Return the source of a dense or sparse matrix and vectors, which may be of type np.memmap."""
+def _checked_arrays(given: Block) -> Block:
+    """Return a dense matrix or one in CSR format with its vectors, if their shapes fit."""
     X, y, _, _ = given
     if y is None:
         checks.fail(OWNER, "y", "be given with a matrix", "None")
     if X.ndim != 2:
         checks.fail(OWNER, "source", "be a matrix", f"shape {tuple(X.shape)}")
-    m, d = X.shape
+    m = X.shape[0]
     for name, array in (("y", y), ("sample_weight", given.weight), ("offset", given.offset)):
         max_axes = 2 if name == "offset" else 1  # an offset may have a column for each class
         if array is not None and not (np.shape(array)[:1] == (m,) and np.ndim(array) <= max_axes):
             checks.fail(OWNER, name, f"have shape {(m,)}", np.shape(array))
+    return given._replace(X=X.tocsr()) if scipy.sparse.issparse(X) else given
+
+
+def block_ends(X: Any, memory: float) -> np.ndarray:
+    """Return the rows at which the blocks of a matrix end, dense or in CSR format."""
     if scipy.sparse.issparse(X):
-        given = given._replace(X=X.tocsr())
-        ends = _block_ends(given.X.indptr, memory / (8 * NUMBERS_PER_ENTRY * COPIES))
-    else:
-        size = checked_rows_of_block(memory, d)
-        ends = np.append(np.arange(size, m, size), m)
-
-    def blocks() -> Iterator[Block]:
-        start = 0
-        for end in ends:
-            yield Block(*(_rows(array, slice(start, end)) for array in given))
-            start = end
-
-    return blocks
+        return _ends_of_sparse(X.indptr, memory / (8 * NUMBERS_PER_ENTRY * COPIES))
+    size = checked_rows_of_block(memory, X.shape[1])
+    return np.append(np.arange(size, X.shape[0], size), X.shape[0])
 
 
-def _block_ends(indptr: np.ndarray, max_entries: float) -> np.ndarray:
+def divided(ends: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Divide blocks that end there into about `count` parts: where each begins, and its ends."""
+    size, begin = -(-len(ends) // min(len(ends), max(count, 1))), 0
+    for i in range(0, len(ends), size):
+        yield begin, ends[i : i + size]
+        begin = int(ends[i : i + size][-1])
+
+
+def blocks_of_arrays(given: Block, begin: int, ends: np.ndarray) -> Iterator[Block]:
+    """Iterate over blocks of arrays, which may be of type np.memmap: from a row to each end."""
+    for end in ends:
+        yield Block(*(_rows(array, slice(begin, end)) for array in given))
+        begin = end
+
+
+def _ends_of_sparse(indptr: np.ndarray, max_entries: float) -> np.ndarray:
     """Return where blocks of a CSR matrix end that have at most `max_entries`, or one row."""
     ends, m = [0], len(indptr) - 1
     while ends[-1] < m:

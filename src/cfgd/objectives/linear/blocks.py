@@ -6,17 +6,20 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.linalg import is_numpy
+from cfgd._core.process_group import ProcessGroup
 from cfgd._core.types import Matrix, UserInput, Vector
 from cfgd.objectives.base import DerivativeCost, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.external import External
 from cfgd.objectives.information import Information
-from cfgd.objectives.linear.block_source import OWNER, Block, source_of
+from cfgd.objectives.linear.block_engine import all_processes, engine_of
+from cfgd.objectives.linear.block_source import OWNER, Block
 from cfgd.objectives.linear.formulas import MULTINOMIAL
 from cfgd.objectives.linear.losses import LOSSES
 from cfgd.objectives.linear.multinomial import fix_gauge
@@ -59,6 +62,7 @@ class Blocks(External):
     """
 
     stream: Stream
+    process_group: ProcessGroup | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -72,23 +76,36 @@ class Blocks(External):
         offset: UserInput = None,
         target: str | None = None,
         memory: float = MEMORY,
+        threads: int = 1,
+        client: Any = None,
+        distributed: bool = False,
     ) -> None:
         if loss not in (*LOSSES, MULTINOMIAL):
             known = ", ".join((*LOSSES, MULTINOMIAL))
             checks.fail(OWNER, "loss", f"be one of {known}", repr(loss))
         budget = float(checks.positive(OWNER, "memory", memory))
-        rows = source_of(source, Block(None, y, sample_weight, offset), target, budget)
         intercept = checks.flag(OWNER, "intercept", intercept)
-        stream = Stream(rows, LOSSES.get(loss), intercept, budget)
-        shape = stream.columns, *stream.shape[1:]
+        is_shared = checks.flag(OWNER, "distributed", distributed)
+        self.process_group = all_processes() if is_shared else None
+        engine = engine_of(
+            source,
+            Block(None, y, sample_weight, offset),
+            target,
+            budget,
+            threads=checks.integer(OWNER, "threads", threads),
+            client=client,
+            group=self.process_group,
+        )
+        stream = Stream(engine, LOSSES.get(loss), intercept, budget)
+        shape = stream.columns, *stream.model.shape[1:]
         stream.l2 = penalties(OWNER, l2, np.dtype(float), shape, intercept)
         self.stream = stream
-        hessian = stream.hessian if stream.has_matrix else None
+        hessian = stream.hessian if stream.model.has_matrix else None
         super().__init__(stream.value_and_gradient, hessian=hessian)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.stream.shape
+        return self.stream.model.shape
 
     @property
     def passes(self) -> int:
@@ -98,16 +115,16 @@ class Blocks(External):
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return self.stream.rows
+        return self.stream.survey.rows
 
     @property
     def traits(self) -> Traits:
         """Costs are passes: what comes with the pass of an evaluation costs nothing."""
-        has_matrix = self.stream.has_matrix
+        has_matrix = self.stream.model.has_matrix
         return dataclasses.replace(
             super().traits,
             curvature="Hessian",
-            size=(self.rows, self.stream.dimension),
+            size=(self.rows, self.stream.model.dimension),
             prefers_gradients=not has_matrix,
             diagonal_cost=DerivativeCost(),
             product_cost=0.0 if has_matrix else 1.0,
@@ -117,7 +134,7 @@ class Blocks(External):
     def evaluate(self, x: Vector) -> Evaluation:
         """Return value and gradient, without a Hessian with its diagonal, which the pass gives."""
         at = super().evaluate(x)
-        if self.stream.has_matrix or not is_numpy(x):
+        if self.stream.model.has_matrix or not is_numpy(x):
             return at
         return at._replace(aux=self.stream.diagonal(np.asarray(x)))
 
@@ -125,25 +142,25 @@ class Blocks(External):
         return self._call_from_jax(self.stream.hessian_times, v.shape, evaluation.x, v)
 
     def curvature(self, evaluation: Evaluation) -> Curvature:
-        stream, x = self.stream, evaluation.x
+        stream, model, x = self.stream, self.stream.model, evaluation.x
 
         def matrix() -> Matrix:
             H: Any = stream.hessian(np.asarray(x))
-            if stream.loss.has_classes:
+            if model.loss.has_classes:
                 H = fix_gauge(H, stream.l2, self.shape[1])
             return H
 
         def information(H: Callable[[], Matrix]) -> Information | None:
             if np.any(stream.l2 > 0):
                 return None  # penalised estimates are biased: no covariance
-            if stream.loss.has_classes:
+            if model.loss.has_classes:
                 plain: Any = stream.hessian(np.asarray(x))
                 return Information.of(plain, 1.0, classes=self.shape[1])
-            dof = stream.n_samples - stream.dimension
-            factor = stream.loss.dispersion(float(evaluation.value), dof)
-            if stream.loss.has_own_information or factor is None:
+            dof = stream.survey.samples - model.dimension
+            factor = model.loss.dispersion(float(evaluation.value), dof)
+            if model.loss.has_own_information or factor is None:
                 return None  # the loss would need another pass
-            return Information.of(H(), factor, dof if stream.loss.is_quadratic else np.inf)
+            return Information.of(H(), factor, dof if model.loss.is_quadratic else np.inf)
 
         def diagonal() -> Vector:
             if evaluation.aux is not None:
@@ -153,9 +170,9 @@ class Blocks(External):
         return Curvature(
             times=lambda v: self.hessian_times(evaluation, v),
             diagonal=diagonal,
-            shape=(self.rows, stream.dimension) if stream.has_matrix else None,
-            matrix=matrix if stream.has_matrix else None,
-            is_exact=stream.loss.is_convex,
+            shape=(self.rows, model.dimension) if model.has_matrix else None,
+            matrix=matrix if model.has_matrix else None,
+            is_exact=model.loss.is_convex,
             product_cost=self.traits.product_cost,
             rows_are_data=True,
             information=information,

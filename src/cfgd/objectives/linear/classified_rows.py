@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -26,17 +27,16 @@ class RowBlock(NamedTuple):
     classes: np.ndarray
 
 
-Source: TypeAlias = Callable[[], Iterator[RowBlock]]
-
-
 @dataclasses.dataclass(frozen=True)
 class Classes:
     """The rows of a classifier and the directions in which its coefficients may go.
 
     Parameters
     ----------
-    source
-        Returns an iterator over all rows; called for every pass.
+    passes
+        `map` of an engine.
+    read
+        Returns the rows of positive weight in blocks of the engine.
     contrasts : array of shape (classes, predictors)
         The score of class k is the k-th row times the predictors: the unit matrix for a multinomial
         model, -1/2 and 1/2 for a logistic one.
@@ -46,11 +46,17 @@ class Classes:
         -1 or 0, and 0 or 1: a coefficient with a penalty or a bound cannot grow for ever.
     """
 
-    source: Source
+    passes: Callable[..., Iterator[Any]]
+    read: Callable[[Iterable[Any]], Iterable[RowBlock]]
     contrasts: np.ndarray
     has_intercept: bool
     lower: np.ndarray
     upper: np.ndarray
+
+    def map(self, function: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Iterate over function(classes, rows, *args) of the blocks of rows of every part."""
+        alone = dataclasses.replace(self, passes=_no_passes)
+        return self.passes(_apply, alone, function, args)
 
     def allow(self, W: np.ndarray) -> bool:
         """Return whether the coefficients may go in the direction W for ever."""
@@ -66,6 +72,15 @@ class Classes:
         margins = np.take_along_axis(scores, own, 1) - scores
         np.put_along_axis(margins, own, np.inf, 1)
         return margins
+
+
+def _no_passes(*_: Any) -> Iterator[Any]:
+    """Stand for the passes of the classes that a pass itself gets."""
+    raise TypeError("A pass cannot begin another one.")
+
+
+def _apply(blocks: Iterable[Any], classes: Classes, function: Any, args: tuple[Any, ...]) -> Any:
+    return function(classes, classes.read(blocks), *args)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,28 +101,19 @@ class Survey:
 
     @classmethod
     def of(cls, classes: Classes, W: np.ndarray) -> Survey:
-        d, n_classes = len(W), len(classes.contrasts)
-        least, most = np.full((n_classes, d), np.inf), np.full((n_classes, d), -np.inf)
-        rows, total, squares = 0, np.zeros(d), np.zeros(d)
-        is_complete, is_suspicious = classes.allow(W), False
-        for block in classes.source():
-            ones = np.ones(len(block.classes))
-            rows, total = rows + len(ones), total + block.X.back(ones)
-            squares += block.X.squares(ones)
-            _add_extremes(block, least, most)
-            margins = classes.margins(block, W)
-            is_complete = is_complete and bool(np.all(margins > 0))
-            is_certain = (margins > math.log(CERTAIN)) & np.isfinite(margins)
-            is_suspicious = is_suspicious or bool(is_certain.any())
+        found = functools.reduce(_SurveySums.and_of, classes.map(_survey, W))
+        rows, total, squares = found.rows, found.total, found.squares
         mean = total / max(rows, 1)
-        centre = np.zeros(d)
+        centre = np.zeros(len(W))
         if classes.has_intercept and np.all((classes.lower[-1] < 0) & (classes.upper[-1] > 0)):
             centre[:-1] = mean[:-1]
         variance = squares / max(rows, 1) - 2 * centre * mean + centre**2
         # the variance of a constant column is rounding, and its own size is a better unit
         deviation = np.sqrt(np.where(variance > 1e-14 * mean**2, variance, mean**2))
         scale = np.where(deviation > 0, deviation, 1.0)
-        return cls(least, most, rows, centre, scale, is_complete, is_suspicious)
+        return cls(
+            found.least, found.most, rows, centre, scale, found.is_complete, found.is_suspicious
+        )
 
     def scaled(self, W: np.ndarray) -> np.ndarray:
         """Return the coefficients of the columns z, the last of which is the intercept's."""
@@ -120,6 +126,48 @@ class Survey:
         W = V / self.scale[:, None]
         W[-1] -= self.centre @ W
         return W
+
+
+@dataclasses.dataclass
+class _SurveySums:
+    """What a pass over a part of the rows tells, before centres and scales are known."""
+
+    least: np.ndarray
+    most: np.ndarray
+    rows: int
+    total: np.ndarray
+    squares: np.ndarray
+    is_complete: bool
+    is_suspicious: bool
+
+    def and_of(self, other: _SurveySums) -> _SurveySums:
+        """Return the same of the rows of both."""
+        return _SurveySums(
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+            self.rows + other.rows,
+            self.total + other.total,
+            self.squares + other.squares,
+            self.is_complete and other.is_complete,
+            self.is_suspicious or other.is_suspicious,
+        )
+
+
+def _survey(classes: Classes, blocks: Iterable[RowBlock], W: np.ndarray) -> _SurveySums:
+    d, n_classes = len(W), len(classes.contrasts)
+    least, most = np.full((n_classes, d), np.inf), np.full((n_classes, d), -np.inf)
+    rows, total, squares = 0, np.zeros(d), np.zeros(d)
+    is_complete, is_suspicious = classes.allow(W), False
+    for block in blocks:
+        ones = np.ones(len(block.classes))
+        rows, total = rows + len(ones), total + block.X.back(ones)
+        squares += block.X.squares(ones)
+        _add_extremes(block, least, most)
+        margins = classes.margins(block, W)
+        is_complete = is_complete and bool(np.all(margins > 0))
+        is_certain = (margins > math.log(CERTAIN)) & np.isfinite(margins)
+        is_suspicious = is_suspicious or bool(is_certain.any())
+    return _SurveySums(least, most, rows, total, squares, is_complete, is_suspicious)
 
 
 def _add_extremes(block: RowBlock, least: np.ndarray, most: np.ndarray) -> None:

@@ -12,6 +12,8 @@ coefficients that a run has reached, and by a linear program (Konis, thesis, Oxf
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -197,12 +199,17 @@ def _size(V: np.ndarray) -> float:
 
 def _mean_margin(classes: Classes, survey: Survey) -> np.ndarray:
     """Return the mean of all margins as a linear function of the scaled coefficients."""
+    total = sum(classes.map(_sum_of_margins))
+    total = total - np.outer(survey.centre, total[-1])
+    return (total / survey.scale[:, None]).ravel() / survey.rows
+
+
+def _sum_of_margins(classes: Classes, blocks: Iterable[RowBlock]) -> np.ndarray:
     n_classes, total = len(classes.contrasts), np.zeros(classes.lower.shape)
-    for block in classes.source():
+    for block in blocks:
         each = n_classes * classes.contrasts[block.classes] - classes.contrasts.sum(0)
         total += np.asarray(block.X.back(each))
-    total -= np.outer(survey.centre, total[-1])
-    return (total / survey.scale[:, None]).ravel() / survey.rows
+    return total
 
 
 def _least_margins(
@@ -212,8 +219,22 @@ def _least_margins(
 
     They are rows: linear functions of the scaled coefficients.
     """
+    parts = list(classes.map(_least_margins_of, survey, W, wanted, below))
+    values, found = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return found[np.argsort(values, kind="stable")[:wanted]]
+
+
+def _least_margins_of(
+    classes: Classes,
+    blocks: Iterable[RowBlock],
+    survey: Survey,
+    W: np.ndarray,
+    wanted: int,
+    below: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least margins of a part, and their rows."""
     found, values = np.zeros((0, W.size)), np.zeros(0)
-    for block in classes.source():
+    for block in blocks:
         margins = classes.margins(block, W)
         i, k = np.nonzero(margins < below)
         first = np.argsort(margins[i, k], kind="stable")[:wanted]
@@ -222,7 +243,7 @@ def _least_margins(
         found = np.concatenate([found, _functions(classes, survey, block, i, k)])
         least = np.argsort(values, kind="stable")[:wanted]
         found, values = found[least], values[least]
-    return found
+    return values, found
 
 
 def _functions(
@@ -245,22 +266,12 @@ def _proved(classes: Classes, survey: Survey, V: np.ndarray) -> np.ndarray | Non
     """
     first = _size(V)
     for _ in range(MOST_ROUNDS):
-        R, W, n_near = np.zeros((0, V.size)), survey.unscaled(V), 0
-        largest = 0.0
-        for block in classes.source():
-            margins = classes.margins(block, W)
-            if np.min(margins) < -NEAR_ZERO * _size(V):
-                return None
-            largest = max(largest, float(np.max(margins, where=np.isfinite(margins), initial=0.0)))
-            i, k = np.nonzero(margins <= NEAR_ZERO * _size(V))
-            n_near += len(i)
-            step = max(1, BLOCK_NUMBERS // V.size)
-            for start in range(0, len(i), step):
-                part = slice(start, start + step)
-                near = _functions(classes, survey, block, i[part], k[part])
-                R = np.asarray(np.linalg.qr(np.concatenate([R, near]), mode="r"))
-        if largest <= NEAR_ZERO * _size(V):
+        near = list(classes.map(_rows_near_zero, survey, V))
+        if any(rows is None for rows in near):
             return None
+        if not any(rows.some_margin for rows in near):
+            return None
+        R = np.asarray(np.linalg.qr(np.concatenate([rows.R for rows in near]), mode="r"))
         _, s, Vt = np.linalg.svd(R, full_matrices=True)
         null = Vt[int(np.sum(s > SINGULAR * np.max(s, initial=0.0))) :]
         projected = (null.T @ (null @ V.ravel())).reshape(V.shape)
@@ -273,6 +284,32 @@ def _proved(classes: Classes, survey: Survey, V: np.ndarray) -> np.ndarray | Non
     return None
 
 
+class _NearZero(NamedTuple):
+    """R of the QR decomposition of the rows that V does not move, and whether it moves others."""
+
+    R: np.ndarray
+    some_margin: bool
+
+
+def _rows_near_zero(
+    classes: Classes, blocks: Iterable[RowBlock], survey: Survey, V: np.ndarray
+) -> _NearZero | None:
+    """Return the rows of a part that V does not move; None if a margin is negative."""
+    R, W, largest = np.zeros((0, V.size)), survey.unscaled(V), 0.0
+    for block in blocks:
+        margins = classes.margins(block, W)
+        if np.min(margins) < -NEAR_ZERO * _size(V):
+            return None
+        largest = max(largest, float(np.max(margins, where=np.isfinite(margins), initial=0.0)))
+        i, k = np.nonzero(margins <= NEAR_ZERO * _size(V))
+        step = max(1, BLOCK_NUMBERS // V.size)
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            near = _functions(classes, survey, block, i[part], k[part])
+            R = np.asarray(np.linalg.qr(np.concatenate([R, near]), mode="r"))
+    return _NearZero(R, largest > NEAR_ZERO * _size(V))
+
+
 def _without_rounding(V: np.ndarray) -> np.ndarray:
     """Return V with 0 for entries that are rounding errors."""
     return np.where(np.abs(V) > NEAR_ZERO * _size(V), V, 0.0)
@@ -281,15 +318,20 @@ def _without_rounding(V: np.ndarray) -> np.ndarray:
 def _described(classes: Classes, survey: Survey, V: np.ndarray) -> Separation:
     """Return the separation along V, with the classes that it tells apart."""
     W = survey.unscaled(V)
-    n_classes = len(classes.contrasts)
-    pairs = np.zeros((n_classes, n_classes), bool)
-    for block in classes.source():
-        is_better = classes.margins(block, W) > NEAR_ZERO * _size(V)
-        for k in np.unique(block.classes):
-            pairs[k] |= is_better[block.classes == k].any(0)
+    pairs = np.any(list(classes.map(_pairs, W, NEAR_ZERO * _size(V))), 0)
     np.fill_diagonal(pairs, False)
     shares = np.abs(_without_rounding(V)).max(1)
     if classes.has_intercept:
         shares = shares[:-1]
     shares = shares / np.max(shares, initial=1e-300)
     return Separation(W, shares, survey.is_complete, pairs)
+
+
+def _pairs(classes: Classes, blocks: Iterable[RowBlock], W: np.ndarray, above: float) -> np.ndarray:
+    """Return which classes a part has rows of that are predicted better relative to which."""
+    pairs = np.zeros((len(classes.contrasts), len(classes.contrasts)), bool)
+    for block in blocks:
+        is_better = classes.margins(block, W) > above
+        for k in np.unique(block.classes):
+            pairs[k] |= is_better[block.classes == k].any(0)
+    return pairs

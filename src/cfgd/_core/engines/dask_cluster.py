@@ -1,0 +1,117 @@
+"""Passes on the workers of a Dask cluster: one round of a few tasks for each pass.
+
+A task is a pass over a part, so that a round of a hundred blocks costs no more than one of a few
+tasks. A worker holds nothing but what its parts are made of, which the scheduler knows: the parts
+of a worker that dies go to the others, and one that joins takes parts of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cfgd._core.engines.base import Arrays, Engine, Part, Pass, total
+from cfgd._core.engines.dask_graph import GraphPart
+from cfgd._core.interruptible import interruptible
+
+# Parts at least, so that workers that join have something to do; and parts for every thread, so
+# that a slow one delays the round by less than half. A task costs a millisecond.
+MIN_PARTS, PARTS_PER_THREAD = 8, 2
+# Results that are added by one task or here: with more, all of them would have to be in memory.
+FAN_IN = 8
+# Bytes of all results up to which they are added here: a second level of tasks costs 10 ms, in
+# which a network of 1 Gbit/s brings about so many.
+ADDED_HERE = 1e6
+
+
+class LostClusterError(RuntimeError):
+    """Raised where the scheduler of a Dask cluster is lost, or blocks kill their workers."""
+
+
+def parts_for(client: Any) -> int:
+    """Return into how many parts data should be split for the workers that there are now."""
+    threads = sum(client.nthreads().values())
+    return max(MIN_PARTS, PARTS_PER_THREAD * threads)
+
+
+class DaskEngine(Engine):
+    """Computes passes on the workers of `client`, a `distributed.Client`."""
+
+    def __init__(self, parts: Sequence[Part], client: Any) -> None:
+        self.client = client
+        self.values = [list(getattr(part, "futures", {}).values()) for part in parts]
+        bare = [part.without_futures() if isinstance(part, GraphPart) else part for part in parts]
+        self.parts = client.map(_same, bare, pure=False)
+        # bytes of the result of a function, once it is known
+        self._sizes: dict[str, int] = {}
+
+    def map(self, function: Pass, *args: Any) -> Iterator[Any]:
+        with self._computing(function, args) as futures:
+            results = interruptible(self.client.gather, futures)
+        yield from results
+
+    def sum(self, function: Pass, *args: Any) -> Arrays:
+        size = self._sizes.get(function.__name__, np.inf)
+        with self._computing(function, args) as futures:
+            groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
+            if size * len(futures) > ADDED_HERE:
+                while len(groups) > 1:
+                    futures = self.client.map(total, groups, pure=False)
+                    groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
+                found = total(interruptible(self.client.gather, groups[0]))
+            else:
+                gathered = interruptible(self.client.gather, groups)
+                while len(gathered) > 1:
+                    sums = [total(group) for group in gathered]
+                    gathered = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
+                found = total(gathered[0])
+        self._sizes[function.__name__] = sum(array.nbytes for array in found)
+        return found
+
+    @contextlib.contextmanager
+    def _computing(self, function: Pass, args: tuple[Any, ...]) -> Iterator[list[Any]]:
+        """Start the tasks of a pass; cancel them after an error or Ctrl-C."""
+        from distributed import CancelledError, KilledWorker
+        from distributed.comm.core import CommClosedError
+
+        futures: list[Any] = []
+        try:
+            futures = self.client.map(
+                _apply, self.parts, self.values, function=function, args=args, pure=False
+            )
+            yield futures
+        except KilledWorker as error:
+            raise LostClusterError(
+                "Several workers of the Dask cluster died while they computed the same blocks, "
+                "most often because a block takes more memory than they have: use smaller chunks, "
+                f"or workers with more memory. ({error})"
+            ) from error
+        except (CancelledError, CommClosedError, OSError) as error:
+            if not _is_lost(self.client, error):
+                raise
+            raise LostClusterError(
+                "The scheduler of the Dask cluster cannot be reached any more, so the run ends. "
+                "With `checkpoint=` it goes on from there on another cluster."
+            ) from error
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.client.cancel(futures)
+            raise
+
+
+def _is_lost(client: Any, error: BaseException) -> bool:
+    """Return whether an error is of the connection to the scheduler, not of a block."""
+    return client.status != "running" or not isinstance(error, OSError)
+
+
+def _same(part: Part) -> Part:
+    return part
+
+
+def _apply(part: Any, values: list[Any], *, function: Pass, args: tuple[Any, ...]) -> Any:
+    """Compute a pass over a part, on a worker."""
+    blocks: Iterable[Any] = part(values) if isinstance(part, GraphPart) else part()
+    return function(iter(blocks), *args)
