@@ -372,5 +372,5 @@ def test_a_run_takes_the_memory_of_forty_vectors():
     left = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert end.status is Status.converged
-    assert peak / (8 * d) < 42  # two are those of the function
+    assert peak / (8 * d) < 44  # two are those of the function, two those of the diagonal
     assert left / (8 * d) < 3  # the run itself is freed

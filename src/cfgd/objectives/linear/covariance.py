@@ -15,6 +15,7 @@ the penalty and B does not; it does not include their bias.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,16 @@ class InformationSums:
             slopes = np.asarray(self.loss.derivatives(p, y)[1])[used]
             self.slopes += float(slopes.sum())
             self.squared_slopes += float(slopes @ slopes)
+
+    def summed(self, total: Callable[[np.ndarray], np.ndarray]) -> InformationSums:
+        """Return the sums over all processes, each of which has some of the rows."""
+        other = InformationSums(self.loss, 0)
+        other.gram = total(self.gram)
+        numbers = self.count, self.squares, self.slopes, self.squared_slopes
+        count, *sums = total(np.array(numbers, float)).tolist()
+        other.count = round(count)
+        other.squares, other.slopes, other.squared_slopes = sums
+        return other
 
     def without(self, held: np.ndarray) -> InformationSums:
         """Return the sums of the model in which some coefficients are constants."""

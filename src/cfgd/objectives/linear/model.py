@@ -274,17 +274,22 @@ class LinearModel(Objective):
 
     def information_sums(self, evaluation: Evaluation) -> InformationSums:
         """Return the sums over the rows that covariances of the coefficients are made of."""
+        return self._information_sums(self.X, evaluation)
+
+    def _information_sums(self, X: Any, evaluation: Evaluation) -> InformationSums:
         sums = InformationSums(self.loss, self.dimension)
         p, weight = (np.asarray(of) for of in (evaluation.aux, self.sample_weight))
-        sums.add(self.X, np.asarray(self.y), p, weight)
+        sums.add(X, np.asarray(self.y), p, weight)
         return sums
 
     def _matrix(self, evaluation: Evaluation) -> Matrix:
         if not self.loss.has_classes:
             return self.X.gram(self._curvature_weight(evaluation), self.l2)
-        H = matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
-        H = fix_gauge(H, self.l2, self.shape[1])
+        H = fix_gauge(self._matrix_of_classes(evaluation), self.l2, self.shape[1])
         return H + self.l2 * array_namespace(H).eye(len(H), dtype=H.dtype)
+
+    def _matrix_of_classes(self, evaluation: Evaluation) -> Matrix:
+        return matrix_of_classes(self.X, self.loss, evaluation.aux, self.sample_weight)
 
     def _diagonal(self, evaluation: Evaluation) -> Vector:
         return self.X.squares(self._curvature_weight(evaluation)).reshape(-1) + self.l2

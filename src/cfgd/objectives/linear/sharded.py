@@ -22,8 +22,10 @@ from cfgd._core.sharding import is_on_cpu, is_sharded
 from cfgd._core.types import Data, DType, Matrix, Samples, Scalar, Vector
 from cfgd.objectives.base import Traits
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
+from cfgd.objectives.linear.covariance import InformationSums
 from cfgd.objectives.linear.line import PredictionLine
 from cfgd.objectives.linear.model import LinearModel
+from cfgd.objectives.linear.multinomial import matrix_of_classes
 from cfgd.objectives.linear.one_pass import is_long, one_pass
 from cfgd.objectives.linear.samples import count_zero_weight
 
@@ -139,6 +141,13 @@ class ShardedLinearModel(LinearModel):
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
         product = self.X.times(self.coefficients(d))
         return SummedLine(self, evaluation, d, slope_along(evaluation, d, slope), product)
+
+    def _matrix_of_classes(self, evaluation: Evaluation) -> Matrix:
+        part = matrix_of_classes(self.X.local, self.loss, evaluation.aux, self.sample_weight)
+        return self.total(part)
+
+    def information_sums(self, evaluation: Evaluation) -> InformationSums:
+        return self._information_sums(self.X.local, evaluation).summed(self.total)
 
     def _size_of_targets(self) -> Scalar:
         return np.sqrt(self.total(np.asarray(super()._size_of_targets() ** 2)[None])[0])
