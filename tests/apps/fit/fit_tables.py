@@ -59,3 +59,8 @@ def write(path, columns):
     else:
         csv.write_csv(table, path)
     return path
+
+
+def split_numbers(seed, rows):
+    """Return the numbers that a split with this seed draws for the rows."""
+    return np.random.default_rng([int.from_bytes(b"split"), seed]).random(rows)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.optimize
-from fit_tables import design, skewed_columns, targets, write
+from fit_tables import design, skewed_columns, split_numbers, targets, write
 from scipy.special import logsumexp
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor, Ridge
 
@@ -173,7 +173,7 @@ def test_cross_validation_chooses_the_penalty_of_the_lowest_loss(fitted):
     y = X[:, 0] + 2 * random.normal(size=n)
     columns = {f"x{j}": X[:, j] for j in range(30)} | {"y": y}
     result = fitted(columns, cross_validate=True)
-    fold = np.floor(np.random.default_rng(0).random(n) * 5)
+    fold = np.floor(split_numbers(0, n) * 5)
     mean, size = X.mean(0), X.std(0)
     Z, v = (X - mean) / size, (y - y.mean()) / y.std()
     losses = []
@@ -192,7 +192,7 @@ def test_held_out_rows_do_not_influence_the_fit(fitted):
     """The quality is measured on them with the model of the training rows."""
     columns, X, y = make_data("squared")
     result = fitted(columns, test=0.3, seed=5)
-    out = np.random.default_rng(5).random(len(y)) < 0.3
+    out = split_numbers(5, len(y)) < 0.3
     w = np.linalg.lstsq(X[~out], y[~out])[0]
     np.testing.assert_allclose(result.model.coefficients, w, rtol=1e-7)
     squares = np.mean((y[out] - X[out] @ w) ** 2)
@@ -208,7 +208,7 @@ def test_classification_measures_agree_with_scikit_learn(fitted):
 
     columns, X, y = make_data("logistic")
     result = fitted(columns, test=0.4)
-    out = np.random.default_rng(0).random(len(y)) < 0.4
+    out = split_numbers(0, len(y)) < 0.4
     probability = 1 / (1 + np.exp(-X[out] @ result.model.coefficients))
     found, yes = result.quality.model, y[out] == "yes"
     assert found["log loss"] == pytest.approx(log_loss(yes, probability))
@@ -323,7 +323,7 @@ def test_measures_of_two_classes_agree_with_scikit_learn_and_statsmodels(fitted)
     y = np.where(random.random(300) < 1 / (1 + np.exp(1 - a)), "yes", "no")
     columns = {"a": a, "b": random.integers(0, 2, 300).astype(float), "w": w, "y": y}
     result = fitted(columns, test=0.4, weights="w")
-    out = np.random.default_rng(0).random(300) < 0.4
+    out = split_numbers(0, 300) < 0.4
     X = np.column_stack([a, columns["b"], np.ones(300)])[out]
     eta, yes, weight = X @ result.model.coefficients, y[out] == "yes", w[out]
     found, score = result.quality.model, 1 / (1 + np.exp(-eta))
@@ -368,7 +368,7 @@ def test_measures_of_several_classes_and_numbers_agree_with_scikit_learn(fitted)
     assert result.quality.model["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
     columns, X, y = make_data("squared")
     result = fitted(columns, test=0.3)
-    out = np.random.default_rng(0).random(len(y)) < 0.3
+    out = split_numbers(0, len(y)) < 0.3
     assert result.quality.model["R squared"] == pytest.approx(
         metrics.r2_score(y[out], X[out] @ result.model.coefficients)
     )

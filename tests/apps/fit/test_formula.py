@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from fit_tables import write
+from fit_tables import split_numbers, write
 from typer.testing import CliRunner
 
 from cfgd.apps.cli import app
@@ -108,7 +108,7 @@ def test_states_are_those_of_the_training_rows_however_they_are_read(tmp_path):
     assert [result.streamed for result in results] == [False, True]
     one, two = (result.model for result in results)
     np.testing.assert_allclose(two.coefficients, one.coefficients, rtol=1e-6)
-    training = np.random.default_rng(0).random(ROWS) >= 0.3
+    training = split_numbers(0, ROWS) >= 0.3
     assert one.formula.states["scale(a)"]["mean"] == pytest.approx(columns["a"][training].mean())
     assert one.formula.states["scale(a)"]["deviation"] == pytest.approx(
         columns["a"][training].std(ddof=1)
@@ -210,7 +210,7 @@ def test_names_in_backticks_may_be_anything():
 
 def test_rows_of_a_new_level_are_not_measured_and_not_predicted(tmp_path):
     columns = table()
-    rare = np.flatnonzero(np.random.default_rng(0).random(ROWS) < 0.3)[0]
+    rare = np.flatnonzero(split_numbers(0, ROWS) < 0.3)[0]
     columns["n"][rare] = 7.0
     result = run(write(tmp_path / "a.parquet", columns), "y ~ a + C(n)", test=0.3)
     assert result.undefined_rows == 1

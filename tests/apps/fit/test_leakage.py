@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fit_tables import write
+from fit_tables import split_numbers, write
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score, roc_auc_score
 
@@ -36,7 +36,7 @@ def test_a_column_that_is_nearly_the_target_is_named(tmp_path):
     columns["later"] = 3e6 + 5 * columns["y"] + 0.02 * random.normal(size=ROWS)
     result = run(tmp_path, columns, seed=1)
     (leak,) = result.leaks
-    out = np.random.default_rng(1).random(ROWS) < 0.2
+    out = split_numbers(1, ROWS) < 0.2
     x, y = columns["later"][:, None], columns["y"]
     model = LinearRegression().fit(x[~out], y[~out])
     assert leak.column == "later"
@@ -68,7 +68,7 @@ def test_a_column_that_separates_two_classes_is_named(tmp_path, is_text):
     columns["y"] = np.where(y, "yes", "no")
     result = run(tmp_path, columns, l2=1.0)
     assert [leak.column for leak in result.leaks] == ["after"]
-    out = np.random.default_rng(0).random(ROWS) < 0.2
+    out = split_numbers(0, ROWS) < 0.2
     score = (columns["after"] == "paid") * 1.0 if is_text else columns["after"]
     assert result.leaks[0].value == pytest.approx(roc_auc_score(y[out], score[out]))
 

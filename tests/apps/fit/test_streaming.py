@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fit_tables import skewed_columns, targets, write
+from fit_tables import skewed_columns, split_numbers, targets, write
 
 from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
 from cfgd.apps.fit.conditioning import correlation_matrix
@@ -120,7 +120,7 @@ def test_missing_values_are_treated_alike(tmp_path, missing):
 @pytest.mark.slow
 def test_held_out_rows_with_an_unknown_text_count_as_the_reference_level(tmp_path):
     random, columns, eta = skewed_columns(700)
-    held_out = np.flatnonzero(np.random.default_rng(0).random(700) < 0.2)
+    held_out = np.flatnonzero(split_numbers(0, 700) < 0.2)
     columns["kind"][held_out[3]] = "new"
     path = write(tmp_path / "a.parquet", columns | {"y": targets("squared", random, eta)})
     for memory in (None, GRADIENTS_ONLY):

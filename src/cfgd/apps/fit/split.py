@@ -13,6 +13,10 @@ from typing import TypeAlias
 import numpy as np
 
 FOLDS = 5
+# The seed is that of a stream of its own: with the plain seed the numbers would be those that
+# `numpy.random.default_rng(seed).random()` gives, by which simulated tables are often made, and the
+# split would follow their first column.
+STREAM = int.from_bytes(b"split", "big")
 HELD_OUT = -1  # the code of a row that is held out; that of a training row is its fold
 
 # maps the codes of rows to a mask of those that belong to the subset
@@ -28,7 +32,7 @@ class Split:
 
     def code_generator(self) -> Callable[[int], np.ndarray]:
         """Return a function that gives the codes of the next `rows` rows, from the first row on."""
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng([STREAM, self.seed])
 
         def next_codes(rows: int) -> np.ndarray:
             drawn = random.random(rows)
