@@ -56,3 +56,22 @@ def test_wrong_arguments_are_named():
         table(distribution="F")
     with pytest.raises(ValueError, match="errors"):
         CoefficientTable(("a",), [1.0], [1.0, 2.0])
+
+
+def test_a_fact_that_is_too_long_for_half_a_line_has_its_own():
+    """No name runs into its value, and no line is wider than the table."""
+    facts = (
+        ("Target", "y"),
+        ("Rows", "7"),
+        ("accuracy", "0.5"),
+        ("area under the ROC curve (held out)", "0.726967"),
+        ("Standard errors", "classical"),
+        ("log loss", "1"),
+    )
+    lines = str(table(facts=facts)).splitlines()[:4]
+    assert [line.split(":")[0] for line in lines] == [
+        "Target", "accuracy", "area under the ROC curve (held out)", "Standard errors",
+    ]  # fmt: skip
+    assert lines[2].split(":")[1].strip() == "0.726967"
+    assert "curve (held out): " in lines[2]
+    assert max(map(len, lines)) == len(str(table()).splitlines()[1])

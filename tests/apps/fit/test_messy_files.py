@@ -103,6 +103,9 @@ FILES = {
     "a number far from all others": ("a.csv", "x,z,y\n1.5,7,3\n-999,7,4\n2,99,4\n-999.0,8,4\n3.5,99,4\n", {}, {"x": [1.5, -999, 2, -999, 3.5], "z": [7, 7, 99, 8, 99], "y": [3, 4, 4, 4, 4]}, "Warning: the column 'x' has the value -999 in 2 rows, far from all others: if it marks missing values, --na -999 says so."),
     "sixes and nines": ("a.csv", "x,z,y\n990,7,3\n999,999,4\n999,9,4\n", {}, {"x": [990, 999, 999], "z": [7, 999, 9], "y": [3, 4, 4]}, None),
     "texts of which some are numbers": ("a.csv", "code,y\nA1,1\n12,2\nA1,3\nB7,4\n12,5\nB7,6\nA1,6\n", {}, {"code": ["A1", "12", "A1", "B7", "12", "B7", "A1"], "y": [1, 2, 3, 4, 5, 6, 6]}, "The column 'code' is taken as text, though 2 of 7 values are numbers."),
+    "texts that differ in case": ("a.csv", "x,t,y\n1,Aa,1\n2,aa,2\n3,b,2\n4,Aa,3\n", {}, {"x": [1, 2, 3, 4], "t": ["Aa", "aa", "b", "Aa"], "y": [1, 2, 2, 3]}, "Warning: the column 't' has 'Aa' and 'aa', which differ only in upper and lower case and are two levels."),
+    "ordinals are no units": ("a.csv", "x,t,y\n1,1st,1\n2,2nd,2\n3,1st,2\n4,2nd,3\n", {}, {"x": [1, 2, 3, 4], "t": ["1st", "2nd", "1st", "2nd"], "y": [1, 2, 2, 3]}, None),
+    "yes and Yes of a column": ("a.csv", "x,t,y\n1,yes,1\n2,Yes,2\n3,NO,2\n4,no,3\n", {}, {"x": [1, 2, 3, 4], "t": [1, 1, 0, 0], "y": [1, 2, 2, 3]}, "The column 't' is read as 1 for 'yes' and 0 for 'no'."),
 }  # fmt: skip
 
 
@@ -135,6 +138,11 @@ REFUSED = {
     "a title above numbers": ("a.csv", "Report of 2024\n\n0,1\n1,2\n3,4\n", {}, ": the first line must have the names of the columns, got 'Report of 2024' above rows of 2 fields: delete the lines above the header."),
     "an id that is not there": ("a.csv", PLAIN, {"id": ("z",)}, "--id: {path} has no column 'z', only 'x', 'y'."),
     "an old Excel file": ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", {}, " is not Excel, as its name says: it is Excel's .xls of old, which Excel can save as .xlsx."),
+    "two units": ("a.csv", "x,y\n1.5 kg,1\n700 g,2\n2 kg,3\n", {}, ": the column 'x' has numbers with the units 'kg' in 2 rows, 'g' in 1 rows: change the file"),
+    "thousands and millions": ("a.csv", "x,y\n€1.5M,1\n€700k,2\n0,3\n", {}, ": the column 'x' has numbers with the units 'M' in 1 rows, 'k' in 1 rows, without in 1: change the file"),
+    "two files put together": ("a.csv", 2 * "x,y\n1,1\n3,2\n", {}, ": the header is repeated in row 3, as in files that were put together: delete it there."),
+    "a target in upper and lower case": ("a.csv", "x,y\n1,yes\n2,Yes\n3,no\n", {}, ": the target 'y' writes its two values in 3 ways ('Yes', 'no', 'yes'): write each in one way."),
+    "a web page": ("a.csv", "<!DOCTYPE html>\n<html><body>Log in, please</body></html>\n", {}, " is a web page or XML, no table: save it as CSV."),
     "a damaged Excel file": ("a.xlsx", excel([["x"], [1]])[:-40], {}, " cannot be read as Excel: File is not a zip file."),
 }  # fmt: skip
 

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from messy_tables import fitted
 
 from cfgd.apps.fit.missing_values import (
     POLICIES,
@@ -51,3 +53,23 @@ def test_a_prediction_refuses_what_the_policy_does_not_allow(policy):
         return
     with pytest.raises(ValueError, match=f"in row 12, and the model was .* --missing {policy}"):
         check()
+
+
+def test_a_column_that_is_left_out_leaves_out_no_rows(tmp_path):
+    """A column of ticks is constant without the rows that have none."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=60)
+    frame = pd.DataFrame({"x": x, "tick": np.where(x > 0, "x", ""), "y": random.normal(size=60)})
+    frame.loc[:4, "x"] = np.nan
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    result = fitted(tmp_path / "a.csv", missing="drop")
+    used = frame.dropna()
+    want = np.polyfit(used.x, used.y, 1)
+    assert result.model.terms == ["x", "intercept"]
+    np.testing.assert_allclose(result.model.coefficients, want, rtol=1e-9)
+    assert result.statistics.training_count == 55
+    ticks = int(np.sum(frame.tick == ""))
+    assert (
+        "The column 'tick' is left out: it is constant in the training rows ('x'). It has no value "
+        f"in {ticks} rows, which --missing mean makes a level of its own."
+    ) in result.sentences

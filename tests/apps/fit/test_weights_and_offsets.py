@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from cfgd.apps.cli import app
 from cfgd.apps.fit.class_weights import read_class_weights
+from cfgd.apps.fit.figures import figures_of
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 
 ROWS = 120
@@ -221,3 +222,17 @@ def test_missing_weights_are_refused_or_dropped(tmp_path):
 
 def test_labels_of_class_weights_may_have_equal_signs():
     assert read_class_weights("a=b=2,1=3") == {"a=b": 2.0, "1": 3.0}
+
+
+def test_the_figure_of_the_roc_curve_uses_the_weights(tmp_path):
+    """Its area is the one in the table, and scikit-learn's."""
+    from sklearn.metrics import roc_auc_score
+
+    columns, X = table("logistic")
+    result = run(write(tmp_path / "a.parquet", columns), weights="w", offset="o")
+    score = X @ result.model.coefficients + columns["o"]
+    area = roc_auc_score(columns["y"] == "yes", score, sample_weight=columns["w"])
+    assert result.quality.model["area under the ROC curve"] == pytest.approx(area)
+    figures = {title: svg for row in figures_of(result) for title, svg in row}
+    assert f"area {area:.3f}" in figures["ROC"]
+    assert f"{roc_auc_score(columns['y'] == 'yes', score):.3f}" != f"{area:.3f}"

@@ -39,6 +39,7 @@ YES = (
     "oui",
     "verdadero",
     "sí",
+    "si",
     "sì",
     "vero",
 )

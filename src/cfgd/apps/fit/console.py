@@ -183,7 +183,8 @@ def run_predict(
     for sentence in written.sentences:
         style = "yellow" if sentence.startswith("Warning") else ""
         console.print(_safe(sentence), highlight=False, style=style)
-    console.print(_safe(f"{written.rows:,} predictions of {model.target!r}:"), highlight=False)
+    noun = "prediction" if written.rows == 1 else "predictions"
+    console.print(_safe(f"{written.rows:,} {noun} of {model.target!r}:"), highlight=False)
     console.print(f"[bold]{_safe(str(out.resolve()))}[/]", soft_wrap=True)
     return 0
 

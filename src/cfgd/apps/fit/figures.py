@@ -9,7 +9,7 @@ from cfgd._core.students_t import quantile
 from cfgd.apps.fit.formats import format_label
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
-from cfgd.apps.fit.two_classes import roc_auc
+from cfgd.apps.fit.two_classes import counts_by_threshold, roc_auc
 from cfgd.apps.page.chart import Chart
 
 MAX_TERMS = 20  # coefficients that are shown, the largest ones
@@ -147,9 +147,11 @@ def _calibration(result: FitResult) -> Chart:
         probability, is_true = probabilities.max(1), probabilities.argmax(1) == y
     order = np.argsort(probability, kind="stable")
     bins = [rows for rows in np.array_split(order, CALIBRATION_BINS) if len(rows)]
-    predicted = np.array([probability[rows].mean() for rows in bins])
-    observed = np.array([is_true[rows].mean() for rows in bins])
-    sizes = np.array([len(rows) for rows in bins])
+    weight = result.quality.weight
+    predicted = np.array([np.average(probability[rows], weights=weight[rows]) for rows in bins])
+    observed = np.array([np.average(is_true[rows], weights=weight[rows]) for rows in bins])
+    # rows that count alike and say as much as the weighted ones (Kish, 1965)
+    sizes = np.array([weight[rows].sum() ** 2 / (weight[rows] ** 2).sum() for rows in bins])
     half = Z95 * np.sqrt(predicted * (1 - predicted) / sizes)
     chart = Chart("predicted probability", "observed frequency", limits=UNIT)
     chart.line([0, 1], [0, 1], "ink", width=1)
@@ -161,28 +163,28 @@ def _calibration(result: FitResult) -> Chart:
 
 def _roc(result: FitResult) -> Chart:
     probabilities, y, labels = result.quality.expected, result.quality.y, result.target.labels
+    weight = result.quality.weight
     shown = [1] if result.target.classes == 1 else range(min(MAX_CURVES, len(labels)))
     chart = Chart("false positive rate", "true positive rate", limits=UNIT)
     chart.line([0, 1], [0, 1], "ink", width=1)
     for k, colour in zip(shown, CURVE_COLOURS, strict=False):
-        rates = roc_curve(probabilities[:, k], y == k)
-        area = roc_auc(probabilities[:, k], y == k)
+        rates = roc_curve(probabilities[:, k], y == k, weight)
+        area = roc_auc(probabilities[:, k], y == k, weight)
         name = _shortened(str(format_label(labels[k])))
         part = _thinned(len(rates[0]), MAX_LINE)
         chart.line(rates[0][part], rates[1][part], colour, f"{name}, area {area:.3f}")
     return chart
 
 
-def roc_curve(score: np.ndarray, is_positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def roc_curve(
+    score: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the false and the true positive rates for all thresholds of the score.
 
     >>> false, true = roc_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
     >>> print(false, true)
     [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
     """
-    order = np.argsort(-score, kind="stable")
-    # equal scores pass a threshold together
-    ends = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)
-    true = np.append(0, np.cumsum(is_positive[order])[ends])
-    false = np.append(0, ends + 1) - true
-    return false / max(false[-1], 1), true / max(true[-1], 1)
+    counts = counts_by_threshold(score, is_positive, weight)
+    false, true = (np.append(0.0, of) for of in counts)
+    return false / (false[-1] or 1), true / (true[-1] or 1)

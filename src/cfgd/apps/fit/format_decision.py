@@ -247,6 +247,7 @@ class FormatDecision:
                     self._describe_numbers(name, known)
                 return kind
         self._check_units(name, known)
+        self._describe_case(name, known)
         beside = known.texts_beside_booleans
         if beside and name != self.target:
             shown = " and ".join(map(repr, beside))
@@ -266,15 +267,35 @@ class FormatDecision:
             f"({typed('--number', name)} takes it as numbers)."
         )
 
-    def _check_units(self, name: str, known: ColumnSurvey) -> None:
-        """Raise a `ValueError` for numbers of which only some have a unit."""
-        units = {unit: count for unit, count in known.units.items() if unit}
-        bare = known.by_class["number"].count
-        if bare and len(units) == 1 and bare + sum(units.values()) == known.present:
-            unit, count = next(iter(units.items()))
-            self._refuse(
-                name, f"has numbers with the unit {unit!r} in {count:,} rows, without in {bare:,}"
+    def _describe_case(self, name: str, known: ColumnSurvey) -> None:
+        """Warn of texts that differ only in upper and lower case; refuse a target of them.
+
+        Of a target only words for yes and no are refused: other such texts may be different, as
+        the genotypes Aa and aa.
+        """
+        same = known.same_but_for_case
+        if name == self.target and known.boolean_words and len(known.different) > 2:
+            raise ValueError(
+                f"{self.path}: the target {name!r} writes its two values in "
+                f"{len(known.different)} ways ({', '.join(map(repr, sorted(known.different)))}): "
+                "write each in one way."
             )
+        if same:
+            self.sentences.append(
+                f"Warning: the column {name!r} has {' and '.join(map(repr, same[:2]))}, which "
+                "differ only in upper and lower case and are two levels."
+            )
+
+    def _check_units(self, name: str, known: ColumnSurvey) -> None:
+        """Raise a `ValueError` for numbers of which only some have a unit, or in several units."""
+        units = known.several_units
+        if not units:
+            return
+        bare = units.pop("", 0)
+        shown = [f"{unit!r} in {count:,} rows" for unit, count in units.items()]
+        without = f", without in {bare:,}" if bare else ""
+        unit = "unit" if len(units) == 1 else "units"
+        self._refuse(name, f"has numbers with the {unit} {', '.join(shown)}{without}")
 
     def _is_nearly(self, kind: str, known: ColumnSurvey) -> bool:
         good = known.by_class[kind].count
@@ -290,6 +311,11 @@ class FormatDecision:
         others = (found for other, found in known.by_class.items() if other != kind)
         examples = next(found for found in others if found.count)
         values = f"{bad:,} value{'s are' if bad > 1 else ' is'} not: {texts_and_rows(examples)}"
+        if name in examples.rows and self.options.bad_values != BAD_AS_MISSING:
+            raise ValueError(
+                f"{self.path}: the header is repeated in row {_rows(examples.rows[name])}, as in "
+                "files that were put together: delete it there."
+            )
         noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"
         if self.options.bad_values == BAD_AS_MISSING:
             self.sentences.append(

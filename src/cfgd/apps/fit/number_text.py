@@ -32,6 +32,16 @@ NUMBER = (
 # What stands behind the digits of a measurement: kg, °C, m/s, kg/m3.
 UNIT = r"^.*\d[.,]?\s*(?P<unit>[\p{L}°‰][\p{L}\d°‰²³/·^*\-]{0,11})$"
 
+# Units of one quantity, and words for thousands: numbers with several of them are not comparable.
+# fmt: off
+MULTIPLES = frozenset((
+    "k", "K", "M", "m", "B", "T", "bn", "mn", "tn", "Tsd", "Mio", "Mrd", "mg", "g", "kg", "t", "lb",
+    "lbs", "oz", "µm", "mm", "cm", "km", "in", "ft", "yd", "mi", "ms", "s", "sec", "min", "h", "hr",
+    "hrs", "d", "ml", "cl", "l", "L", "W", "kW", "MW", "Wh", "kWh", "MWh", "kB", "KB", "MB", "GB",
+    "TB",
+))
+# fmt: on
+
 
 def _body(decimal: str) -> str:
     """Return the pattern of the digits of a number with this decimal sign.

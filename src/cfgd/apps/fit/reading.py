@@ -246,6 +246,8 @@ class _FitReader:
             values = known.uniqueness
             if name in {*self.used, *self.options.category, *self.options.id} or values is None:
                 continue
+            if isinstance(known, ColumnSurvey) and len(known.several_units) > 1:
+                continue  # numbers, which are refused for their units
             is_other_text = isinstance(known, NumberSurvey) or (
                 # no numbers, dates and times
                 max(known.by_class["text"].count, known.codes) == known.present

@@ -93,7 +93,7 @@ def fit(
     statistics.collect(split, block_rows, progress.rows_read)
     sentences = list(table.sentences)
     if parsed is None:
-        sentences += statistics.leave_out_constants()
+        sentences += statistics.leave_out_constants(split, block_rows, progress.rows_read)
     else:
         statistics.refuse_constants()
     target = choose_target(statistics, options.loss, options.positive)

@@ -39,6 +39,7 @@ ENCODING_NAMES = {
     "utf-32": "UTF-32",
     "cp1252": "Latin-1",  # of Windows: the letters are those of Latin-1
 }
+WEB_PAGE = re.compile(r"\s*<(?:!doctype html|html|\?xml)\b", re.IGNORECASE)
 EXCEL_LINE = re.compile(r"(\s*)sep=([^\r\n]?)[^\r\n]*", re.IGNORECASE)  # a line for Excel
 
 
@@ -77,6 +78,8 @@ def sniff(path: Path, encoding: str | None = None) -> Dialect:
     encoding = encoding or _encoding(path, raw)
     # the last character may be cut in two
     text = codecs.getincrementaldecoder(encoding)("replace").decode(raw, final=is_whole)
+    if WEB_PAGE.match(text):
+        raise ValueError(f"{path} is a web page or XML, no table: save it as CSV.")
     told = EXCEL_LINE.match(text)
     if told is not None:
         text = told[1] + text[told.end() :]

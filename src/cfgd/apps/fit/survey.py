@@ -25,7 +25,7 @@ from cfgd.apps.fit.dates import (
 )
 from cfgd.apps.fit.ids import Uniqueness
 from cfgd.apps.fit.missing_marks import PLUS, MissingMarks
-from cfgd.apps.fit.number_text import DECIMALS, NumberTexts, units_of
+from cfgd.apps.fit.number_text import DECIMALS, MULTIPLES, NumberTexts, units_of
 from cfgd.apps.fit.table import Table, is_numeric, is_text, to_float64, value_type
 
 EXAMPLES = 20  # different texts of a class that are remembered
@@ -209,6 +209,27 @@ class ColumnSurvey:
     def codes(self) -> int:
         """How many values are digits, if one of them has a leading zero and all are digits."""
         return self.digits if self.leading_zeros.count and self.digits == self.present else 0
+
+    @property
+    def several_units(self) -> dict[str, int]:
+        """How many values have which unit, "" for none, if all are numbers in several units."""
+        units = {unit: count for unit, count in self.units.items() if unit}
+        bare = self.by_class["number"].count
+        if len(units) + bool(bare) < 2 or bare + sum(units.values()) < self.present:
+            return {}
+        if len(units) > 1 and not MULTIPLES.issuperset(units):  # as 1st and 2nd, or 12a and 12b
+            return {}
+        return units | ({"": bare} if bare else {})
+
+    @property
+    def same_but_for_case(self) -> list[str]:
+        """The first texts that differ only in upper and lower case; none for yes and Yes."""
+        if self.boolean_words is not None:
+            return []
+        found: dict[str, list[str]] = {}
+        for text in sorted(self.different):
+            found.setdefault(text.casefold(), []).append(text)
+        return next((texts for texts in found.values() if len(texts) > 1), [])
 
     @property
     def boolean_words(self) -> tuple[str, str] | None:

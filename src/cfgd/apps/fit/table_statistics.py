@@ -7,6 +7,7 @@ so that the rows that are held out do not influence the model that they test.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
 from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formats import typed
-from cfgd.apps.fit.missing_values import check_for_fit, left_out_rows
+from cfgd.apps.fit.missing_values import DROP, check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
@@ -62,6 +63,8 @@ class TableStatistics:
     label_counts : dict or None
         For each value of the target the number of rows that are held out and in each fold; None
         if the target has more than `MAX_LABELS` values.
+    missing_counts : Counter
+        How many rows of the file have no value in a column.
     """
 
     def __init__(
@@ -88,20 +91,25 @@ class TableStatistics:
         if not self.features:
             raise ValueError(f"{table.path} has no column besides the target {target!r}.")
         self.kinds = {name: table.kind(name) for name in (*self.features, target)}
-        self.number_columns = [name for name in self.features if self.kinds[name] == "number"]
-        self.text_columns = [name for name in self.features if self.kinds[name] == "text"]
         self.target_is_text = self.kinds[target] == "text"
-        self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
-        self.weight_zero_count = self.target_present = 0
-        self.moments = RunningMoments(len(self.number_columns))
-        self.level_counts = {name: LevelCounts() for name in self.text_columns}
+        self._begin()
         for name in self.references:
             if name not in self.level_counts:
                 known = ", ".join(map(repr, self.text_columns[:20])) or "none"
                 raise ValueError(f"--reference: {name!r} is no column of texts; there are {known}.")
+
+    def _begin(self) -> None:
+        """Forget what is known of the rows."""
+        self.number_columns = [name for name in self.features if self.kinds[name] == "number"]
+        self.text_columns = [name for name in self.features if self.kinds[name] == "text"]
+        self.row_count = self.left_out_count = self.training_count = self.held_out_count = 0
+        self.weight_zero_count = self.target_present = 0
+        self.moments = RunningMoments(len(self.number_columns))
+        self.level_counts = {name: LevelCounts() for name in self.text_columns}
         self.target_moments, self.target_minimum = RunningMoments(1), np.inf
         self.target_sample: list[np.ndarray] = []
         self.label_counts: dict[Any, np.ndarray] | None = {}
+        self.missing_counts: Counter[str] = Counter()
 
     @property
     def names(self) -> list[str]:
@@ -171,6 +179,7 @@ class TableStatistics:
     def _used_rows(self, missing: dict[str, Mask]) -> Mask:
         any_missing = np.any(list(missing.values()), 0)
         if any_missing.any():
+            self.missing_counts.update({name: int(np.sum(of)) for name, of in missing.items()})
             path = self.table.path
             check_for_fit(path, self.missing, self.kinds, self.target, missing, self.row_count)
         return ~left_out_rows(self.missing, any_missing)
@@ -236,9 +245,17 @@ class TableStatistics:
             if len(counts.training) < 2
         }
 
-    def leave_out_constants(self) -> list[str]:
-        """Leave out the columns that are constant in the training rows, and say so."""
+    def leave_out_constants(
+        self, split: Split, block_rows: int, on_rows_read: Callable[[int], None]
+    ) -> list[str]:
+        """Leave out the columns that are constant in the training rows, and say so.
+
+        Rows that were left out for a missing value in such a column count again: the table is then
+        read once more.
+        """
         constants = self._constants()
+        if not constants:
+            return []
         self.features = [name for name in self.features if name not in constants]
         if not self.features:
             shown = ", ".join(map(repr, list(constants)[:SHOWN]))
@@ -246,10 +263,26 @@ class TableStatistics:
                 f"{self.table.path}: no column varies in the training rows besides the target "
                 f"{self.target!r}: {shown}."
             )
-        return [
+        sentences = [
             f"The column {name!r} is left out: it is constant in the training rows ({value})."
+            f"{self._describe_missing_level(name)}"
             for name, value in constants.items()
         ]
+        if self.missing != DROP or not any(self.missing_counts[name] for name in constants):
+            return sentences
+        self._begin()
+        self.collect(split, block_rows, on_rows_read)
+        return sentences + self.leave_out_constants(split, block_rows, on_rows_read)
+
+    def _describe_missing_level(self, name: str) -> str:
+        """Return a sentence about a column that is one text or missing, "" for other columns."""
+        rows = self.missing_counts[name]
+        if self.missing != DROP or self.kinds[name] != "text" or not rows:
+            return ""
+        return (
+            f" It has no value in {rows:,} row{'s' * (rows > 1)}, which --missing mean makes a "
+            "level of its own."
+        )
 
     def refuse_constants(self) -> None:
         """Raise a `ValueError` if a column that a formula names is constant."""

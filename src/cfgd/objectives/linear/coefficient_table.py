@@ -128,11 +128,18 @@ class CoefficientTable:
 
 
 def _facts(facts: tuple[tuple[str, str], ...], width: int) -> list[str]:
-    """Return the facts in lines of two, as wide as the table."""
+    """Return the facts in lines of two, as wide as the table; one that is too long has its own."""
     half = (width - 2) // 2
-    cells = [f"{name}:{value:>{max(1, half - len(name) - 1)}}" for name, value in facts]
-    cells += [""] * (len(cells) % 2)
-    return [f"{a:<{half}}  {b}".rstrip() for a, b in zip(cells[::2], cells[1::2], strict=True)]
+    lines: list[list[str]] = []
+    for name, value in facts:
+        is_short = len(name) + len(value) + 2 <= half
+        room = (half if is_short else width) - len(name) - 1
+        cell = f"{name}:{value:>{max(1, room)}}"
+        if is_short and lines and len(lines[-1]) == 1 and len(lines[-1][0]) <= half:
+            lines[-1].append(cell)
+        else:
+            lines.append([cell])
+    return ["  ".join(line).rstrip() for line in lines]
 
 
 def _number(value: float) -> str:
