@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # All but PyTorch, of which one version is tried, and the tools of the site and of the linter.
 EXTRAS = ("test",)
-# Some of every room, and whatever reads or writes files of other libraries.
+# Some of every package, and whatever reads or writes files of other libraries.
 SELECTION = (
     "tests/test_undocumented.py",
     "tests/apps/fit/test_fit_command.py",

@@ -122,17 +122,17 @@ __all__ = [
 ]
 
 # Packages in the order in which a public name is looked up.
-_ROOMS = ("calculus", "objectives", "methods", "solve", "fitting", "status")
+_PACKAGES = ("calculus", "objectives", "methods", "solve", "fitting", "status")
 _MODULES = ("distributed", "integrations", "theory", "zoo")
 
 
 def __getattr__(name: str) -> Any:
     """Import and return a public name: `cfgd.integrations.torch` works without JAX."""
-    if name in _ROOMS or name in _MODULES:
+    if name in _PACKAGES or name in _MODULES:
         return importlib.import_module(f"cfgd.{name}")
     if name in __all__:
-        for room in _ROOMS:
-            found = getattr(importlib.import_module(f"cfgd.{room}"), name, None)
+        for package in _PACKAGES:
+            found = getattr(importlib.import_module(f"cfgd.{package}"), name, None)
             if found is not None:
                 globals()[name] = found
                 return found

@@ -187,9 +187,9 @@ def test_the_map_names_functions_and_classes_of_their_files():
 
 
 def test_the_arrows_of_the_map_point_downwards():
-    """They are read from the imports; the figure lists the rooms from the top down."""
-    figure = runpy.run_path(str(DOCS / "figures" / "rooms.py"))
-    arrows, rooms = figure["data"]()["arrows"], list(figure["ROOMS"])
+    """They are read from the imports; the figure lists the packages from the top down."""
+    figure = runpy.run_path(str(DOCS / "figures" / "packages.py"))
+    arrows, packages = figure["data"]()["arrows"], list(figure["PACKAGES"])
     assert {("solve", "methods/auto"), ("methods/paper", "calculus")} <= set(arrows)
-    assert all(rooms.index(start) < rooms.index(end) for start, end in arrows)
-    assert all(f"| `{room}/` |" in MAP for room in rooms)
+    assert all(packages.index(start) < packages.index(end) for start, end in arrows)
+    assert all(f"| `{package}/` |" in MAP for package in packages)

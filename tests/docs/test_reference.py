@@ -45,7 +45,9 @@ def own(module):
     return {
         name
         for name, each in vars(module).items()
-        if not name.startswith("_") and getattr(each, "__module__", "") == module.__name__
+        if not name.startswith("_")
+        and getattr(each, "__module__", "") == module.__name__
+        and getattr(each, "__name__", name) == name  # no alias
     }
 
 

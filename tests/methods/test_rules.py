@@ -9,7 +9,7 @@ import cfgd
 from cfgd._core.pytrees import Structure
 from cfgd.methods.paper.order import Constant, Order, Stages, beta_of
 from cfgd.methods.paper.settings import lay_out, number, point
-from cfgd.methods.paper.terminal import Fixed, Here, Lagged, Terminal
+from cfgd.methods.paper.terminal import CurrentPoint, Fixed, Lagged, Terminal
 from problems import BOWL, PAST, X0, A, B, C, do_nothing, identity, wave
 
 RECORD = {"x": identity, "gamma": "gamma", "eta": "eta"}
@@ -214,7 +214,7 @@ STAGES = [cfgd.Stage(4, gamma=0.5), cfgd.Stage(30, gamma=0.0)]
 COMPOSED = {  # a preset, and the same written out
     "gradient descent": (
         cfgd.GradientDescent(),
-        cfgd.Fractional(Here(), Constant(0.5, beta=0.0), cfgd.ExactStep(), nodes=1),
+        cfgd.Fractional(CurrentPoint(), Constant(0.5, beta=0.0), cfgd.ExactStep(), nodes=1),
     ),
     "non-adaptive": (
         cfgd.NonAdaptive(C, 0.3, gamma=0.4),
@@ -244,9 +244,12 @@ def test_presets_are_compositions_of_public_rules(preset, composed):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((1.0, Constant(gamma=0.1), cfgd.ExactStep()), "terminal=...)` must be one of Here()"),
-        ((Here(), 0.5, cfgd.ExactStep()), "order=...)` must be one of Constant(alpha"),
-        ((Here(), Constant(gamma=0.1), 0.1), "step=...)` must be one of ExactStep()"),
+        (
+            (1.0, Constant(gamma=0.1), cfgd.ExactStep()),
+            "must be one of CurrentPoint()",
+        ),
+        ((CurrentPoint(), 0.5, cfgd.ExactStep()), "order=...)` must be one of Constant(alpha"),
+        ((CurrentPoint(), Constant(gamma=0.1), 0.1), "step=...)` must be one of ExactStep()"),
     ],
     ids=["terminal", "order", "step"],
 )
@@ -303,3 +306,7 @@ def test_a_direction_without_a_step():
     np.testing.assert_allclose(proposal.d, d, rtol=1e-13)
     np.testing.assert_allclose(line.slope, g @ d, rtol=1e-13)
     np.testing.assert_array_equal(state.evaluation.x, X0)
+
+
+def test_the_earlier_name_of_the_current_point():
+    assert cfgd.terminal.Here is CurrentPoint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -156,17 +158,54 @@ def test_the_nearest_control_is_the_one_that_is_equal_most_often():
     assert comparison.nearest("1 Wang") == ("heavy ball", 2)
 
 
-def test_the_sentences_count_what_the_table_says():
+@pytest.fixture
+def one_rule():
+    """A comparison of one rule, better than all controls, on two problems."""
     good, bad = judged((10.0,) * 3, (1e-7,) * 3), judged((50.0,) * 3, (1e-7,) * 3)
     names = ["gradient descent", "heavy ball", "Adam", "L-BFGS"]
-    found = {p: {"1 Wang": good, **dict.fromkeys(names, bad)} for p in ("bowl", "quadratic 1e1 x")}
-    both = [BOWL, BOWL.__class__("quadratic 1e1 x", "quadratics", "", BOWL.make, 40)]
-    told = conclusions.sentences(conclusions.Comparison(both, ["1 Wang"], names, found))
+    both = [BOWL, dataclasses.replace(BOWL, name="quadratic 1e1 x")]
+    found = {p.name: {"1 Wang": good, **dict.fromkeys(names, bad)} for p in both}
+    return conclusions.Comparison(both, ["1 Wang"], names, found)
+
+
+def test_the_sentences_count_what_the_table_says(one_rule):
+    told = conclusions.sentences(one_rule)
+    assert told[0] == (
+        "Which differ at all: of one rule, none is equal to gradient descent on at least four "
+        "problems of five; apart from these, one (1 Wang) is better than it on more problems than "
+        "worse, and none is worse on more problems than better."
+    )
+    assert told[1].endswith("on at least three problems of five, no rule is equal to a control.")
+    assert "at most 1e-6 of the first for all rules and for all controls; " in told[2]
+    assert told[3].startswith("Who wins where: among quadratics 1 Wang on 2 of 2; the winner")
+    assert "is better than the best of gradient descent, heavy ball and Adam on two of 2" in told[4]
+    assert "problems (bowl, quadratic 1e1 x), and worse on none; " in told[4]
+    assert told[4].endswith("it is better than L-BFGS, which has no constants to tune, on two.")
     assert len(told) == 5
-    assert "on 2 problems, 1 Wang are better on more problems than worse, none worse" in told[0]
-    assert "six of ten problems: none" in told[1]
-    assert "below 1e-6 of the first for 1 Wang, and not for none" in told[2]
-    assert "quadratics: 1 Wang 2 of 2" in told[3]
-    some = conclusions.Comparison([BOWL], ["1 Wang"], names, {"bowl": found["bowl"]})
+
+
+def test_the_sentences_are_of_the_problems_that_were_run(one_rule):
+    some = dataclasses.replace(
+        one_rule, problems=[BOWL], results={"bowl": one_rule.results["bowl"]}
+    )
     assert conclusions.sentences(some)[2].endswith("of condition 10 were not run.")
-    assert "by more than a factor of 2 on 2 of 2 problems (bowl, quadratic 1e1 x)" in told[4]
+    none = dataclasses.replace(one_rule, problems=[], results={})
+    assert conclusions.sentences(none) == ["No problem was finished."]
+
+
+def test_the_sentences_agree_in_number(one_rule):
+    """Several rules that are equal to the controls, one that ends far from the minimiser."""
+    far = judged((None,) * 3, (0.5,) * 3)
+    found = {
+        name: {**by, "1 Wang": by["Adam"], "2 Sheng": by["Adam"], "16 Shin": far}
+        for name, by in one_rule.results.items()
+    }
+    rules = ["1 Wang", "2 Sheng", "16 Shin"]
+    told = conclusions.sentences(dataclasses.replace(one_rule, rules=rules, results=found))
+    assert "of three rules, two (1 Wang and 2 Sheng) are equal to gradient descent" in told[0]
+    assert "none is better than it" in told[0]
+    assert "one (16 Shin) is worse on more" in told[0]
+    assert "two (1 Wang and 2 Sheng) are equal to gradient descent." in told[1]
+    assert "for 2 of 3 rules (not for 16 Shin 5e-01) and for all controls; " in told[2]
+    assert told[4].endswith("is better than the best control on none and worse on two.")
+    assert conclusions.number(13) == "13"

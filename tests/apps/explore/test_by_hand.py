@@ -88,7 +88,7 @@ def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
     page.element("#formula").send_keys("+ + (y")
     page.wait()
     said = page.element("#formula-text").text
-    assert said.startswith("At place 11: “)” was wanted for the “(” at place 9, and the end")
+    assert said.startswith("Position 11: expected “)” for the “(” at position 9, found the end")
     assert page.element("#formula").get_attribute("aria-invalid") == "true"
     assert page.state["formula"] == "x^2 "
     assert page.runs == runs
@@ -105,7 +105,7 @@ def test_an_invalid_formula_shows_an_error_and_changes_nothing(page):
 
 def test_a_formula_undefined_at_the_start_shows_an_error(page):
     type_into(page, "#formula", "log(y) + x^2")
-    assert page.element("#formula-text").text == "f is no number at the start: drag it elsewhere."
+    assert page.element("#formula-text").text == "f is not a number at the start: move the start."
     assert {run["status"] for run in page.runs.values()} == {"nonfinite"}
 
 
@@ -193,7 +193,7 @@ def test_predefined_functions_set_their_points(page):
         # Auto finds a minimum of every one, and the page's least value is right
         assert runs["auto"]["status"] == "converged", name
         end = runs["auto"]["path"][-1]
-        assert page.element("#chart-text").text.startswith("f − f*, f* = its known minimum")
+        assert page.element("#chart-text").text.startswith("f − f*, f* = the known minimum")
         least = page.js("return explorer.least")
         assert runs["auto"]["values"][-1] >= least - 1e-12, (name, end)
 

@@ -103,27 +103,27 @@ def test_random_formulas_agree_with_mpmath(page):
 
 
 BAD = {
-    "": "At place 1: a number, x, y, a function or “(” was wanted, and the end was given.",
-    "x +": "At place 4: a number, x, y, a function or “(” was wanted, and the end was given.",
-    "x + * y": "At place 5: a number, x, y, a function or “(” was wanted, and “*” was given.",
-    "(x + y": "At place 7: “)” was wanted for the “(” at place 1, and the end was given.",
-    "x + y)": "At place 6: “)” has nothing to close or to join.",
-    "sin x": "At place 5: “(” was wanted after sin, and “x” was given.",
-    "xy": "At place 1: “xy” is not known; for a product write x*y.",
-    "x + foo(y)": "At place 5: “foo” is not known; known are x, y, pi, e and sin, cos, tan, asin,",
-    "x $ y": "At place 3: “$” has no meaning in a formula.",
-    "x + 🙂": "At place 5: “🙂” has no meaning in a formula.",
-    "1e999 x": "At place 1: 1e999 is too large.",
-    "3 + 4": "At place 1: the formula has neither x nor y in it.",
-    "x, y": "At place 2: “,” has nothing to close or to join.",
-    "x.constructor": "At place 2: “.” has no meaning in a formula.",
-    "constructor(x)": "At place 1: “constructor” is not known; known are",
-    "__proto__ + x": "At place 1: “__proto__” is not known; known are",
-    "alert(1)+x": "At place 1: “alert” is not known; known are",
-    "x=1": "At place 2: “=” has no meaning in a formula.",
-    "(" * 200 + "x": "more than 60 brackets or signs in one another.",
-    "-" * 200 + "x": "more than 60 brackets or signs in one another.",
-    "x" + "+x" * 300: "At place 501: a formula has at most 500 characters.",
+    "": "Position 1: expected a number, x, y, a function or “(”, found the end.",
+    "x +": "Position 4: expected a number, x, y, a function or “(”, found the end.",
+    "x + * y": "Position 5: expected a number, x, y, a function or “(”, found “*”.",
+    "(x + y": "Position 7: expected “)” for the “(” at position 1, found the end.",
+    "x + y)": "Position 6: “)” is not expected here.",
+    "sin x": "Position 5: expected “(” after sin, found “x”.",
+    "xy": "Position 1: “xy” is unknown; for a product write x*y.",
+    "x + foo(y)": "Position 5: “foo” is unknown; the known names are x, y, pi, e and sin,",
+    "x $ y": "Position 3: “$” is not allowed in a formula.",
+    "x + 🙂": "Position 5: “🙂” is not allowed in a formula.",
+    "1e999 x": "Position 1: 1e999 is too large.",
+    "3 + 4": "Position 1: the formula has neither x nor y in it.",
+    "x, y": "Position 2: “,” is not expected here.",
+    "x.constructor": "Position 2: “.” is not allowed in a formula.",
+    "constructor(x)": "Position 1: “constructor” is unknown; the known names are",
+    "__proto__ + x": "Position 1: “__proto__” is unknown; the known names are",
+    "alert(1)+x": "Position 1: “alert” is unknown; the known names are",
+    "x=1": "Position 2: “=” is not allowed in a formula.",
+    "(" * 200 + "x": "more than 60 nested brackets or signs.",
+    "-" * 200 + "x": "more than 60 nested brackets or signs.",
+    "x" + "+x" * 300: "Position 501: a formula has at most 500 characters.",
 }
 
 
@@ -133,7 +133,7 @@ def test_invalid_formulas_are_errors(page):
       catch (error) { return `${error.name}: ${error.message}`; }
     })"""
     for text, said in zip(BAD, page.js(script, list(BAD)), strict=True):
-        assert said.startswith("FormulaError: At place "), (text, said)
+        assert said.startswith("FormulaError: Position "), (text, said)
         assert BAD[text] in said, (text, said)
         assert said.count("\n") == 0
 

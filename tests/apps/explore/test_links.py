@@ -29,7 +29,7 @@ def test_a_link_holds_the_complete_state(page):
     page.js("document.getElementById('link').click()")
     link = page.js("return location.hash")
     page.open(link)
-    unused = {"beta", "betaStays"}  # as gamma is given
+    unused = {"beta", "betaFixed"}  # as gamma is given
     assert {k: v for k, v in page.state.items() if k not in unused} == {
         k: v for k, v in state.items() if k not in unused
     }

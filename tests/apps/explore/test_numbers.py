@@ -335,7 +335,7 @@ def test_smoothing(page):
 
 def test_the_slice_has_the_derivatives_of_the_library(page):
     page.open(
-        "#f=beale&start=1,-1.2&terminal=2,1.5&alpha=0.35&gammaStays=0.4&of=nonadaptive&nodes=6"
+        "#f=beale&start=1,-1.2&terminal=2,1.5&alpha=0.35&gammaFixed=0.4&of=nonadaptive&nodes=6"
     )
     for j, along in enumerate("xy"):
         page.js(f"location.hash = location.hash.replace(/&?along=./, '') + '&along={along}'")

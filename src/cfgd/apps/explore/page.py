@@ -29,9 +29,11 @@ def page() -> str:
     style = _text(folder, "style.css")
     for theme, variables in colours.items():
         style = style.replace(f"/* {theme} */", variables)
-    # the content security policy lets the browser run this script and nothing else
+    # the content security policy lets the browser run this script and nothing else; a saved map
+    # has its contours as an image in it
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+    policy += f"script-src 'sha256-{digest}'"
     parts = {"POLICY": policy, "STYLE": style, "SCRIPT": script}
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(folder, "index.html"))
 

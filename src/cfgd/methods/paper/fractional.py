@@ -27,7 +27,7 @@ from cfgd.status import Status
 # Gradients that a direction may cost before the user is warned: seconds on a small problem.
 COSTLY = 10_000
 
-TERMINALS = ("Here()", "Fixed(terminal)", "Lagged(lag)")
+TERMINALS = ("CurrentPoint()", "Fixed(terminal)", "Lagged(lag)")
 ORDERS = ("Constant(alpha, gamma=...)", "Stages(stages)")
 STEPS = ("ExactStep()", "FixedStep(eta)", "GridStep()", "ArmijoStep()", "NetworkStep()")
 
@@ -137,7 +137,7 @@ class Fractional(Method):
 
     @property
     def _seeks_minimiser(self) -> bool:
-        return self.order.vanishes or not self.terminal.stays
+        return self.order.vanishes or not self.terminal.is_fixed
 
     @property
     def traits(self) -> MethodTraits:
@@ -231,19 +231,19 @@ class Fractional(Method):
         gamma = memory.gamma
         d = self.direction_at(objective, state, c, memory)
         penalty_factor = penalty_curvature(gamma, point.x, c, self.reading)
-        if self.terminal.stays:
+        if self.terminal.is_fixed:
             square, slope = jnp.stack([d, g]) @ d
             norm2 = inner(g, g) if self._seeks_minimiser else square
             return Proposal(
                 d, slope, norm2, square, gamma, penalty_factor, jnp.zeros((), bool), past
             )
-        if self.terminal.follows and not objective.traits.linear_slopes:
+        if self.terminal.is_moving and not objective.traits.linear_slopes:
             # at c = x the gradient to the last bit, so that a run that cannot move is seen
             d = jnp.where(jnp.all(c == point.x), g, d)
         # one product of two rows is cheaper than two inner products
         norm2, slope = jnp.stack([g, d]) @ g
         reset = jnp.zeros((), bool)
-        if self.terminal.follows:
+        if self.terminal.is_moving:
             reset = self.step_rule.stalls(objective, point, d, slope, norm2)
             d, slope = jnp.where(reset, g, d), jnp.where(reset, norm2, slope)
         return Proposal(d, slope, norm2, slope, gamma, penalty_factor, reset, past)
@@ -259,7 +259,7 @@ class Fractional(Method):
     def line(self, objective: Objective, point: Evaluation, proposal: Proposal) -> Line:
         """Return the line along which the step is chosen."""
         line = objective.line(point, proposal.d, proposal.slope)
-        if not self.terminal.stays:
+        if not self.terminal.is_fixed:
             return line
         penalty = proposal.penalty_factor * hessian_diagonal(objective, point)
         return TikhonovLine(objective, point, proposal.d, proposal.descent, line, penalty)
@@ -297,7 +297,7 @@ class Fractional(Method):
             step_memory=chosen.memory,
         )
         # a stage whose direction has vanished waits for the next one
-        waits = self.terminal.stays and self._seeks_minimiser
+        waits = self.terminal.is_fixed and self._seeks_minimiser
         along_gradient = proposal.descent == proposal.norm2
         stuck = moves & jnp.all(eta == 0) & along_gradient & (not waits)
         cost = 1.0 + self.direction_cost(objective, proposal.d.size) + chosen.cost

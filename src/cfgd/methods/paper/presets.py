@@ -15,7 +15,7 @@ from cfgd.methods.paper.fractional import Fractional
 from cfgd.methods.paper.order import Constant, Stage, Stages
 from cfgd.methods.paper.settings import Rule
 from cfgd.methods.paper.step import ExactStep, FixedStep, StepRule
-from cfgd.methods.paper.terminal import Fixed, Here, Lagged
+from cfgd.methods.paper.terminal import CurrentPoint, Fixed, Lagged
 from cfgd.objectives.base import Objective
 
 EXACT = ExactStep()
@@ -40,7 +40,7 @@ class GradientDescent(Preset):
 
     def __init__(self, step: StepRule = EXACT) -> None:
         # c = x makes order and smoothing void
-        super().__init__(Here(), Constant(0.5, beta=0.0), step, nodes=1, reading="exact")
+        super().__init__(CurrentPoint(), Constant(0.5, beta=0.0), step, nodes=1, reading="exact")
 
 
 class NonAdaptive(Preset):

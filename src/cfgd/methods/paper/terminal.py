@@ -3,7 +3,7 @@
 Only these rules store earlier points of a run.
 
 >>> import cfgd
->>> print(cfgd.terminal.Lagged(2).follows, cfgd.terminal.Fixed(0.0).follows)
+>>> print(cfgd.terminal.Lagged(2).is_moving, cfgd.terminal.Fixed(0.0).is_moving)
 True False
 """
 
@@ -28,7 +28,7 @@ class Terminal(Rule):
 
     A subclass defines `init`, which returns the memory at the start of a run, and `next`, which
     returns c_k and the memory of the next iteration. Two class attributes describe the rule:
-    `is_gradient` if c_k = x_k, so that the direction is the gradient; `stays` if c_k does not
+    `is_gradient` if c_k = x_k, so that the direction is the gradient; `is_fixed` if c_k does not
     depend on x_k, so that a run converges to a Tikhonov solution.
 
     >>> import cfgd
@@ -44,12 +44,12 @@ class Terminal(Rule):
     """
 
     is_gradient: ClassVar[bool] = False
-    stays: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
 
     @property
-    def follows(self) -> bool:
+    def is_moving(self) -> bool:
         """Whether c_k moves with x_k, and differs from it."""
-        return not (self.is_gradient or self.stays)
+        return not (self.is_gradient or self.is_fixed)
 
     @abc.abstractmethod
     def init(self, x0: Vector) -> Any:
@@ -64,11 +64,11 @@ class Terminal(Rule):
         return self.init(x)
 
 
-class Here(Terminal):
+class CurrentPoint(Terminal):
     """c_k = x_k, without memory: the direction is the gradient.
 
     >>> import cfgd
-    >>> print(cfgd.terminal.Here().is_gradient)
+    >>> print(cfgd.terminal.CurrentPoint().is_gradient)
     True
     """
 
@@ -81,16 +81,19 @@ class Here(Terminal):
         return x, memory
 
 
+Here = CurrentPoint  # the name in earlier versions
+
+
 class Fixed(Terminal):
     """c_k = c for all k (sections 3.1 and 3.3).
 
     >>> import cfgd
-    >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).stays)
+    >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).is_fixed)
     [1. 2.] True
     """
 
     point: Any = point()
-    stays: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = True
 
     def __init__(self, terminal: UserInput) -> None:
         self.point = jax.tree.map(own, checked_pytree("Fixed", "terminal", terminal))

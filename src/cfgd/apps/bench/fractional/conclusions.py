@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,15 +15,17 @@ from cfgd.apps.bench.fractional.saved import ProblemResult
 from cfgd.apps.bench.fractional.scores import Judged, median_solved, versus
 
 DESCENT = "gradient descent"
-# A rule is said to be equal to gradient descent where it is on this share of the problems, and is
-# named beside its nearest control from the other one on.
+# The shares of the problems from which on a rule is said to be equal to gradient descent, and to
+# its nearest control. Both are conventions, and the sentences name them.
 MOST, ALIKE = 0.8, 0.6
-# |g| at the end over |g| at the start, on the quadratics of condition 10: below it a run has
-# reached the minimiser as far as any use of it goes.
+# |g| at the end over |g| at the start, on the quadratics of condition 10, below which a run is said
+# to have reached the minimiser: the accuracy of the quadratics, as a convention.
 STATIONARY = 1e-6
 EASY = "quadratic 1e1 "  # how their names begin
-# Names in a sentence, beyond which it is no longer read.
+# More names than these are left to the tables: with them a sentence is no longer read.
 MOST_NAMED = 7
+# Small numbers are words, since the names of the rules begin with digits.
+WORDS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
 
 class Count(NamedTuple):
@@ -89,32 +92,27 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def number(n: int) -> str:
+    """Return a whole number as a word up to ten."""
+    return WORDS[n] if n < len(WORDS) else str(n)
+
+
 def few(names: Sequence[str]) -> str:
-    """Return how many there are, with their names where there are few; the tables have all."""
-    count = str(len(names))
-    return f"{count} ({listed(names)})" if 0 < len(names) <= MOST_NAMED else count
+    """Return how many there are, with their names where there are few, and `is` or `are`."""
+    named = f" ({listed(names)})" if 0 < len(names) <= MOST_NAMED else ""
+    are = "are" if len(names) > 1 else "is"
+    return f"{number(len(names))}{named} {are}"
 
 
 def sentences(comparison: Comparison) -> list[str]:
     """Return the five sentences of the first screen."""
-    n = len(comparison.results)
-    if n == 0:
+    if not comparison.results:
         return ["No problem was finished."]
-    everyone = [*comparison.rules, *comparison.controls]
-    by_group = []
-    for group in dict.fromkeys(p.group for p in comparison.problems):
-        names = [p.name for p in comparison.problems if p.group == group]
-        winners = [comparison.winner(name, everyone) for name in names]
-        places = [
-            f"{who} {winners.count(who)}"
-            for who in sorted(dict.fromkeys(winners), key=lambda who: -winners.count(who))
-        ]
-        by_group.append(f"{group}: {', '.join(places)} of {len(names)}")
     return [
         _differences(comparison),
         _disguises(comparison),
         _stationary(comparison),
-        f"Who wins where, by the median of gradients to the accuracy: {'; '.join(by_group)}.",
+        _winners(comparison),
         _summary(comparison),
     ]
 
@@ -124,12 +122,14 @@ def _differences(comparison: Comparison) -> str:
     n = len(comparison.results)
     counts = {rule: comparison.count(rule, DESCENT) for rule in comparison.rules}
     same = [rule for rule, c in counts.items() if c.equal >= MOST * n]
-    better = [rule for rule, c in counts.items() if c.better > c.worse and rule not in same]
-    worse = [rule for rule, c in counts.items() if c.worse > c.better and rule not in same]
+    others = {rule: c.better - c.worse for rule, c in counts.items() if rule not in same}
+    better = [rule for rule, more in others.items() if more > 0]
+    worse = [rule for rule, more in others.items() if more < 0]
+    rules = "rule" if len(counts) == 1 else "rules"
     return (
-        f"Which differ at all: of {len(counts)} rules {few(same)} do on four problems of five what "
-        f"gradient descent does, within a factor of 2; {few(better)} are better than it on more "
-        f"problems than worse, and {few(worse)} worse on more than better."
+        f"Which differ at all: of {number(len(counts))} {rules}, {few(same)} equal to gradient "
+        f"descent on at least four problems of five; apart from these, {few(better)} better than "
+        f"it on more problems than worse, and {few(worse)} worse on more problems than better."
     )
 
 
@@ -140,12 +140,13 @@ def _disguises(comparison: Comparison) -> str:
         control, equal = comparison.nearest(rule)
         if equal >= ALIKE * len(comparison.results):
             near.setdefault(control, []).append(rule)
-    alike = listed([f"{few(rules)} of {control}" for control, rules in near.items()])
+    alike = [f"{few(rules)} equal to {control}" for control, rules in near.items()]
     return (
-        "The same in disguise: in steady state rules 1 and 12 are gradient descent on "
-        "|g|^(1/alpha), rule 11 has a rate that is clipped, and on quadratics rule 16 is heavy "
-        "ball with one momentum for each coordinate; measured on three problems of five, within a "
-        f"factor of 2 of the nearest control: {alike}."
+        "The same in disguise: in steady state rules 1 and 12 are gradient descent with "
+        "sign(g) |g|^(1/alpha) in place of g, rule 11 is gradient descent or Nesterov's method "
+        "with a clipped rate, and on quadratics rule 16 is heavy ball with a momentum for each "
+        "coordinate; measured on at least three problems of five, "
+        f"{listed(alike) if alike else 'no rule is equal to a control'}."
     )
 
 
@@ -153,15 +154,36 @@ def _stationary(comparison: Comparison) -> str:
     """Return the sentence on the points where the rules stop."""
     if not any(p.name.startswith(EASY) for p in comparison.problems):
         return "Stationary points: the quadratics of condition 10 were not run."
-    norms = {rule: comparison.stationary_norm(rule) for rule in comparison.rules}
-    fail = [f"{rule} {norm:.0e}" for rule, norm in norms.items() if not norm <= STATIONARY]
-    others = {name: comparison.stationary_norm(name) for name in comparison.controls}
-    also = [f"{name} {norm:.0e}" for name, norm in others.items() if not norm <= STATIONARY]
     return (
-        f"Stationary points: on quadratics of condition 10, {len(norms) - len(fail)} rules reduce "
-        f"the gradient to 1e-6 of the first, and {few(fail)} do not (of the controls {few(also)}); "
-        "elsewhere rules 1 and 5 stay where a coordinate's last step was 0, rule 8 where a "
-        "coordinate is 0, and rule 13 of order 1 anywhere (docs/fractional.md)."
+        "Stationary points: on the quadratics of condition 10 the gradient at the end is at most "
+        f"1e-6 of the first for {_reached(comparison, comparison.rules, 'rules')} and for "
+        f"{_reached(comparison, comparison.controls, 'controls')}; rules 1 and 5 also stop where a "
+        "coordinate's last step was 0, rule 8 where a coordinate is 0, and rule 13 of order 1 "
+        "anywhere."
+    )
+
+
+def _reached(comparison: Comparison, names: Sequence[str], kind: str) -> str:
+    """Return how many of `names` reach stationary points, and how far the others got."""
+    norms = {name: comparison.stationary_norm(name) for name in names}
+    fail = [f"{name} {norm:.0e}" for name, norm in norms.items() if not norm <= STATIONARY]
+    if not fail:
+        return f"all {kind}"
+    return f"{len(names) - len(fail)} of {len(names)} {kind} (not for {listed(fail)})"
+
+
+def _winners(comparison: Comparison) -> str:
+    """Return the sentence on who is the best in each group of problems."""
+    everyone = [*comparison.rules, *comparison.controls]
+    by_group = []
+    for group in dict.fromkeys(p.group for p in comparison.problems):
+        names = [p.name for p in comparison.problems if p.group == group]
+        wins = collections.Counter(comparison.winner(name, everyone) for name in names)
+        places = [f"{who} on {count}" for who, count in wins.most_common()]
+        by_group.append(f"among {group} {listed(places)} of {len(names)}")
+    return (
+        f"Who wins where: {'; '.join(by_group)}; the winner needs the fewest gradients in the "
+        "median, or leaves the least where nobody reaches the accuracy."
     )
 
 
@@ -169,26 +191,33 @@ def _summary(comparison: Comparison) -> str:
     """Return the last sentence: the best rule against the best control, problem by problem."""
     n = len(comparison.results)
     first_order = [name for name in comparison.controls if name != LBFGS]
-    wins, losses, ours, ours_lose = [], 0, 0, 0
-    own = [rule for rule in comparison.rules if rule.startswith("16 Shin")]
-    for problem, by in comparison.results.items():
-        control = by[comparison.winner(problem, first_order)]
-        sign = versus(by[comparison.winner(problem, comparison.rules)], control)
-        wins += [problem] * (sign > 0)
-        losses += sign < 0
-        if own:
-            sign = versus(by[comparison.winner(problem, own)], control)
-            ours += sign > 0
-            ours_lose += sign < 0
-    lbfgs = sum(
-        versus(by[comparison.winner(problem, comparison.rules)], by[LBFGS]) > 0
+    best = _against(comparison, comparison.rules, first_order)
+    better = [problem for problem, sign in best.items() if sign > 0]
+    where = f" ({', '.join(better)})" if better else ""
+    lbfgs = list(_against(comparison, comparison.rules, [LBFGS]).values())
+    told = (
+        f"Summary: the best fractional rule, chosen afterwards for each problem, is better than "
+        f"the best of {listed(first_order)} on {number(len(better))} of {n} problems{where}, and "
+        f"worse on {number(list(best.values()).count(-1))}; it is better than L-BFGS, which has no "
+        f"constants to tune, on {number(lbfgs.count(1))}"
+    )
+    ours = [rule for rule in comparison.rules if rule.startswith("16 Shin")]
+    if ours:
+        signs = list(_against(comparison, ours, first_order).values())
+        told += (
+            "; our own rule 16, by gamma or by momentum, is better than the best control on "
+            f"{number(signs.count(1))} and worse on {number(signs.count(-1))}"
+        )
+    return f"{told}."
+
+
+def _against(
+    comparison: Comparison, rules: Sequence[str], controls: Sequence[str]
+) -> dict[str, int]:
+    """Return for each problem whether the best of `rules` is better than the best of `controls`."""
+    return {
+        problem: versus(
+            by[comparison.winner(problem, rules)], by[comparison.winner(problem, controls)]
+        )
         for problem, by in comparison.results.items()
-    )
-    where = f" ({', '.join(wins)})" if wins else ""
-    return (
-        f"Summary: the best fractional rule, chosen afterwards for each problem, beats the best of "
-        f"{listed(first_order)} by more than a factor of 2 on {len(wins)} of {n} problems{where} "
-        f"and loses by as much on {losses}; it beats L-BFGS, which has no constants to tune, on "
-        f"{lbfgs}; our own rule 16, by gamma or by momentum, beats the best control on {ours} and "
-        f"loses to it on {ours_lose}."
-    )
+    }

@@ -4,7 +4,7 @@ import { gaussJacobi } from "./calculus/quadrature.js";
 import { smoothing } from "./calculus/smoothing.js";
 import { Objective } from "./formula/objective.js";
 import { fractional, runMethod } from "./method/presets.js";
-import { PUBLISHED } from "./method/published.js";
+import { NEEDS } from "./method/needs.js";
 import { FRACTIONAL, DEFAULTS, linkOf, ofKnown, ofLink, pastOf, settingOf } from "./state.js";
 import { drawChart } from "./view/chart.js";
 import { Sheet } from "./view/canvas.js";
@@ -14,7 +14,8 @@ import { FormulaBox } from "./view/formula_box.js";
 import { Handles } from "./view/handles.js";
 import { Legend } from "./view/legend.js";
 import { drawingStyle } from "./view/drawing_style.js";
-import { MapView } from "./view/map_view.js";
+import { MapView, equalised } from "./view/map_view.js";
+import { saveMap, savePaths } from "./view/save.js";
 import { drawAxes, drawPaths, mapFrame } from "./view/paths.js";
 import { drawSlice, sliceOf } from "./view/slice.js";
 import { themed } from "./view/theme.js";
@@ -24,20 +25,6 @@ import { NAMES, pointShown, shown } from "./words.js";
 const element = (id) => document.getElementById(id);
 const TEXT_WAITS = 80; // milliseconds between two updates of the texts
 const LINK_WAITS = 250; // milliseconds after the last change
-
-// the settings that a run depends on: a change of others needs no new run
-const SHARED = ["formula", "start", "step", "eta", "iterations"];
-const ORDER = ["alpha", "given", "beta", "gamma", "nodes"];
-const NEEDS = {
-  gradient: SHARED,
-  nonadaptive: [...SHARED, ...ORDER, "terminal"],
-  terminal: [...SHARED, ...ORDER, "lag", "past"],
-  order: [...SHARED, ...ORDER, "terminal", "stages"],
-  auto: ["formula", "start", "iterations"],
-  ...Object.fromEntries(
-    Object.keys(PUBLISHED).map((name) => [name, ["formula", "start", "iterations", "alpha", "eta", "nodes"]]),
-  ),
-};
 
 class Explorer {
   constructor() {
@@ -49,7 +36,7 @@ class Explorer {
     this.controls = new Controls(element("numbers"), element("number-text"), change);
     this.points = new Points(element("points"), (id, x) => this.move(id, x), (atStart) => this.change({ atStart }));
     this.legend = new Legend(element("legend"), (name, on) => this.toggle(name, on));
-    this.map = new MapView(element("map"), () => this.state.view, (view) => this.change({ view }));
+    this.map = new MapView(element("map"), () => this.view(), (view) => this.change({ view }));
     this.handles = new Handles(element("handles"), () => this.frame, (id, x) => this.move(id, x));
     for (const name of FRACTIONAL) element("of").append(made("option", { value: name, textContent: NAMES[name] }));
     for (const name of ["of", "along"]) {
@@ -60,6 +47,11 @@ class Explorer {
     element("reset").addEventListener("click", () => this.startOver());
     element("whole").addEventListener("click", () => this.showAll());
     element("link").addEventListener("click", () => this.copyLink());
+    element("equal").addEventListener("change", () => this.change({ equal: element("equal").checked }));
+    for (const kind of ["svg", "png"]) {
+      element(`save-${kind}`).addEventListener("click", () => saveMap(kind, this.scene(), this.style));
+    }
+    element("save-csv").addEventListener("click", () => savePaths(this.runs));
     element("map").addEventListener("pointermove", (event) => this.readAt(event));
     const sheets = ["contours", "paths", "chart", "slice"];
     this.sheets = Object.fromEntries(
@@ -169,7 +161,7 @@ class Explorer {
     const runs = new Map(state.shown.map((name) => [name, this.run(name)]));
     const known = KNOWN.find(({ id }) => id === state.known);
     this.runs = runs;
-    this.drawMap(known, runs);
+    this.drawMap();
     this.drawValues(known, runs);
     this.drawSlice();
     this.handles.place(this.movable());
@@ -187,25 +179,46 @@ class Explorer {
     this.formula.show(state, this.objective.value(state.start));
     this.legend.show(state.shown, this.runs);
     this.points.show(this.movable(), state.atStart);
+    element("equal").checked = state.equal;
     this.showValues(known);
     this.showSliceText();
   }
 
-  drawMap(known, runs) {
-    const { view } = this.state;
+  // Return the part of the plane that is drawn.
+  view() {
+    return this.state.equal ? equalised(this.state.view, this.sheets.paths) : this.state.view;
+  }
+
+  // Return all that the map shows.
+  scene() {
+    const { of, shown: names, known: id } = this.state;
+    const known = KNOWN.find((one) => one.id === id);
+    const { x, c } = this.sliceAt();
+    return {
+      objective: this.objective,
+      view: this.view(),
+      size: this.sheets.paths,
+      minima: known ? known.minima : [],
+      paths: [...this.runs].map(([name, { path }]) => [name, path]),
+      mark: names.includes(of) ? { x, c, name: of } : null,
+      points: this.movable(),
+    };
+  }
+
+  drawMap() {
+    const scene = this.scene();
+    const { view } = scene;
     const above = this.sheets.paths;
     const key = `${this.state.formula} ${view}`;
     if (key !== this.drawnMap) {
       const below = this.sheets.contours;
       drawContours(below, graded(heights(this.objective, view)), this.style);
-      drawAxes(below, view, this.style, known ? known.minima : []);
+      drawAxes(below, view, this.style, scene.minima);
       this.drawnMap = key;
     }
     this.frame = mapFrame(above, view);
-    const { x, c } = this.sliceAt();
-    const paths = [...runs].map(([name, { path }]) => [name, path]);
-    const mark = this.state.shown.includes(this.state.of) ? { x, c, name: this.state.of } : null;
-    drawPaths(above, view, this.style, { paths, mark });
+    above.context.clearRect(0, 0, above.width, above.height);
+    drawPaths(above, view, this.style, scene);
   }
 
   drawValues(known, runs) {
@@ -215,7 +228,7 @@ class Explorer {
   }
 
   showValues(known) {
-    const words = known ? "f* = its known minimum" : "f* = the least value of these runs";
+    const words = known ? "f* = the known minimum" : "f* = the lowest value of these runs";
     written("chart-text", Number.isFinite(this.least) ? `f − f*, ${words}, ${shown(this.least)}` : "");
   }
 
@@ -229,7 +242,8 @@ class Explorer {
   }
 
   drawSlice() {
-    const { of, along, view } = this.state;
+    const { of, along } = this.state;
+    const view = this.view();
     const place = this.sliceAt();
     const j = along === "x" ? 0 : 1;
     const span = view[2 * j + 1] - view[2 * j];
@@ -247,7 +261,7 @@ class Explorer {
     written("k-shown", String(place.at));
     element("slice-text").style.setProperty("--method", this.style.strokes[of].colour);
     const texts = [`slope of f: ${shown(slope)}`, `slope of F, the direction: ${shown(d)}`,
-      `${place.nodes} nodes from c to x (dotted on the map), weights as bars`];
+      `${place.nodes} nodes between c and x (dotted on the map), weights as bars`];
     [...element("slice-text").children].forEach((item, i) => {
       if (item.textContent !== texts[i]) item.textContent = texts[i];
     });

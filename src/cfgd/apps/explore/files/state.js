@@ -13,8 +13,8 @@ export const NUMBERS = {
   alpha: { least: 0.01, most: 0.99, by: 0.01, wanted: "lie in (0, 1)", ok: (v) => v > 0 && v < 1 },
   beta: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
   gamma: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
-  betaStays: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
-  gammaStays: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
+  betaFixed: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
+  gammaFixed: { least: -2, most: 2, by: 0.01, wanted: "be a number", ok: () => true },
   lag: { least: 1, most: MOST_LAG, by: 1, whole: true },
   nodes: { least: 1, most: 30, by: 1, whole: true },
   eta: { least: -5, most: 1, by: 0.05, logarithmic: true, wanted: "be positive", ok: (v) => v > 0 },
@@ -32,7 +32,7 @@ export function numberFrom(name, text) {
   const good = whole
     ? Number.isInteger(value) && value >= least && value <= limit
     : Number.isFinite(value) && ok(value);
-  const word = name.replace("Stays", "");
+  const word = name.replace("Fixed", "");
   return good ? { value } : { sentence: `${word} must ${words}, got ${text.trim() || "nothing"}.` };
 }
 
@@ -46,9 +46,9 @@ export const DEFAULTS = {
   atStart: false, // whether the past points are the start itself
   alpha: 0.5,
   given: "gamma",
-  beta: 0.1, // for terminals that follow x; those below for a fixed one
-  betaStays: 0.7,
-  gammaStays: 0.3,
+  beta: 0.1, // for a moving terminal; the next two for a fixed one
+  betaFixed: 0.7,
+  gammaFixed: 0.3,
   lag: 1,
   nodes: 10,
   step: "exact",
@@ -59,6 +59,7 @@ export const DEFAULTS = {
   of: "terminal", // whose slice is shown, along which coordinate, at which iteration
   along: "x",
   k: 0,
+  equal: false, // whether a unit of x is drawn as long as one of y
 };
 
 // Return as many past points as the lag needs: new ones a little further back than the last.
@@ -74,12 +75,12 @@ export function pastOf({ past, lag, start, view }) {
 
 const tidy = (value) => Number(value.toPrecision(3));
 
-// Return the settings of a method. A useful gamma is negative, as momentum, where the terminal
-// follows x; with a fixed terminal that would push x away from it, so that each has its own gamma.
+// Return the settings of a method. With a moving terminal a useful gamma is negative (momentum); with
+// a fixed one a negative gamma would push x away from it, so that each has its own gamma.
 export function settingOf(name, state) {
   const past = state.atStart ? null : pastOf(state);
   if (name !== "nonadaptive" && name !== "order") return { ...state, past };
-  return { ...state, past, beta: state.betaStays, gamma: state.gammaStays };
+  return { ...state, past, beta: state.betaFixed, gamma: state.gammaFixed };
 }
 
 const numbers = (list) => list.flat().join(",");
@@ -89,8 +90,9 @@ export function linkOf(state) {
   const known = KNOWN.find(({ id }) => id === state.known);
   fields.set("f", known && known.formula === state.formula ? known.id : state.formula);
   for (const name of ["start", "terminal", "view"]) fields.set(name, numbers(state[name]));
+  if (state.equal) fields.set("equal", "1");
   fields.set("past", state.atStart ? "start" : numbers(pastOf(state)));
-  const given = [state.given, `${state.given}Stays`];
+  const given = [state.given, `${state.given}Fixed`];
   for (const name of ["alpha", ...given, "lag", "nodes", "step", "eta", "iterations", "stages"]) {
     fields.set(name, String(state[name]));
   }
@@ -113,12 +115,14 @@ export function ofLink(hash) {
   if (terminal.length === 1) [state.terminal] = terminal;
   const view = numbersFrom(fields.get("view"));
   if (view.length === 4 && view[0] < view[1] && view[2] < view[3]) state.view = view;
+  state.equal = fields.get("equal") === "1";
   state.atStart = fields.get("past") === "start";
   const past = pointsFrom(fields.get("past"));
   if (past.length >= 1 && past.length <= MOST_LAG) state.past = past;
   if (fields.has("beta")) state.given = "beta";
   for (const name of Object.keys(NUMBERS)) {
-    const read = fields.has(name) ? numberFrom(name, fields.get(name)) : {};
+    const typed = fields.get(name) ?? fields.get(name.replace("Fixed", "Stays")); // of earlier links
+    const read = typed === null ? {} : numberFrom(name, typed);
     if ("value" in read) state[name] = read.value;
   }
   if (Object.hasOwn(STEPS, fields.get("step") ?? "")) state.step = fields.get("step");

@@ -17,15 +17,15 @@ export const NAMES = {
 export const ABOUT = {
   gradient: "terminal = x: the direction is the gradient",
   nonadaptive: "fixed terminal: converges to a Tikhonov solution",
-  terminal: "the terminal follows x, lag iterations back",
-  order: "fixed terminal, gamma decreases to 0 in stages",
-  auto: "no settings: L-BFGS with a diagonal preconditioner",
-  wang: "gradient times a power of the last step, with eta",
-  wei: "Caputo derivative from the last point, not normalised, with eta",
-  herrera: "gradient times a power of |x|, with eta",
-  liu: "a rate that is a power of the length of the last step, with eta",
-  fracAdam: "Adam on a fractional difference of gradients, with eta",
-  xie: "gradient flow, fractional in time, with eta",
+  terminal: "moving terminal: x from lag iterations ago",
+  order: "fixed terminal; gamma decreases to 0 in stages",
+  auto: "no parameters to choose: L-BFGS with a diagonal preconditioner",
+  wang: "gradient times a power of the last step, step size eta",
+  wei: "Caputo derivative from the last point, not normalised, step size eta",
+  herrera: "gradient times a power of |x|, step size eta",
+  liu: "step size: eta times a power of the length of the last step",
+  fracAdam: "Adam on a fractional difference of gradients, step size eta",
+  xie: "gradient flow with a fractional time derivative, step size eta",
 };
 
 export const STATUSES = {
@@ -40,7 +40,7 @@ export const STATUSES = {
 
 // Format a number with few digits and a minus sign.
 export function shown(value, digits = 4) {
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "no number";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "not a number";
   if (value === 0) return "0";
   const size = Math.abs(value);
   const text = size >= 1e5 || size < 1e-3 ? exponent(value, digits) : plain(value, digits);

@@ -15,7 +15,7 @@ export function parse(text) {
   const parser = new Parser(text);
   const tree = parser.sum();
   const extra = parser.next();
-  if (extra) throw new FormulaError(extra.place, `${quoted(extra)} has nothing to close or to join.`);
+  if (extra) throw new FormulaError(extra.place, `${quoted(extra)} is not expected here.`);
   if (!parser.varies) throw new FormulaError(1, "the formula has neither x nor y in it.");
   return tree;
 }
@@ -73,7 +73,7 @@ class Parser {
   signed() {
     this.depth += 1;
     if (this.depth > DEEPEST) {
-      throw new FormulaError(this.place(), `more than ${DEEPEST} brackets or signs in one another.`);
+      throw new FormulaError(this.place(), `more than ${DEEPEST} nested brackets or signs.`);
     }
     const sign = this.take("+-");
     let tree = sign ? this.signed() : this.power();
@@ -91,8 +91,8 @@ class Parser {
     const token = this.next();
     if (this.take("(")) return this.inBrackets(token);
     if (!token || token.kind === "sign") {
-      const wanted = "a number, x, y, a function or “(” was wanted";
-      throw new FormulaError(this.place(), `${wanted}, and ${quoted(token)} was given.`);
+      const wanted = "expected a number, x, y, a function or “(”";
+      throw new FormulaError(this.place(), `${wanted}, found ${quoted(token)}.`);
     }
     this.at += 1;
     return token.kind === "number" ? { op: "number", value: token.value } : this.named(token);
@@ -101,8 +101,8 @@ class Parser {
   inBrackets(opening) {
     const inside = this.sum();
     if (!this.take(")")) {
-      const wanted = `“)” was wanted for the “(” at place ${opening.place}`;
-      throw new FormulaError(this.place(), `${wanted}, and ${quoted(this.next())} was given.`);
+      const wanted = `expected “)” for the “(” at position ${opening.place}`;
+      throw new FormulaError(this.place(), `${wanted}, found ${quoted(this.next())}.`);
     }
     return inside;
   }
@@ -116,13 +116,13 @@ class Parser {
     if (!Object.hasOwn(FUNCTIONS, text)) {
       const product = /^[xy]+$/.test(text) ? `; for a product write ${[...text].join("*")}` : "";
       const known = `x, y, ${Object.keys(CONSTANTS).join(", ")} and ${Object.keys(FUNCTIONS).join(", ")}`;
-      throw new FormulaError(place, `“${text}” is not known${product || `; known are ${known}`}.`);
+      throw new FormulaError(place, `“${text}” is unknown${product || `; the known names are ${known}`}.`);
     }
     const opening = this.next();
     if (!this.take("(")) {
       throw new FormulaError(
         this.place(),
-        `“(” was wanted after ${text}, and ${quoted(opening)} was given.`,
+        `expected “(” after ${text}, found ${quoted(opening)}.`,
       );
     }
     return { op: text, of: this.inBrackets(opening) };

@@ -2,10 +2,10 @@
 
 const LONGEST = 500; // characters
 
-// A sentence that names the place; places are counted from 1, as people do.
+// An error at a position of the formula; positions are counted from 1.
 export class FormulaError extends Error {
   constructor(place, sentence) {
-    super(`At place ${place}: ${sentence}`);
+    super(`Position ${place}: ${sentence}`);
     this.name = "FormulaError";
     this.place = place;
   }
@@ -49,7 +49,7 @@ export function tokens(text) {
       at += 1;
     } else {
       const sign = String.fromCodePoint(rest.codePointAt(0));
-      throw new FormulaError(place, `“${sign}” has no meaning in a formula.`);
+      throw new FormulaError(place, `“${sign}” is not allowed in a formula.`);
     }
   }
   return found;

@@ -35,6 +35,7 @@ export function graded(values) {
 // nearer than half of its width.
 export function drawContours({ context, canvas }, grades, style) {
   const { width, height } = canvas;
+  if (width === 0 || height === 0) return; // the page has no layout yet
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const n = GRID + 1;

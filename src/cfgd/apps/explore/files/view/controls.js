@@ -6,10 +6,10 @@ import { shown } from "../words.js";
 
 const LABELS = {
   alpha: "order alpha",
-  beta: "beta, follows",
-  gamma: "gamma, follows",
-  betaStays: "beta, stays",
-  gammaStays: "gamma, stays",
+  beta: "beta, moving c",
+  gamma: "gamma, moving c",
+  betaFixed: "beta, fixed c",
+  gammaFixed: "gamma, fixed c",
   lag: "lag",
   nodes: "nodes",
   eta: "eta",
@@ -17,16 +17,16 @@ const LABELS = {
   stages: "stages",
 };
 const ABOUT_NUMBER = {
-  alpha: "near 1 the memory is short, near 0 even",
-  beta: "smoothing where the terminal follows",
-  gamma: "below 0 it is momentum",
-  betaStays: "smoothing where the terminal stays",
-  gammaStays: "above 0 it pulls back to c",
-  lag: "the terminal is so many iterations back",
-  nodes: "quadrature points from terminal to x",
-  eta: "the fixed step, and that of published rules",
-  iterations: "at most so many",
-  stages: "of the adaptive order",
+  alpha: "near 1 slopes near x count, near 0 all equally",
+  beta: "smoothing, for a moving terminal",
+  gamma: "for a moving terminal; momentum if negative",
+  betaFixed: "smoothing, for a fixed terminal",
+  gammaFixed: "for a fixed terminal; a positive one pulls to c",
+  lag: "iterations from x back to the terminal",
+  nodes: "quadrature points between terminal and x",
+  eta: "step size of Fixed and of the published rules",
+  iterations: "maximum number of iterations",
+  stages: "number of stages of the adaptive order",
 };
 const STEP_NAMES = { exact: "exact", fixed: "fixed", grid: "grid", armijo: "Armijo" };
 
@@ -34,8 +34,8 @@ export class Controls {
   constructor(container, message, change) {
     Object.assign(this, { message, change, rows: {} });
     container.append(this.row("alpha"));
-    container.append(this.choice("given", "given is", { gamma: "gamma", beta: "beta" }));
-    const rows = ["gamma", "beta", "gammaStays", "betaStays", "lag", "nodes"];
+    container.append(this.choice("given", "parametrise by", { gamma: "gamma", beta: "beta" }));
+    const rows = ["gamma", "beta", "gammaFixed", "betaFixed", "lag", "nodes"];
     for (const name of rows) container.append(this.row(name));
     container.append(this.choice("step", "step", STEP_NAMES));
     for (const name of ["eta", "iterations", "stages"]) container.append(this.row(name));
@@ -49,7 +49,7 @@ export class Controls {
       type: "range", id: name, min: least, max: most, step: by, title: ABOUT_NUMBER[name],
     });
     const typed = made("input", { type: "text", inputMode: "decimal", id: `${name}-typed` });
-    typed.setAttribute("aria-label", `${LABELS[name]}, typed`);
+    typed.setAttribute("aria-label", `${LABELS[name]}, as a number`);
     const about = made("small", { textContent: ABOUT_NUMBER[name] });
     slider.addEventListener("input", () => {
       const value = Number(slider.value);
@@ -62,7 +62,7 @@ export class Controls {
       this.say(sentence);
       if (!sentence) this.change({ [name]: value });
     });
-    // what was not read is put back
+    // an invalid entry is replaced by the last valid number
     typed.addEventListener("blur", () => {
       typed.value = String(this.state[name]);
       typed.setAttribute("aria-invalid", "false");
@@ -134,7 +134,7 @@ export class Points {
     this.atStart = made("input", { type: "checkbox", id: "at-start" });
     this.atStart.addEventListener("change", () => toggle(this.atStart.checked));
     const label = made("label", { className: "check" });
-    label.append(this.atStart, " past points at the start");
+    label.append(this.atStart, " all past points equal the start");
     this.list = made("div", { className: "coordinates" });
     container.append(this.list, label);
   }

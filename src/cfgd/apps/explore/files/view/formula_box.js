@@ -59,7 +59,7 @@ export class FormulaBox {
     this.list.value = known;
     if (this.bad) return;
     if (document.activeElement !== this.input && this.input.value !== formula) this.input.value = formula;
-    const words = Number.isFinite(value) ? "" : "f is no number at the start: drag it elsewhere.";
+    const words = Number.isFinite(value) ? "" : "f is not a number at the start: move the start.";
     if (this.message.textContent !== words) this.message.textContent = words;
   }
 }

@@ -102,6 +102,13 @@ export class MapView {
   }
 }
 
+// Return the view with the shorter side extended, so that both axes have the same scale.
+export function equalised([x0, x1, y0, y1], { width, height }) {
+  const scale = Math.max((x1 - x0) / width, (y1 - y0) / height); // units in a pixel
+  const [x, y, across, up] = [(x0 + x1) / 2, (y0 + y1) / 2, (scale * width) / 2, (scale * height) / 2];
+  return [x - across, x + across, y - up, y + up];
+}
+
 // their middle, and how far they are from one another
 const fingers = ({ targetTouches: [a, b] }) => ({
   x: (a.clientX + b.clientX) / 2,

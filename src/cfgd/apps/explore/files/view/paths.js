@@ -7,7 +7,7 @@ const MOST_DOTS = 80;
 // The map has no margins: its labels stand inside.
 export const mapFrame = (size, view) => new Frame(size, view, [0, 0, 0, 0]);
 
-// What stays while points move: numbers along the sides, and the minima that are known.
+// What does not change while points move: tick labels and known minima.
 export function drawAxes({ context, width, height }, view, style, minima) {
   const frame = mapFrame({ width, height }, view);
   axes(context, frame, view, style);
@@ -15,7 +15,6 @@ export function drawAxes({ context, width, height }, view, style, minima) {
 }
 
 export function drawPaths({ context, width, height }, view, style, scene) {
-  context.clearRect(0, 0, width, height);
   const frame = mapFrame({ width, height }, view);
   for (const [name, path] of scene.paths) {
     const stroke = style.strokes[name];

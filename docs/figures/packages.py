@@ -1,4 +1,4 @@
-"""The rooms of the library, with an arrow for every import between them: read from the files."""
+"""The packages of the library, with an arrow for every import between them: read from the files."""
 
 import ast
 import importlib
@@ -10,8 +10,8 @@ import cfgd
 from cfgd.apps.page.drawing import LIGHT, Panel
 
 SOURCE = Path(cfgd.__file__).parent
-# From the top down: a room imports from rooms below it only. Each has its colour.
-ROOMS = {
+# From the top down: a package imports from packages below it only. Each has its colour.
+PACKAGES = {
     "apps": "purple",
     "integrations": "yellow",
     "fitting": "blue",
@@ -27,10 +27,10 @@ ROOMS = {
 LEFT, RIGHT, HEIGHT = 3.6, 6.4, 0.56
 
 
-def room_of(module):
-    """Return the room of a module, or None for the files that belong to no room."""
+def package_of(module):
+    """Return the package of a module, or None for the files that belong to no package."""
     path = module.removeprefix("cfgd").lstrip(".").replace(".", "/")
-    return next((room for room in ROOMS if f"{path}/".startswith(f"{room}/")), None)
+    return next((package for package in PACKAGES if f"{path}/".startswith(f"{package}/")), None)
 
 
 def modules_used(tree):
@@ -43,43 +43,43 @@ def modules_used(tree):
         else:
             continue
         for module, name in names:
-            if room_of(module) is None:  # `cfgd` or `cfgd.methods`, which define nothing
+            if package_of(module) is None:  # `cfgd` or `cfgd.methods`, which define nothing
                 found = getattr(importlib.import_module(module), name, None)
                 module = getattr(found, "__module__", None) or getattr(found, "__name__", module)
             yield module
 
 
 def data():
-    """Return the arrows: (importing room, imported room)."""
+    """Return the arrows: (importing package, imported package)."""
     arrows = set()
     for path in SOURCE.rglob("*.py"):
-        here = room_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+        here = package_of(".".join(path.relative_to(SOURCE).with_suffix("").parts))
         if here is not None:
             found = modules_used(ast.parse(path.read_text(encoding="utf-8")))
-            arrows |= {(here, room_of(module)) for module in found}
+            arrows |= {(here, package_of(module)) for module in found}
     return {"arrows": sorted((a, b) for a, b in arrows if b is not None and a != b)}
 
 
-def house(axis, run):
-    """Draw the rooms as a column; arrows to `_core` pass on its left, the others on its right."""
-    level = {name: -i for i, name in enumerate(ROOMS)}
-    axis.set(xlim=(0, 10), ylim=(0.6 - len(ROOMS), 0.4))
+def architecture(axis, run):
+    """Draw the packages as a column; arrows to `_core` pass on its left, others on its right."""
+    level = {name: -i for i, name in enumerate(PACKAGES)}
+    axis.set(xlim=(0, 10), ylim=(0.6 - len(PACKAGES), 0.4))
     axis.axis("off")
-    for name, colour in ROOMS.items():
+    for name, colour in PACKAGES.items():
         corner = (LEFT, level[name] - HEIGHT / 2)
         style = {"facecolor": "none", "edgecolor": LIGHT[colour], "linewidth": 1.6}
         axis.add_patch(Rectangle(corner, RIGHT - LEFT, HEIGHT, **style))
         at = ((LEFT + RIGHT) / 2, level[name])
-        axis.text(*at, name, ha="center", va="center", fontsize=9, color=LIGHT[ROOMS[name]])
+        axis.text(*at, name, ha="center", va="center", fontsize=9, color=LIGHT[PACKAGES[name]])
     for start, end in run["arrows"]:
         x = LEFT if end == "_core" else RIGHT
-        # out of the lower half of a room, into the upper half of another one
+        # out of the lower half of a package, into the upper half of another one
         begin, arrive = (x, level[start] - 0.12), (x, level[end] + 0.12)
         bend = 0.42 if end == "_core" else -0.42
         style = {"arrowstyle": "->", "mutation_scale": 8, "linewidth": 0.9}
         curve = f"arc3,rad={bend}"
-        colour = LIGHT[ROOMS[start]]
+        colour = LIGHT[PACKAGES[start]]
         axis.add_patch(FancyArrowPatch(begin, arrive, connectionstyle=curve, color=colour, **style))
 
 
-PANELS = [[Panel("Imports between the rooms", house)]]
+PANELS = [[Panel("Imports between the packages", architecture)]]

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.every_case
 SOURCE = Path(cfgd.__file__).parent
 MOST_LINES = 400
 
-# In the order of the arrows: a room imports from itself and from the rooms before it only.
-ROOMS = {
+# In the order of the arrows: a package imports from itself and from the packages before it only.
+PACKAGES = {
     "core": {"_core", "status", "theory"},
     "processes": {"distributed"},
     "calculus": {"calculus"},
@@ -34,7 +34,7 @@ ROOMS = {
     "apps": {"apps"},
     "command": {"__main__"},
 }
-LAYER = {name: i for i, names in enumerate(ROOMS.values()) for name in names}
+LAYER = {name: i for i, names in enumerate(PACKAGES.values()) for name in names}
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
@@ -117,7 +117,7 @@ def test_data_flows_one_way(module):
 
 
 def test_no_file_needs_itself():
-    """Inside a room too: whoever reads the files in some order meets nothing unknown."""
+    """Inside a package too: whoever reads the files in some order meets nothing unknown."""
     needs = {name: files_imported(path) - {name} for name, path in FILES.items()}
     while leaves := {name for name, files in needs.items() if not files}:
         needs = {name: files - leaves for name, files in needs.items() if name not in leaves}
@@ -145,7 +145,7 @@ def test_no_app_is_imported_by_the_library():
 
 # a rule of each kind is one file and the export: nobody else asks what it is
 RULES = {
-    "methods/paper/terminal.py": {"Here", "Fixed", "Lagged"},
+    "methods/paper/terminal.py": {"CurrentPoint", "Fixed", "Lagged"},
     "methods/paper/order.py": {"Constant", "Stages"},
     "methods/paper/step.py": {"FixedStep", "ExactStep", "GridStep", "ArmijoStep"},
     "methods/paper/network_step.py": {"NetworkStep"},
@@ -159,8 +159,8 @@ PUT_TOGETHER = {
 @pytest.mark.parametrize("file", RULES)
 def test_rules_are_known_by_what_they_say_and_not_by_name(file):
     """Only the presets, which put rules together, and the exports name them."""
-    rooms = ("objectives/", "methods/", "solve/")
-    asked = {name for name in FILES if name.startswith(rooms)} - PUT_TOGETHER - {file}
+    packages = ("objectives/", "methods/", "solve/")
+    asked = {name for name in FILES if name.startswith(packages)} - PUT_TOGETHER - {file}
     for name in asked:
         nodes = nodes_of(FILES[name])
         assert not {node.id for node in nodes if isinstance(node, ast.Name)} & RULES[file]
