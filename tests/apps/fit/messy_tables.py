@@ -7,6 +7,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cfgd.apps.fit.format_decision import ReadingOptions
@@ -74,6 +75,12 @@ def excel(rows, name="Sheet", **more):
             sheet.append(row)
     buffer = io.BytesIO()
     book.save(buffer)
+    return buffer.getvalue()
+
+
+def parquet(columns):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()
 
 

@@ -17,13 +17,14 @@ from cfgd.apps.fit.date_patterns import DAY_FIRST, MONTH_FIRST
 from cfgd.apps.fit.dates import ORDER_NAMES, ORDERS, PARTS, date_of
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.number_text import COMMA, DECIMALS, NAMES, POINT
-from cfgd.apps.fit.survey import EXAMPLE_ROWS, ColumnSurvey, Examples, Surveys
+from cfgd.apps.fit.survey import EXAMPLE_ROWS, ColumnSurvey, Examples, NumberSurvey, Surveys
 
 DAYS, DATE_PARTS = "days", "parts"
 # A column of which at least this share is numbers is a column of numbers with bad values ...
 NUMBERS_SHARE = 0.5
 # ... unless more different texts than this are in more rows than this share of it.
 FEW_TEXTS, FEW_ROWS_SHARE = 20, 0.05
+MOST_HEADER_ROWS = 3  # below the names: survey tools write questions and ids, instruments units
 SHOWN_TEXTS = 5  # bad values that a message names
 EXACT_DIGITS = 15  # of an integer that float64 has for certain
 
@@ -164,6 +165,12 @@ def decide_order(
         known = surveys[name]
         assert isinstance(known, ColumnSurvey)
         days, months = known.order[DAY_FIRST], known.order[MONTH_FIRST]
+        if given is None and known.begins_with_years:
+            text = next(iter(known.by_class["date"].rows))
+            raise ValueError(
+                f"{path}: the column {name!r} has dates such as {text!r}, which seem to begin with "
+                f"a year of two digits: write it with four; if they do not, {remedy}."
+            )
         if days.count and months.count:
             raise ValueError(
                 f"{path}: the column {name!r} has dates with the day before the month, "
@@ -317,6 +324,13 @@ class FormatDecision:
                 "files that were put together: delete it there."
             )
         noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"
+        if self.options.bad_values != BAD_AS_MISSING and self._is_second_header(examples, bad):
+            seem = "are not, and these rows seem" if bad > 1 else "is not, and this row seems"
+            raise ValueError(
+                f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but "
+                f"{texts_and_rows(examples)} {seem} to belong to the header, with units or a "
+                f"second line of names: delete {'them' if bad > 1 else 'it'}."
+            )
         if self.options.bad_values == BAD_AS_MISSING:
             self.sentences.append(
                 f"The column {name!r} is a {noun} in {good:,} rows; {values}, taken as missing."
@@ -326,6 +340,19 @@ class FormatDecision:
             f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but {values}: "
             f"--bad-values missing takes them as missing values, --na TEXT one of them, and "
             f"{typed('--category', name)} takes the column as categories."
+        )
+
+    def _is_second_header(self, examples: Examples, bad: int) -> bool:
+        """Return whether the bad values of a column are the first rows of a table.
+
+        No other column has only numbers, then.
+        """
+        rows = sorted(row for found in examples.rows.values() for row in found)
+        if bad > MOST_HEADER_ROWS or rows != list(range(1, bad + 1)):
+            return False
+        return not any(
+            isinstance(known, NumberSurvey) and known.present == known.rows
+            for known in self.surveys.values()
         )
 
     def _describe_numbers(self, name: str, known: ColumnSurvey) -> None:
