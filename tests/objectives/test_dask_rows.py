@@ -38,7 +38,7 @@ KEPT = X[:, 0] > 0.2
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -141,7 +141,7 @@ def reference():
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_coefficients_are_those_of_statsmodels(source, client, reference, tmp_path):
-    f = cfgd.Blocks(**source(client, tmp_path), intercept=True, client=client, memory=SMALL)
+    f = cfgd.Blocks(**source(client, tmp_path), intercept=True, client=client, memory=2 * SMALL)
     assert isinstance(f.stream.engine, DaskEngine)
     assert f.rows == M
     solution = cfgd.minimize(f, np.zeros(5), tolerance=1e-12)
@@ -233,7 +233,7 @@ def test_the_sums_of_all_engines_are_bitwise_the_same(client, monkeypatch):
 def test_the_result_does_not_depend_on_the_number_of_workers(client):
     two = cfgd.minimize(cfgd.Blocks(lazy(X), lazy(Y), client=client), np.zeros(4))
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as alone,
     ):
         one = cfgd.minimize(cfgd.Blocks(lazy(X), lazy(Y), client=alone), np.zeros(4))
