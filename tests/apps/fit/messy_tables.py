@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.reading import read_for_fit
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.table_formats import open_table
 

@@ -9,14 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
+from cfgd.apps.fit.column_survey import ColumnSurvey
 from cfgd.apps.fit.csv_table import Csv
-from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
+from cfgd.apps.fit.format_decision import FormatDecision, decide_decimal
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.header import NUMBERLIKE
 from cfgd.apps.fit.ids import is_id_name, is_unnamed, reason_for_id
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.sniffing import SEPARATORS
-from cfgd.apps.fit.survey import ColumnSurvey, NumberSurvey, Surveys, is_surveyed, survey
+from cfgd.apps.fit.survey import NumberSurvey, Surveys, is_surveyed, survey
 from cfgd.apps.fit.table import Table, value_type
 
 SURVEY_ROWS = 10_000  # rows that are looked at at once
