@@ -47,7 +47,7 @@ def cell(one: Judged) -> str:
 
 def summary_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """Return a row of the columns `SUMMARY` for each rule and control."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in (*comparison.rules, *comparison.controls):
         count = comparison.count(name, DESCENT)
         control, equal = comparison.nearest(name)
