@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import dask.array as da
 import numpy as np
@@ -85,6 +86,7 @@ def test_twenty_killed_workers_are_survived(tmp_path):
 def test_a_worker_that_joins_is_used():
     def address(blocks):
         sum(1 for _ in blocks)
+        time.sleep(0.1)  # tasks of less than 5 ms are not given to other workers
         return get_worker().address
 
     with cluster_of(1) as (cluster, client):
@@ -93,8 +95,8 @@ def test_a_worker_that_joins_is_used():
         assert len(set(engine.map(address))) == 1
         cluster.scale(2)
         client.wait_for_workers(2)
-        # the scheduler moves parts when it sees a worker without work, not at once
-        assert any(len(set(engine.map(address))) == 2 for _ in range(1000))
+        # the scheduler looks now and then for workers without work
+        assert any(len(set(engine.map(address))) == 2 for _ in range(100))
 
 
 SCHEDULER = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
@@ -134,7 +136,7 @@ def test_a_scheduler_that_dies_ends_the_run_which_another_one_resumes(tmp_path):
     with processes() as scheduler, Client(scheduler_file=file, set_as_default=False) as client:
 
         def die(state):
-            if state.iteration == 2:
+            if state.iterations == 2:
                 scheduler.kill()
                 scheduler.wait()
 
@@ -155,8 +157,6 @@ def test_ctrl_c_cancels_the_tasks(tmp_path):
     begun, end = tmp_path / "begun", tmp_path / "end"
 
     def waiting(blocks):
-        import time
-
         begun.touch()
         while not end.exists():
             time.sleep(0.01)
@@ -165,16 +165,15 @@ def test_ctrl_c_cancels_the_tasks(tmp_path):
         f = cfgd.Blocks(da.from_array(X, chunks=(20, 3)), Y, client=client)
         engine = f.stream.engine
         assert isinstance(engine, DaskEngine)
-        pid, tests = os.getpid(), threading.main_thread().ident
+        tests = threading.main_thread().ident
 
         def interrupt():
             while not begun.exists():
-                pass
+                time.sleep(0.01)
             signal.pthread_kill(tests, signal.SIGINT)
 
         sender = threading.Thread(target=interrupt)
         sender.start()
-        assert pid == os.getpid()
         with pytest.raises(KeyboardInterrupt):
             list(engine.map(waiting))
         sender.join()
