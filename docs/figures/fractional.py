@@ -1,4 +1,4 @@
-"""The genealogy of the published fractional rules: what each takes from which."""
+"""The genealogy of the published fractional rules: which formula each one changes, and how."""
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -9,7 +9,7 @@ BOXES = {
     "root": (0, 5.5, "gradient\ndescent", "ink", None),
     "last": (1, 2.5, "times a power\nof the last step", "blue", "root"),
     "1": (2, 2.5, "1 Wang 2017", "blue", "last"),
-    "2": (3, 0, "2 Sheng 2020\nlast gradient", "blue", "1"),
+    "2": (3, 0, "2 Sheng 2020\nprevious gradient", "blue", "1"),
     "6": (4, 0, "6 Taresh 2022\none term more", "blue", "2"),
     "3": (3, 1, "3 Lou 2022\norder to 1", "blue", "1"),
     "4": (3, 2, "4 Xue 2020\nplus momentum", "blue", "1"),
@@ -64,4 +64,4 @@ def genealogy(axis, run):
             )
 
 
-PANELS = [[Panel("Where the published rules come from", genealogy)]]
+PANELS = [[Panel("Genealogy of the published rules, by their formulas", genealogy)]]
