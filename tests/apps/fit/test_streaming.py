@@ -12,8 +12,8 @@ from fit_tables import skewed_columns, split_numbers, targets, write
 
 from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
 from cfgd.apps.fit.conditioning import correlation_matrix
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.reading import read_for_fit
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.rows import StreamedRows, rows_of_block
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from cfgd.apps.fit.split import Split

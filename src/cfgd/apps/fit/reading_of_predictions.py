@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cfgd.apps.fit.column_format import ANY_ORDER, ColumnFormat, Reading
+from cfgd.apps.fit.column_survey import ColumnSurvey
 from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.date_patterns import DAY_FIRST
 from cfgd.apps.fit.dates import is_date
@@ -18,7 +19,7 @@ from cfgd.apps.fit.reading import (
     decimal_of_numbers,
     describe_doubtful,
 )
-from cfgd.apps.fit.survey import ColumnSurvey, Surveys, is_surveyed, survey
+from cfgd.apps.fit.survey import Surveys, is_surveyed, survey
 from cfgd.apps.fit.table import Table, is_numeric, value_type
 from cfgd.apps.fit.table_formats import open_table
 

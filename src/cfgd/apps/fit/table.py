@@ -46,6 +46,10 @@ class Table(abc.ABC):
         """Return sentences about how the file is written, where that is not plain."""
         return []
 
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        """Return the first rows of a file whose header had to be found, as texts."""
+        return ()
+
     @abc.abstractmethod
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Read the table once: yield record batches that have these columns, in any order.

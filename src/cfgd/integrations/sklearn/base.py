@@ -14,6 +14,7 @@ from cfgd._core import checks
 from cfgd.integrations.sklearn.statistics import FitStatistics
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
+from cfgd.objectives import Blocks
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.coefficient_table import CoefficientTable
 from cfgd.solve import Solution, minimize
@@ -143,6 +144,40 @@ class LinearEstimator(MethodEstimator):
         self.positive = positive
         self.warm_start = warm_start
 
+    def _dask_objective(
+        self, X: Any, y: Any, sample_weight: Any, loss: str, method: Method
+    ) -> tuple[Blocks, np.ndarray]:
+        """Return the objective of Dask data, and an array without rows that has its columns."""
+        from cfgd.integrations.sklearn.dask_data import (
+            blocks_of,
+            check_columns,
+            dask_vector,
+            weight_vector,
+        )
+
+        name = type(self).__name__
+        if not is_auto(method):
+            checks.fail(name, "method", "be 'auto' for Dask data", repr(self.method))
+        rows = check_columns(self, X, reset=True)
+        owner = f"{name}.fit"
+        y = dask_vector(owner, "y", y, X)
+        f = blocks_of(
+            owner,
+            X,
+            y,
+            loss,
+            l2=self.l2,
+            sample_weight=weight_vector(owner, sample_weight, y, X),
+            intercept=self.fit_intercept,
+        )
+        return f, rows
+
+    def _predict_dask(self, method: str, X: Any) -> Any:
+        """Return the predictions of a method for Dask data, block by block."""
+        from cfgd.integrations.sklearn.dask_data import predict_blocks
+
+        return predict_blocks(self, method, X)
+
     def _bounds(self, x0: np.ndarray, d: int) -> Any:
         """Return the bounds of coefficients that must be positive: the first d rows of x0."""
         if not self.positive:
@@ -177,9 +212,10 @@ class LinearEstimator(MethodEstimator):
         """Return a table of the coefficients that prints in the manner of statsmodels.
 
         It has estimates, standard errors, t or z, p-values and 95 % intervals, and where they exist
-        R squared, log-likelihood, AIC and BIC. The squared loss has Student's t with the degrees of
-        freedom of the residuals, the others the normal distribution. "gamma" has Pearson's estimate
-        of the dispersion, "huber" the sandwich errors that statsmodels' RLM calls H1. With a
+        R squared, log-likelihood, AIC and BIC. The losses whose dispersion is estimated ("squared",
+        "gamma" and "huber") have Student's t with the degrees of freedom of the residuals, the
+        others the normal distribution. "gamma" has Pearson's estimate of the dispersion, "huber"
+        the sandwich errors that statsmodels' RLM calls H1. With a
         penalty the errors are those of the shrunken coefficients, without their bias: there are no
         p-values and no intervals then. Coefficients at a bound have no errors. What the data do not
         determine is named below the table.
