@@ -130,7 +130,12 @@ def test_a_scheduler_that_dies_ends_the_run_which_another_one_resumes(tmp_path):
         f = cfgd.Blocks(da.from_array(X, chunks=(20, 3)), da.from_array(Y, chunks=20), l2=0.1,
                         client=client)  # fmt: skip
         return cfgd.minimize(
-            f, np.zeros(3), tolerance=1e-12, checkpoint=checkpoint, callback=callback
+            f,
+            np.zeros(3),
+            tolerance=1e-12,
+            checkpoint=checkpoint,
+            checkpoint_every=0,
+            callback=callback,
         )
 
     with processes() as scheduler, Client(scheduler_file=file, set_as_default=False) as client:
