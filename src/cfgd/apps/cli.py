@@ -211,11 +211,13 @@ def explore(
 @app.command()
 def fit(
     data: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            metavar="DATA",
+            metavar="DATA...",
             help="A table: .csv, .tsv or .jsonl, also compressed (.gz, .zst), .xlsx, .parquet,"
-            " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...).",
+            " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...). It may"
+            " be several files with the same columns, a folder of them, or a pattern in quotes such"
+            " as 'data/*.csv'.",
         ),
     ],
     target: Annotated[
@@ -318,7 +320,7 @@ def fit(
         from cfgd.apps.fit.options import FitOptions
 
         options = FitOptions(
-            data,
+            tuple(data) if len(data) > 1 else data[0],
             target,
             loss=loss,
             l2=l2,
@@ -364,7 +366,11 @@ def predict(
         Path, typer.Argument(metavar="MODEL", help="The file model.json that `cfgd fit` wrote.")
     ],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A table with the columns of the training data.")
+        list[Path],
+        typer.Argument(
+            metavar="DATA...",
+            help="A table with the columns of the training data: files, a folder, or a pattern.",
+        ),
     ],
     out: Annotated[
         Path,
@@ -385,5 +391,6 @@ def predict(
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_predict
 
-        code = run_predict(Console(), model, data, out, id or [])
+        found = tuple(data) if len(data) > 1 else data[0]
+        code = run_predict(Console(), model, found, out, id or [])
     raise typer.Exit(code)

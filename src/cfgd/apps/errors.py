@@ -14,6 +14,7 @@ from cfgd._core.extras import MissingExtraError
 from cfgd._core.files import NotWrittenError, printable, reason
 
 EXIT_CODE = 2
+EXPECTED = (ValueError, NotWrittenError, MissingExtraError)
 
 
 @contextlib.contextmanager
@@ -25,7 +26,7 @@ def exit_on_expected_error() -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, NotWrittenError, MissingExtraError) as error:
+    except EXPECTED as error:
         raise _exit(str(error)) from None
     except BrokenPipeError:  # the reader of a pipe, such as `| head`, has closed it
         raise

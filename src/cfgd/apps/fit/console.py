@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from cfgd._core.files import check_writable, is_same_file, printable, write
+from cfgd.apps.errors import EXIT_CODE, EXPECTED
 from cfgd.apps.fit.coefficient_rows import (
     cells,
     coefficient_rows,
@@ -93,7 +94,10 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
     Of several processes only the first one prints and writes.
     """
     if process()[0] > 0:
-        return 0 if fit(options, ProgressReporter()).success else 1
+        try:
+            return 0 if fit(options, ProgressReporter()).success else 1
+        except EXPECTED:  # which the first process raises, too, and prints
+            return EXIT_CODE
     with progress_display(console) as progress:
         files = [MODEL_FILE, REPORT_FILE, COEFFICIENTS_FILE]
         result = fit(options, progress, lambda: check_writable(out, files))
@@ -117,7 +121,8 @@ def run_fit_in_processes(options: FitOptions, out: Path, processes: int) -> int:
         if name != "data"
     }
     arguments["--memory"] = None if options.memory is None else options.memory / 1e6
-    words = [*as_words(arguments | {"--out": out}), "--", str(options.data)]
+    data = (options.data,) if isinstance(options.data, Path) else options.data
+    words = [*as_words(arguments | {"--out": out}), "--", *map(str, data)]
     return launch([sys.executable, "-m", "cfgd", "fit", *words], processes, only_errors=True)
 
 
@@ -170,7 +175,11 @@ def _print_coefficients(console: Console, result: FitResult) -> None:
 
 
 def run_predict(
-    console: Console, model_path: Path, data: Path, out: Path, ids: Sequence[str] = ()
+    console: Console,
+    model_path: Path,
+    data: Path | Sequence[Path],
+    out: Path,
+    ids: Sequence[str] = (),
 ) -> int:
     """Write predictions for a table, and print where they are; return the exit code."""
     model = read_model(model_path)

@@ -7,11 +7,13 @@ the same value of a column, and the others this value or larger ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.columns import Column, TextColumn
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 
@@ -29,20 +31,18 @@ def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence
     terms
         The names of the columns of the design matrix.
     """
-    low, high = (np.full((2, rows.width), sign * np.inf) for sign in (1, -1))
-    for block in rows.blocks(training_rows):
-        for k, X in enumerate((block.X, block.X[block.y > 0])):  # all rows, those with counts
-            low[k] = np.minimum(low[k], X.min(0, initial=np.inf))
-            high[k] = np.maximum(high[k], X.max(0, initial=-np.inf))
+    found_limits = zip(*rows.map(training_rows, _limits, rows.width), strict=True)
+    lows, highs = map(np.array, found_limits)
+    low, high = lows.min(0), highs.max(0)
     is_constant = high[1] - low[1] <= EQUAL
     above = is_constant & (high[0] > high[1] + EQUAL) & (low[0] >= low[1] - EQUAL)
     below = is_constant & (low[0] < low[1] - EQUAL) & (high[0] <= high[1] + EQUAL)
     groups = _groups(columns)
-    with_counts = dict.fromkeys(groups, 0)  # rows of the reference level that have a count
-    for block in rows.blocks(training_rows) if groups else ():
-        for name, (place, _) in groups.items():
-            is_other = (block.X[:, place] > low[0, place] + EQUAL).any(1)
-            with_counts[name] += int(np.sum((block.y > 0) & ~is_other))
+    places = [place for place, _ in groups.values()]
+    with_counts: dict[str, int] = {}
+    if groups:
+        (counts,) = rows.sum(training_rows, _with_counts, places, low[0])
+        with_counts = dict(zip(groups, counts.tolist(), strict=True))
     levels = {j for place, _ in groups.values() for j in range(place.start, place.stop)}
     found = [repr(terms[j]) for j in sorted(levels) if above[j]]
     found += [
@@ -53,6 +53,26 @@ def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence
             side = "larger" if above[j] else "smaller"
             found.append(f"a {side} {terms[j]!r} than those with counts")
     return f"All training rows with {' and with '.join(found)} have the target 0." if found else ""
+
+
+def _limits(blocks: Iterator[RowBlock], width: int) -> Arrays:
+    """Return the least and the largest values of all rows, and of those with counts."""
+    low, high = (np.full((2, width), sign * np.inf) for sign in (1, -1))
+    for block in blocks:
+        for k, X in enumerate((block.X, block.X[block.y > 0])):
+            low[k] = np.minimum(low[k], X.min(0, initial=np.inf))
+            high[k] = np.maximum(high[k], X.max(0, initial=-np.inf))
+    return low, high
+
+
+def _with_counts(blocks: Iterator[RowBlock], places: Sequence[slice], low: np.ndarray) -> Arrays:
+    """Return for each text how many rows of the reference level have a count."""
+    found = np.zeros(len(places), int)
+    for block in blocks:
+        for k, place in enumerate(places):
+            is_other = (block.X[:, place] > low[place] + EQUAL).any(1)
+            found[k] += int(np.sum((block.y > 0) & ~is_other))
+    return (found,)
 
 
 def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:

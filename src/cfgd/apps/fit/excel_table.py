@@ -42,6 +42,7 @@ class Excel(Table):
         columns = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
         types = list(map(python_type, columns))
         super().__init__(path, memory, names, types)
+        self.row_count = len(rows)
         arrays = [python_array(*both) for both in zip(columns, types, strict=True)]
         self.rows = pa.RecordBatch.from_arrays(arrays, names)
 

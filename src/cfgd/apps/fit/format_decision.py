@@ -13,11 +13,12 @@ from cfgd.apps.fit.column_format import (
     REFUSE_BAD,
     ColumnFormat,
 )
+from cfgd.apps.fit.column_survey import EXAMPLE_ROWS, ColumnSurvey, Examples
 from cfgd.apps.fit.date_patterns import DAY_FIRST, MONTH_FIRST
 from cfgd.apps.fit.dates import ORDER_NAMES, ORDERS, PARTS, date_of
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.number_text import COMMA, DECIMALS, NAMES, POINT
-from cfgd.apps.fit.survey import EXAMPLE_ROWS, ColumnSurvey, Examples, Surveys
+from cfgd.apps.fit.survey import Surveys
 
 DAYS, DATE_PARTS = "days", "parts"
 # A column of which at least this share is numbers is a column of numbers with bad values ...
@@ -85,15 +86,15 @@ def texts_and_rows(examples: Examples, most: int = SHOWN_TEXTS) -> str:
     """Return the first texts with their rows, for a message."""
     shown = [
         f"{text!r} (row{'s' * (len(rows) > 1)} {_rows(rows)})"
-        for text, rows in list(examples.rows.items())[:most]
+        for text, rows in list(examples.labels.items())[:most]
     ]
-    more = ", ..." if len(examples.rows) > most > 1 else ""
+    more = ", ..." if len(examples.labels) > most > 1 else ""
     return ", ".join(shown) + more
 
 
-def _rows(rows: list[int]) -> str:
+def _rows(rows: list[str]) -> str:
     more = ", ..." if len(rows) == EXAMPLE_ROWS else ""
-    return ", ".join(map(str, rows[: EXAMPLE_ROWS - 1])) + more
+    return ", ".join(rows[: EXAMPLE_ROWS - 1]) + more
 
 
 def decide_decimal(
@@ -313,7 +314,7 @@ class FormatDecision:
         values = f"{bad:,} value{'s are' if bad > 1 else ' is'} not: {texts_and_rows(examples)}"
         if name in examples.rows and self.options.bad_values != BAD_AS_MISSING:
             raise ValueError(
-                f"{self.path}: the header is repeated in row {_rows(examples.rows[name])}, as in "
+                f"{self.path}: the header is repeated in row {_rows(examples.labels[name])}, as in "
                 "files that were put together: delete it there."
             )
         noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"

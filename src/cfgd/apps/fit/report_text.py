@@ -61,7 +61,7 @@ def summary(result: FitResult) -> str:
     statistics, target = result.statistics, result.target
     used = len(result.model.columns)
     columns = f"{used:,} column{'' if used == 1 else 's'}"
-    rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
+    rows = f"{statistics.training_count:,} rows of {result.options.name.name}"
     if statistics.held_out_count:
         rows += f", with {statistics.held_out_count:,} more held out"
     if statistics.left_out_count:
