@@ -1,5 +1,6 @@
 """The wheel and the source distribution: what is in them, and that they work where nothing is."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -8,9 +9,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 WORKFLOWS = ROOT / ".github" / "workflows"
 USE = """
 import cfgd
@@ -39,7 +43,33 @@ def test_a_release_is_checked_before_it_is_published():
     jobs = read(WORKFLOWS / "release.yml")["jobs"]
     assert jobs["publish"]["needs"] == "check"
     assert jobs["check"]["needs"] == "build"
-    assert jobs["publish"]["permissions"] == {"id-token": "write"}  # and no password
+    # and no password
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert jobs["publish"]["if"] == "github.event_name == 'push'"
+
+
+def test_actions_are_pinned_by_hash():
+    """A tag can be moved to other code, the hash of a commit cannot."""
+    used = [
+        line.partition("uses: ")[2]
+        for path in WORKFLOWS.glob("*.yml")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "uses: " in line
+    ]
+    assert len(used) > 10
+    for each in used:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+(\.\d+)*", each), each
+    assert len({each.partition("@")[0] for each in used}) == len(set(used))  # one version of each
+
+
+def test_hooks_before_a_commit_have_the_versions_of_make_lint():
+    repos = read(ROOT / ".pre-commit-config.yaml")["repos"]
+    ruff = next(each["rev"] for each in repos if each["repo"].endswith("/ruff-pre-commit"))
+    (wanted,) = [each for each in EXTRAS["lint"] if each.startswith("ruff")]
+    assert Version(ruff) in Requirement(wanted).specifier
+    zizmor = next(each["rev"] for each in repos if each["repo"].endswith("/zizmor-pre-commit"))
+    workflow = (WORKFLOWS / "test.yml").read_text(encoding="utf-8")
+    assert f"zizmor=={zizmor.removeprefix('v')}\n" in workflow
 
 
 def test_forms_and_citation_can_be_read():
@@ -49,6 +79,16 @@ def test_forms_and_citation_can_be_read():
     citation = read(ROOT / "CITATION.cff")
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
     assert citation["license"] == PROJECT["license"]
+    assert citation["version"] == PROJECT["version"]
+
+
+def test_recipe_for_conda_asks_for_what_the_package_asks_for():
+    recipe = read(ROOT / "recipe" / "recipe.yaml")
+    assert recipe["context"]["version"] == PROJECT["version"]
+    assert recipe["context"]["python_min"] == PROJECT["requires-python"].removeprefix(">=")
+    runs = {"".join(each.split()) for each in recipe["requirements"]["run"]}
+    assert runs == {f"python>={PROJECT['requires-python'][2:]}", *PROJECT["dependencies"]}
+    assert recipe["about"]["summary"] == PROJECT["description"]
 
 
 def said(*arguments, **given):

@@ -41,7 +41,9 @@ def link(app: Any, doctree: nodes.document) -> None:
     entries = names()
     for literal in list(doctree.findall(nodes.literal)):
         called = re.fullmatch(r"([\w.]+)(\(.*\))?", literal.astext())
-        target = entries.get(called[1]) if called else None
+        # a member is described in the entry of its class
+        owner = called[1].rpartition(".")[0] if called else ""
+        target = (entries.get(called[1]) or entries.get(owner)) if called else None
         above = (nodes.reference, addnodes.pending_xref, nodes.title, addnodes.desc_signature)
         if target is None or any(isinstance(node, above) for node in ancestors(literal)):
             continue

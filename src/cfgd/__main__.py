@@ -8,11 +8,13 @@ INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended: 128 and the n
 
 
 def main() -> None:
-    """Run the command line, or say which library it needs."""
+    """Run the command line, or what of it needs no extra."""
     try:
         from cfgd.apps.cli import app
     except ModuleNotFoundError as error:
-        sys.exit(f"The command cfgd needs {error.name}: pip install 'cfgd[cli]'.")
+        from cfgd.apps import without_extras
+
+        sys.exit(without_extras.main(sys.argv[1:], error.name))
     try:
         app()
     except SystemExit as ended:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from browser import command
 from cfgd.__main__ import main
+from cfgd._core.extras import install_command
 from cfgd.apps.cli import app
 from cfgd.apps.page.drawing import Panel
 from cfgd.apps.reproduce.experiment import Record
@@ -169,15 +170,39 @@ def test_output_that_cannot_be_written_is_reported() -> None:
     assert done.stderr == "cfgd: The output could not be written: No space left on device.\n"
 
 
-def test_the_core_does_not_import_optional_libraries() -> None:
-    script = (
-        "import sys; sys.modules.update({'typer': None, 'rich': None, 'matplotlib': None,"
-        " 'sklearn': None}); import cfgd, cfgd.apps.reproduce;"
-        " from cfgd.__main__ import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.strip() == "The command cfgd needs typer: pip install 'cfgd[cli]'."
+WITHOUT_EXTRAS = """
+import sys
+for name in ("typer", "rich", "matplotlib", "sklearn", "pyarrow"):
+    sys.modules[name] = None
+import cfgd, cfgd.apps.reproduce
+from cfgd.__main__ import main
+main()
+"""
+
+
+def without_extras(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where its optional libraries cannot be imported."""
+    command = [sys.executable, "-c", WITHOUT_EXTRAS, *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_without_extras_there_are_help_and_explorer(tmp_path: Path) -> None:
+    done = without_extras()
+    assert done.returncode == 0, done.stderr
+    assert "explore" in done.stdout
+    assert "[fit]" in done.stdout
+    path = tmp_path / "page.html"
+    done = without_extras("explore", "--no-open", "--out", str(path))
+    assert (done.returncode, done.stdout) == (0, f"The explorer is in {path}.\n"), done.stderr
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    done = without_extras("explore", "--no-open", "--out", str(path / "page.html"))
+    assert (done.returncode, done.stderr[:6]) == (2, "cfgd: ")
+
+
+def test_without_extras_other_commands_say_what_to_install() -> None:
+    done = without_extras("fit", "data.csv")
+    assert done.returncode == 2
+    assert done.stderr == f"`cfgd fit` needs typer: {install_command('fit')}.\n"
 
 
 @pytest.fixture

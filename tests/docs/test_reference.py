@@ -107,25 +107,37 @@ def test_examples_are_blocks_and_not_quotations():
     from extensions.public import markdown
 
     text = "One line.\n\n>>> 1 + 1\n2\n\nMore.\n\n    d = g\n\n>>> 3\n3"
-    wanted = (
-        "One line.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore.\n\n    d = g\n\n```pycon\n>>> 3\n3\n```"
-    )
+    middle = "```pycon\n>>> 1 + 1\n2\n```\n\nMore.\n\n    d = g"
+    wanted = f"One line.\n\n{middle}\n\n```pycon\n>>> 3\n3\n```\n"
     assert "\n".join(markdown(text)) == wanted
 
 
 @pytest.mark.slow
-def test_numpy_sections_are_lists():
+def test_numpy_sections_are_tables():
     from extensions.public import markdown
 
+    def found(a, b, c=0.5, **others):
+        pass
+
     text = (
-        "One.\n\nParameters\n----------\na, b : float\n    Two.\n    More.\nc\n    Three.\n\n"
-        ">>> 1\n1"
+        "One.\n\nParameters\n----------\na, b : Quadratic\n    Two.\n    More.\n"
+        "c : float, default 0.5\n    Three.\n**others\n\nReturns\n-------\nfloat\n    Four.\n\n"
+        "Raises\n------\nValueError\n    Five.\n\nExamples\n--------\n>>> 1\n1"
     )
-    wanted = (
-        "One.\n\n**Parameters**\n\n- `a, b` (float):\n  Two.\n  More.\n- `c`:\n  Three.\n\n"
-        "```pycon\n>>> 1\n1\n```"
-    )
-    assert "\n".join(markdown(text)) == wanted
+    wanted = [
+        *("One.", "", "**Parameters**", ""),
+        *("```{list-table}", ":header-rows: 1", ":class: parameters", ""),
+        *("* - parameter", "  - type", "  - default", "  - meaning"),
+        *("* - `a`, `b`", "  - `Quadratic`", "  - required", "  - Two.", "    More."),
+        *("* - `c`", "  - float", "  - `0.5`", "  - Three."),
+        *("* - `**others`", "  - ", "  - ", "  - ", "```", ""),
+        *("**Returns**", "", "```{list-table}", ":header-rows: 1", ":class: returns", ""),
+        *("* - type", "  - meaning", "* - float", "  - Four.", "```", ""),
+        *("**Raises**", "", "```{list-table}", ":header-rows: 1", ":class: raises", ""),
+        *("* - error", "  - meaning", "* - ValueError", "  - Five.", "```", ""),
+        *("**Examples**", "", "```pycon", ">>> 1", "1", "```", ""),
+    ]
+    assert list(markdown(text, found)) == wanted
 
 
 def test_every_status_is_on_the_page_of_messages():

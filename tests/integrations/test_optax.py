@@ -12,6 +12,7 @@ import optax
 import pytest
 
 import cfgd as core
+from cfgd._core.extras import install_command
 from cfgd.integrations.optax import (
     Exact,
     GaussNewton,
@@ -393,6 +394,6 @@ def test_invalid_arguments_raise(make, message):
 def test_missing_optax_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
     monkeypatch.delitem(sys.modules, "cfgd.integrations.optax")
-    message = "`cfgd.integrations.optax` needs optax: pip install 'cfgd[optax]'."
+    message = f"`cfgd.integrations.optax` needs optax: {install_command('optax')}."
     with pytest.raises(ModuleNotFoundError, match=f"^{re.escape(message)}$"):
         importlib.import_module("cfgd.integrations.optax")

@@ -319,7 +319,7 @@ LOCAL = {
     ),
     "a key that is none": (
         lambda: cfgd.Local(NETWORK, "hutchinson", key=1.5),
-        "`Local(key=...)` must be an integer or a JAX key, got 1.5.",
+        "`Local(key=...)` must be an integer, a NumPy Generator or a JAX key, got 1.5.",
     ),
     "probes": (
         lambda: cfgd.Local(NETWORK, "hutchinson", probes=0, key=1),

@@ -66,6 +66,11 @@ def test_starts_are_normal_with_the_documented_deviations(scale, hidden, output)
 def test_a_start_is_the_one_of_its_key():
     np.testing.assert_array_equal(N.init(3), N.init(3))
     np.testing.assert_array_equal(N.init(3), N.init(jax.random.key(3)))
+    drawn = [N.init(np.random.default_rng(seed)) for seed in (3, 3, 4)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert np.all(drawn[0] != drawn[2])
+    generator = np.random.default_rng(3)
+    assert np.all(N.init(generator) != N.init(generator))  # its state has moved
     np.testing.assert_array_equal(N.init(3), N.init(np.int64(3)))
     np.testing.assert_allclose(
         N.init(3, (2.0, 0.5)), N.init(3) * [2, 2, 2, 2, 0.5, 0.5], rtol=1e-15

@@ -1,7 +1,7 @@
 """The plot of a solution."""
 
-import builtins
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from solutions import one, swept
 
+from cfgd._core.extras import install_command
 from cfgd.status import Status
 
 K = np.arange(5)
@@ -96,15 +97,9 @@ def test_a_history_without_values():
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **options):
-        if name.startswith("matplotlib"):
-            raise ModuleNotFoundError("No module", name="matplotlib")
-        return real(name, *args, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    message = "`Solution.plot` needs matplotlib: pip install 'cfgd[plot]'."
+    for name in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
+    message = f"`Solution.plot` needs matplotlib: {install_command('plot')}."
     with pytest.raises(ModuleNotFoundError, match=f"^{re.escape(message)}$"):
         one().plot()
 

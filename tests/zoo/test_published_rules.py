@@ -1,5 +1,7 @@
 """Every rule against a transcription, its limit, its range; the same path by optax."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import optax
@@ -294,7 +296,99 @@ def test_a_number_outside_the_published_range_is_refused(make, message):
     assert str(caught.value) == message
 
 
-def test_a_sweep_over_the_numbers_of_a_rule():
+# for each number of a rule the published range: values that it has, and the nearest ones outside
+ENDS = {
+    "positive": ((1e-9, 1e9), (0.0, -1.0)),
+    "at least 0": ((0.0, 1e9), (-1e-9,)),
+    "(0, 1]": ((1e-9, 1.0), (0.0, 1.001)),
+    "(0, 1)": ((1e-9, 0.999), (0.0, 1.0)),
+    "(0, 2)": ((1e-9, 1.999), (0.0, 2.0)),
+    "(1, 2]": ((1.001, 2.0), (1.0, 2.001)),
+    "[0, 1]": ((0.0, 1.0), (-1e-9, 1.001)),
+    "[0, 1)": ((0.0, 0.999), (-1e-9, 1.0)),
+    "any": ((-1e9, 1e9), (float("nan"),)),
+}
+RANGES = {
+    "Wang2017": {"eta": "positive", "alpha": "(0, 1]", "delta": "at least 0"},
+    "Sheng2020": {"eta": "positive", "alpha": "(0, 2)", "delta": "positive"},
+    "Lou2022": {"eta": "positive", "alpha": "(0, 1]", "rate": "at least 0", "delta": "positive"},
+    "Xue2020": {"eta": "positive", "alpha": "(0, 1]", "mu": "[0, 1)", "delta": "positive"},
+    "Wei2020": {"eta": "positive", "alpha": "(0, 1)", "eps": "at least 0"},
+    "Taresh2022": {"eta": "positive", "alpha": "(0, 1]", "delta": "positive"},
+    "Herrera2022": {"eta": "positive", "nu": "(0, 2)", "eps": "positive"},
+    "HerreraAdam2022": {
+        "eta": "positive",
+        "nu": "(0, 2)",
+        "eps": "positive",
+        "b1": "[0, 1)",
+        "b2": "[0, 1)",
+    },
+    "Thabet2026": {"eta": "positive", "alpha": "(0, 1]", "rate": "at least 0"},
+    "Khan2019": {"eta": "positive", "eta_f": "at least 0", "alpha": "(0, 1]"},
+    "Khan2018": {"eta": "positive", "alpha": "(0, 1]", "mix": "[0, 1]"},
+    "Liu2023": {
+        "eta": "positive",
+        "mu": "(0, 2)",
+        "momentum": "[0, 1)",
+        "delta": "positive",
+        "lower": "positive",
+        "upper": "positive",
+    },
+    "Tan2024": {"eta": "positive", "alpha": "(1, 2]", "delta": "positive"},
+    "FracAdam2025": {
+        "eta": "positive",
+        "alpha": "[0, 1]",
+        "b1": "[0, 1)",
+        "b2": "[0, 1)",
+        "eps": "positive",
+    },
+    "Kan2021": {"eta": "positive", "alpha": "(0, 1]", "b": "[0, 1)"},
+    "Xie2022": {"eta": "positive", "alpha": "(0, 1]"},
+    "Shin2021": {"eta": "positive", "alpha": "(0, 1)", "beta": "any"},
+    "Aggarwal2024": {"eta": "positive", "lam": "positive", "alpha": "(0, 1)", "beta": "any"},
+}
+RANGES["AdaGL2024"] = RANGES["FracAdam2025"]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", RANGES)
+def test_each_number_has_its_published_range(name):
+    kind, ranges = getattr(zoo, name), RANGES[name]
+    numbers = [field for field in dataclasses.fields(kind) if "allowed" in field.metadata]
+    assert [field.name for field in numbers] == list(ranges)
+    needed = {field.name: 0.5 for field in numbers if field.default is dataclasses.MISSING}
+    bounds = {"lower": 1e-9, "upper": 1e9} if name == "Liu2023" else {}
+    for field, words in ranges.items():
+        inside, outside = ENDS[words]
+        for value in inside:
+            kind(**{**needed, **bounds, field: value})
+        for value in outside:
+            with pytest.raises(ValueError, match=rf"^`{name}\(.*=...\)` must "):
+                kind(**{**needed, **bounds, field: value})
+
+
+def test_every_rule_has_its_ranges():
+    assert RANGES.keys() == set(zoo.__all__) - {"UpdateRule", "parameter"}
+
+
+@pytest.mark.slow
+@pytest.mark.every_case
+@each_rule
+def test_a_sweep_over_the_numbers_of_a_rule(name):
+    """Two rates and two orders as one batch, against one run for each."""
+    rule, _ = CASES[name]
+    order = next(field for field in ("alpha", "nu", "mu") if hasattr(rule, field))
+    etas, orders = np.array([0.5, 1.1]) * rule.eta, np.array([0.98, 1.0]) * getattr(rule, order)
+    batch = dataclasses.replace(rule, **{"eta": etas, order: orders})
+    ends = cfgd.sweep(F, X0, batch, max_iterations=STEPS)
+    for i in range(2):
+        one = dataclasses.replace(rule, **{"eta": etas[i], order: orders[i]})
+        end = cfgd.minimize(F, X0, one, max_iterations=STEPS)
+        np.testing.assert_allclose(ends.x[i], end.x, rtol=1e-9)
+    assert not np.allclose(ends.x[0], ends.x[1], rtol=1e-6)
+
+
+def test_a_sweep_has_one_run_for_each_rate():
     etas = np.array([0.01, 0.02, 0.03])
     ends = cfgd.sweep(F, X0, zoo.Wang2017(etas, 0.9), max_iterations=STEPS)
     for i, eta in enumerate(etas):

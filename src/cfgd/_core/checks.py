@@ -205,18 +205,21 @@ def broadcastable(owner: str, field: str, value: Values, other_field: str, other
         fail(owner, field, wanted, f"shape {value.shape}")
 
 
-def key(owner: str, value: Any) -> Any:
-    """Return the data of a random key, given an integer seed, a JAX key or the data of one.
+def key(owner: str, field: str, value: Any) -> Any:
+    """Return the data of a random key, given what stands for one.
 
-    The data is a NumPy array unless the key is traced.
+    That is an integer seed, a NumPy Generator (of which one integer is drawn), a JAX key or the
+    data of one. The data is a NumPy array unless the key is traced.
     """
+    if isinstance(value, np.random.Generator):
+        value = value.integers(np.iinfo(np.int32).max)  # int32: all that JAX takes without x64
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.asarray(jax.random.key_data(jax.random.key(int(value))))
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
     if getattr(value, "dtype", None) == np.uint32 and value.ndim == 1:
         return value if is_traced(value) else own(np.asarray(value))
-    fail(owner, "key", "be an integer or a JAX key", value)
+    fail(owner, field, "be an integer, a NumPy Generator or a JAX key", value)
 
 
 def instance(owner: str, field: str, value: UserInput, kind: type, known: Sequence[str]) -> Any:

@@ -33,8 +33,8 @@ def map_rows(fn: Callable[[Any], Any], rows: Any) -> Any:
 
 def inner(a: Column, b: Column) -> Scalar:
     """Return the inner product <a, b>."""
-    both = type(a) is np.ndarray and type(b) is np.ndarray
-    return a.dot(b) if both else jnp.dot(a, b)
+    # JAX has a `dot` of its own, which a NumPy array does not call
+    return a.dot(b) if type(b) is np.ndarray else jnp.dot(a, b)
 
 
 @functools.cache

@@ -204,7 +204,7 @@ def explore(
     with exit_on_expected_error():
         from cfgd.apps.explore.console import show_explorer
 
-        code = show_explorer(Console(), out, open_browser)
+        code = show_explorer(out, open_browser)
     raise typer.Exit(code)
 
 

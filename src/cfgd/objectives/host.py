@@ -269,9 +269,22 @@ class HostObjective(Objective):
 class Linearisation(NamedTuple):
     """Residuals and Jacobian at x; for the square loss times the roots of the weights."""
 
-    x: Vector
+    point: tuple[str, bytes]  # x
     residuals: Column
     jacobian: Rows
+
+
+def point_of(x: Vector) -> tuple[str, bytes]:
+    """Return what tells points apart, which takes less time than to compare their entries."""
+    return x.dtype.char, x.tobytes()
+
+
+def _outline(objective: Residuals, evaluation: Evaluation) -> Curvature:
+    """Return what the curvatures at all points have in common: shape and costs."""
+    found = objective.curvature(evaluation)
+    cost = max(found.cost - 1.0, 0.0)  # the gradient, counted by itself, is J'r
+    functions = ("times", "diagonal", "rows", "residuals_at", "information")
+    return changed(found, cost=cost, **dict.fromkeys(functions))
 
 
 class Linearised:
@@ -279,15 +292,23 @@ class Linearised:
 
     def __init__(self, objective: Residuals) -> None:
         self.recent: list[Linearisation] = []
+        self.outline: Curvature | None = None
         self.is_squared = objective.is_squared
         weights = jax.tree.leaves(objective.weights)
         self.is_weighted = self.is_squared and any(np.ndim(w) > 0 or w != 1 for w in weights)
 
-    def at(self, x: Vector) -> Linearisation | None:
+    def at(self, point: tuple[str, bytes]) -> Linearisation | None:
         for found in self.recent:
-            if found.x.dtype == x.dtype and found.x.size == x.size and (found.x == x).all():
+            if found.point == point:
                 return found
         return None
+
+    def of(self, evaluation: Evaluation) -> Linearisation | None:
+        """Return the linearisation that an evaluation was made of, or one at the same point."""
+        for found in self.recent:
+            if found.residuals is evaluation.aux:
+                return found
+        return self.at(point_of(evaluation.x))
 
     def add(self, found: Linearisation) -> None:
         self.recent[:] = [found, *self.recent[: MOST_POINTS - 1]]
@@ -312,7 +333,8 @@ class HostResiduals(HostObjective):
 
     def evaluate(self, x: Vector) -> Evaluation:
         f: Any = self.objective
-        found = self.known.at(x)
+        point = point_of(x)
+        found = self.known.at(point)
         if found is None:
             outline = self.programs.outlines.get(x.size)
             if outline is None:
@@ -321,7 +343,7 @@ class HostResiduals(HostObjective):
                 return super().evaluate(x)
             program = self.programs.of(_linearise, f, is_quick=not outline.has_loops)
             both = np.asarray(program(x))
-            found = self._weighted(Linearisation(x.copy(), both[:, -1], both[:, :-1]))
+            found = self._weighted(Linearisation(point, both[:, -1], both[:, :-1]))
             self.known.add(found)
         r, J = found.residuals, found.jacobian
         if self.known.is_squared:
@@ -334,24 +356,27 @@ class HostResiduals(HostObjective):
         f: Any = self.objective
         root = np.sqrt(np.asarray(f.weight(found.residuals.size)))
         J = root[..., None] * found.jacobian
-        return Linearisation(found.x, root * found.residuals, J)
+        return Linearisation(found.point, root * found.residuals, J)
 
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        found = self.known.at(evaluation.x)
+        found = self.known.of(evaluation)
         if found is None:
             return super().curvature(evaluation)
         f: Any = self.objective
-        outline, J, r = f.curvature(evaluation), found.jacobian, found.residuals
+        J, r = found.jacobian, found.residuals
         if not self.known.is_squared:
             root, r = f._row_scale(evaluation.aux)
             J = root[:, None] * J
+        outline = self.known.outline
+        if outline is None or outline.shape != J.shape:
+            outline = self.known.outline = _outline(f, evaluation)
         return changed(
             outline,
-            cost=max(outline.cost - 1.0, 0.0),  # the gradient, counted by itself, is J'r
             rows=lambda: JacobianRows(J, r),
             times=lambda v: (J @ v) @ J,
             diagonal=lambda: (J * J).sum(0),
-            residuals_at=None if outline.residuals_at is None else self._residuals,
+            residuals_at=self._residuals if self.known.is_squared else None,
+            information=lambda H: f.curvature(evaluation).information(H),
         )
 
     def _residuals(self, x: Vector) -> Column:

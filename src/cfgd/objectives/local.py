@@ -56,7 +56,7 @@ class Local(Objective):
             wanted = "be given for the curvature hutchinson and for no other"
             checks.fail("Local", "key", wanted, f"{key} for {curvature}")
         self.objective, self.estimator = objective, curvature
-        self.key = None if key is None else checks.key("Local", key)
+        self.key = None if key is None else checks.key("Local", "key", key)
         known = objective.traits.curvature, objective.traits.diagonal
         if curvature == "gauss_newton" and "Gauss-Newton" not in known:
             wanted = "be a sum of losses of a model for the curvature gauss_newton"

@@ -20,10 +20,13 @@ from cfgd.objectives.residuals import Residuals
 # Numbers in an objective up to which their copies on the device are kept for the next run: 8 MiB of
 # float64.
 MOST_KEPT = 2**20
+# Numbers in an array up to which it is passed with every call. That takes about 2 microseconds, a
+# transfer to the device 20, and on a busy machine more than a millisecond: another thread makes it.
+MOST_PASSED = 2**14
 
 
 class Programs:
-    """The compiled functions of one objective, whose arrays are on the device already."""
+    """The compiled functions of one objective, whose large arrays are on the device already."""
 
     def __init__(self) -> None:
         self.bound: dict[Any, Callable[..., Any]] = {}
@@ -53,8 +56,8 @@ class Programs:
 
 
 def _on_device(leaf: object) -> object:
-    # a transfer takes longer than it takes to pass a single number
-    return jax.device_put(leaf) if isinstance(leaf, np.ndarray) and leaf.ndim > 0 else leaf
+    is_large = isinstance(leaf, np.ndarray) and leaf.size > MOST_PASSED
+    return jax.device_put(leaf) if is_large else leaf
 
 
 class Outline(NamedTuple):

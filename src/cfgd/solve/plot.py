@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
+from cfgd._core.extras import import_extra
 
 MAX_LABELS = 10  # settings in the legend: more are hard to read
 NORM_LABEL = "gradient norm (dashed)"
@@ -59,11 +60,7 @@ def _marker(iterations: Any) -> str | None:
 
 
 def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ModuleNotFoundError as error:
-        needed = f"`Solution.plot` needs {error.name}: pip install 'cfgd[plot]'."
-        raise ModuleNotFoundError(needed, name=error.name) from None
+    pyplot = import_extra("matplotlib.pyplot", "`Solution.plot`", "plot")
     return pyplot.subplots(layout="constrained")[1]
 
 

@@ -170,7 +170,7 @@ class Solution:
         that are not all positive are shown as differences from the least one, and the label says
         so. For a sweep there is one line of values for each setting; `solution[i].plot()` plots one
         setting. Without `ax` a new figure is made; several runs may share one axes. Requires
-        matplotlib: `pip install 'cfgd[plot]'`.
+        matplotlib (extra `plot`).
 
         >>> import cfgd
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])

@@ -13,6 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
+from cfgd._core.extras import install_command
 from cfgd.apps.bench.field import cases, console, cutest, glm, runner, target
 from cfgd.apps.bench.field.instance import AUTO, Instance, SolverRun, TracePoint
 from cfgd.apps.bench.field.solvers import solvers_for
@@ -194,7 +195,7 @@ def test_missing_package_is_named_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = bench("--only", "networks", out=tmp_path / "bench")
     assert result.exit_code == 2
-    assert "The other solvers need optax: pip install 'cfgd[bench]'." in result.output
+    assert f"The other solvers need optax: {install_command('bench')}." in result.output
     assert not (tmp_path / "bench").exists()
 
 

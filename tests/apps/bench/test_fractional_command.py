@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cfgd.apps.bench.fractional import competitors, problems, runner
+from cfgd.apps.bench.fractional.own_rule import read_rule
 from cfgd.apps.bench.fractional.problems import FractionalProblem, quadratic
 from cfgd.apps.cli import app
 
@@ -55,7 +56,7 @@ def tiny(monkeypatch):
 def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
     result = bench_fractional("--seeds", "3", out=tmp_path)
     assert result.exit_code == 0, result.output
-    assert "Which differ at all: " in result.output
+    assert "Which differ: " in result.output
     data = json.loads((tmp_path / "fractional.json").read_text())
     assert data["seeds"] == [0, 1, 2]
     assert data["tuning_seeds"] == [1000, 1001]
@@ -68,7 +69,7 @@ def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
         (name, str(seed)) for name in names for seed in range(3)
     ]
     page = (tmp_path / "fractional.html").read_text()
-    assert page.index("Which differ at all") < page.index("<svg")
+    assert page.index("Which differ") < page.index("<svg")
     assert page.count("<svg") == 3  # two profiles, one problem
     assert "| 1 Wang | 1 of 1 |" in (tmp_path / "fractional.md").read_text()
 
@@ -115,7 +116,79 @@ def test_arguments_are_checked_first(tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_class_of_another_kind_is_refused(tmp_path):
-    (tmp_path / "rule.py").write_text("class Rule:\n    pass\n")
+OTHER_RULES = (
+    OWN
+    + """
+class NotARule:
+    pass
+
+class NoUpdate(cfgd.zoo.UpdateRule):
+    eta: float = cfgd.zoo.parameter(cfgd.zoo.POSITIVE)
+
+class Misspelt(Damped):
+    def update(self, at, previous, k, objective):
+        return self.eta * at.gradientt, at.x
+
+class OtherMemory(Damped):
+    def start(self, x):
+        return x[:1]
+
+class Adam(Damped):
+    pass
+
+class UnknownConstant(Damped):
+    grid = {"rate": [1.0]}
+
+class OutOfRange(Damped):
+    grid = {"eta": [1.0, -1.0]}
+
+class NoSetting(Damped):
+    grid = {}
+
+class TooMany(Damped):
+    grid = {"eta": [0.1 * i for i in range(1, 50)]}
+"""
+)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("NotARule", "must define NotARule, a subclass of cfgd.zoo.UpdateRule"),
+        ("Missing", "must define Missing, a subclass"),
+        ("NoUpdate", "Can't instantiate abstract class NoUpdate"),
+        ("Misspelt", "line 25): AttributeError: 'Evaluation' object has no attribute 'gradientt'"),
+        ("OtherMemory", "OtherMemory cannot be used"),
+        ("Adam", "Adam is a rule of the comparison: the class needs another name"),
+        ("UnknownConstant", "unexpected keyword argument 'rate'"),
+        ("OutOfRange", "`OutOfRange(eta=...)` must be positive"),
+        ("NoSetting", "NoSetting.grid cannot be used"),
+        ("TooMany", "it must have 1 to 48 settings, not 49"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_refused_before_the_run(tmp_path, name, message):
+    (tmp_path / "rules.py").write_text(OTHER_RULES)
+    result = bench_fractional("--rule", f"{tmp_path}/rules.py:{name}", out=tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_not_python_is_refused(tmp_path):
+    (tmp_path / "rule.py").write_text("x = (")
     result = bench_fractional("--rule", f"{tmp_path}/rule.py:Rule", out=tmp_path / "out")
-    assert "must define Rule, a subclass of cfgd.zoo.UpdateRule" in result.output
+    assert result.exit_code == 2
+    assert "--rule: the file cannot be used" in result.output
+    assert "SyntaxError: '(' was never closed" in result.output
+
+
+def test_a_rule_from_a_file_with_postponed_annotations(tmp_path):
+    """Dataclasses look up such annotations in the module of the class."""
+    path = tmp_path / "rule.py"
+    path.write_text("from __future__ import annotations\n" + OWN)
+    found = read_rule(f"{path}:Damped")
+    assert (found.name, found.names, len(found.settings)) == ("Damped", ("eta",), 3)
+    assert found.make(competitors.Scale(4.0, 1.0), 1.0).eta == 0.25
+    assert competitors.thinned(found).settings == found.settings

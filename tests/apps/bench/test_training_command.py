@@ -8,6 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from cfgd._core.extras import install_command
 from cfgd.apps.bench.training import catalogue, moons, optimizers, runner
 from cfgd.apps.bench.training.optimizers import Optimizer
 from cfgd.apps.bench.training.trainer import CHECKPOINTS, Trainer
@@ -134,5 +135,5 @@ def test_missing_package_is_named_before_the_run(tmp_path, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     result = bench_training(out=tmp_path / "bench")
     assert result.exit_code == 2
-    assert f"`cfgd bench --training` needs {module}: pip install 'cfgd[bench]'." in result.output
+    assert f"`cfgd bench --training` needs {module}: {install_command('bench')}." in result.output
     assert not (tmp_path / "bench").exists()

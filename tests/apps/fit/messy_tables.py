@@ -7,12 +7,13 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.reading import read_for_fit
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.table_formats import open_table
 
@@ -74,6 +75,12 @@ def excel(rows, name="Sheet", **more):
             sheet.append(row)
     buffer = io.BytesIO()
     book.save(buffer)
+    return buffer.getvalue()
+
+
+def parquet(columns):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()
 
 

@@ -66,6 +66,8 @@ def reference(loss, kind, weighted):
     }[loss]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # statsmodels warns of clusters with weights
+        # Student's t with an estimated dispersion, as R's summary of a glm has it
+        options["use_t"] = loss == "gamma" and kind == "classical"
         return sm.GLM(y, X, family, var_weights=w).fit(tol=1e-13, maxiter=200, **options)
 
 

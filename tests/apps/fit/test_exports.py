@@ -7,7 +7,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from messy_tables import check_columns, check_message, columns_of, excel, jsonl, read, write
+from messy_tables import (
+    check_columns,
+    check_message,
+    columns_of,
+    excel,
+    jsonl,
+    parquet,
+    read,
+    write,
+)
 
 pytestmark = pytest.mark.every_case
 
@@ -58,6 +67,17 @@ REFUSED = {
     "a total": ("a.csv", TABLE + "Total,,12\n", {}, ": the last row (4) seems to be a total: it has 'Total' in the column 'x': delete it."),
     "a total among texts": ("a.csv", "city,x,y\nUlm,1,3\nUlm,2,4\nBonn,3,5\nSumme:,6,12\n", {}, ": the last row (4) seems to be a total: it has 'Summe:' in the column 'city': delete it."),
     "a total in a sheet": ("a.xlsx", excel([*ROWS, [None, "Grand total", 12]]), {}, ": the last row (4) seems to be a total"),
+    "a line of units": ("a.csv", "t,v,y\ns,V,m\n" + "1,2,3\n2,3,5\n3,5,4\n", {}, ": the column 't' is a number in 3 rows, but 's' (row 1) is not, and this row seems to belong to the header, with units or a second line of names: delete it."),
+    "questions and ids of a survey": ("a.csv", 'Q1,y\nHow old?,Score\n"{""ImportId"":1}",x\n' + "1,2\n2,3\n3,5\n", {}, """: the column 'Q1' is a number in 3 rows, but 'How old?' (row 1), '{"ImportId":1}' (row 2) are not, and these rows seem to belong to the header, with units or a second line of names: delete them."""),
+    "a bad value in the first row": ("a.csv", "t,v,y\nn.b.,2,3\n2,3,5\n3,5,4\n", {}, ": the column 't' is a number in 2 rows, but 1 value is not: 'n.b.' (row 1): --bad-values missing"),
+    "two lines of names": ("a.xlsx", excel([["Sales", None, "Result"], ["north", "south", "y"], [1, 2, 3], [2, 5, 4], [4, 1, 7]]), {}, "--target: {path} has no column 'y', only 'Sales', 'Unnamed: 1', 'Result' (row 1 below has 'y': if it is the header, delete what is above it)."),
+    "formulas without values": ("a.xlsx", excel([["x", "f", "y"], [1, "=A2*2", 3], [2, "=A3*2", 4], [4, "=A4*2", 7]]), {}, ": the column 'f' has formulas without their values, as programs other than a spreadsheet write them: open the file in one and save it."),
+    "debit and credit": ("a.csv", "x,y\n5.50 CR,1\n7.25 DR,2\n1.00 CR,4\n", {}, ": the column 'x' has numbers with the units 'CR' in 2 rows, 'DR' in 1 rows: "),
+    "a noun and its plural": ("a.csv", "x,y\n1 day,1\n2 days,2\n3 days,4\n1 day,4\n", {}, ": the column 'x' has numbers with the units 'day' in 2 rows, 'days' in 2 rows: "),
+    "dates that begin with a short year": ("a.csv", "x,y\n" + "".join(f"24-{1 + i % 3:02d}-{1 + i:02d},{i % 4}\n" for i in range(20)), {}, ": the column 'x' has dates such as '24-01-01', which seem to begin with a year of two digits: write it with four; if they do not, use --date-order mdy or --date-order dmy to say it."),
+    "a PDF": ("a.csv", b"%PDF-1.4\n1 0 obj", {}, " is not CSV, as its name says: it is PDF."),
+    "a file of SPSS": ("a.csv", b"$FL2@(#) SPSS DATA FILE", {}, " is not CSV, as its name says: it is SPSS's .sav, which pandas.read_spss reads."),
+    "lists in Parquet": ("a.parquet", parquet({"x": [[1, 2]] * 3, "y": [1, 2, 4]}), {}, ": the column 'x' has the type list<"),
     "a source below": ("a.csv", TABLE + "\nSource: office\n", {}, f": row 4 has 1 field where the header has 3: 'Source: office': {DELETED}"),
     "a long row": ("a.csv", TABLE + "4,Ulm, north,6\n", {}, f": row 4 has 4 fields where the header has 3: '4,Ulm, north,6': {DELETED}"),
     "a long row below a title": ("a.csv", "Report\n" + TABLE + "4,Ulm, north,6\n", {}, ": row 4 has 4 fields"),

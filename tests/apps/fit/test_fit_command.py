@@ -15,6 +15,7 @@ from pyarrow import csv, feather
 from scipy.special import softmax
 from typer.testing import CliRunner
 
+from cfgd._core.extras import install_command
 from cfgd.apps.cli import app
 
 CSV = "a,b,y\n1,2,3\n2,5,4\n3,1,9\n"
@@ -348,7 +349,7 @@ def test_a_missing_library_prints_one_message(data, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("cfgd.apps.fit")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    output = "cfgd: `cfgd.apps.fit` needs pyarrow: pip install 'cfgd[fit]'.\n"
+    output = f"cfgd: `cfgd.apps.fit` needs pyarrow: {install_command('fit')}.\n"
     assert cfgd("fit", path, "--target", "y") == (2, output)
 
 

@@ -195,6 +195,10 @@ def test_arrow_types_of_dates_and_booleans(tmp_path, ending):
         "seconds": pa.array(times, pa.timestamp("s")),
         "zone": pa.array(times, pa.timestamp("us", "Europe/Berlin")),
         "flag": pa.array([True, False, None]),
+        "clock": pa.array([datetime.time(6, 30), datetime.time(18), None], pa.time64("us")),
+        "lasts": pa.array([datetime.timedelta(hours=30), datetime.timedelta(minutes=6), None]),
+        "tx": pa.array([2**60, 2**60 + 1, 2**60 + 2]),
+        "__index_level_0__": pa.array([4, 2, 7]),
         "number": pa.array(["1,5", "2", "x"]),
         "y": [1, 2, 3],
     })  # fmt: skip
@@ -206,9 +210,12 @@ def test_arrow_types_of_dates_and_booleans(tmp_path, ending):
         "seconds": [0.75, 1.25, NAN],
         "zone": [0.75, 1.25, NAN],
         "flag": [1, 0, NAN],
+        "clock": [6.5, 18, NAN],
+        "lasts": [30, 0.1, NAN],
         "number": [1.5, 2, NAN],
     }.items():
-        np.testing.assert_allclose(np.array(found[name], float), values, rtol=1e-12)
+        np.testing.assert_allclose(np.array(found.pop(name), float), values, rtol=1e-12)
+    assert list(found) == ["y"]  # no ids
 
 
 def test_late_bytes_and_decimals_decide_about_the_whole_file(tmp_path):

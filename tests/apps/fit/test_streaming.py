@@ -13,8 +13,8 @@ from fit_tables import skewed_columns, split_numbers, targets, write
 from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
 from cfgd.apps.fit.conditioning import correlation_matrix
 from cfgd.apps.fit.encoder import Encoder
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.reading import read_for_fit
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_block import rows_of_block
 from cfgd.apps.fit.rows import StreamedRows
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -27,12 +28,46 @@ class Engine(abc.ABC):
         return total(self.map(function, *args))
 
 
+# Results that are added to one sum, of which as many are added to one of the next level. A level of
+# additions on the workers of a cluster takes a task for as many results, all of them in memory.
+FAN_IN = 8
+
+
 def total(results: Iterable[Arrays]) -> Arrays:
-    """Add tuples of arrays, one after the other."""
-    results = iter(results)
-    # a copy, into which the others are added: a result may be of a buffer that is read-only
-    first = tuple(np.array(array) for array in next(results))
+    """Add tuples of arrays: each `FAN_IN` of them, then each `FAN_IN` of these sums, and so on."""
+    levels: list[_Sum | None] = []
     for arrays in results:
-        for into, array in zip(first, arrays, strict=True):
+        _add(levels, 0, arrays)
+    level = 0
+    while level < len(levels) - 1:  # the incomplete sums, from the first level on
+        incomplete, levels[level] = levels[level], None
+        if incomplete is not None:
+            _add(levels, level + 1, incomplete.arrays)
+        level += 1
+    found = levels[-1] if levels else None
+    if found is None:
+        raise ValueError("There are no results to add.")
+    return found.arrays
+
+
+@dataclasses.dataclass
+class _Sum:
+    arrays: Arrays
+    count: int = 1
+
+
+def _add(levels: list[_Sum | None], level: int, arrays: Arrays) -> None:
+    """Add arrays to the sum of a level, and a sum that is complete to that of the next one."""
+    if level == len(levels):
+        levels.append(None)
+    found = levels[level]
+    if found is None:
+        # a copy, into which the others are added: a result may be of a buffer that is read-only
+        found = levels[level] = _Sum(tuple(np.array(array) for array in arrays))
+    else:
+        for into, array in zip(found.arrays, arrays, strict=True):
             into += array
-    return first
+        found.count += 1
+    if found.count == FAN_IN:
+        levels[level] = None
+        _add(levels, level + 1, found.arrays)

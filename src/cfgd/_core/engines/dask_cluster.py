@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.engines.base import Arrays, Engine, Part, Pass, total
+from cfgd._core.engines.base import FAN_IN, Arrays, Engine, Part, Pass, total
 from cfgd._core.engines.dask_graph import GraphPart
 from cfgd._core.interruptible import interruptible
 
 # Parts at least, so that workers that join have something to do; and parts for every thread, so
 # that a slow one delays the round by less than half. A task costs a millisecond.
 MIN_PARTS, PARTS_PER_THREAD = 8, 2
-# Results that are added by one task or here: with more, all of them would have to be in memory.
-FAN_IN = 8
 # Bytes of all results up to which they are added here: a second level of tasks costs 10 ms, in
 # which a network of 1 Gbit/s brings about so many.
 ADDED_HERE = 1e6
@@ -56,18 +54,12 @@ class DaskEngine(Engine):
     def sum(self, function: Pass, *args: Any) -> Arrays:
         size = self._sizes.get(function.__name__, np.inf)
         with self._computing(function, args) as futures:
-            groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
             if size * len(futures) > ADDED_HERE:
-                while len(groups) > 1:
-                    futures = self.client.map(total, groups, pure=False)
+                # as `total` does here, so that the result is the same
+                while len(futures) > FAN_IN:
                     groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
-                found = total(interruptible(self.client.gather, groups[0]))
-            else:
-                gathered = interruptible(self.client.gather, groups)
-                while len(gathered) > 1:
-                    sums = [total(group) for group in gathered]
-                    gathered = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
-                found = total(gathered[0])
+                    futures = self.client.map(total, groups, pure=False)
+            found = total(interruptible(self.client.gather, futures))
         self._sizes[function.__name__] = sum(array.nbytes for array in found)
         return found
 

@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cfgd.apps.fit.date_patterns import DAY_FIRST
-from cfgd.apps.fit.dates import DateTexts, days_of, days_of_numbers, hours_of_day, is_date, part_of
+from cfgd.apps.fit.dates import (
+    DateTexts,
+    days_of,
+    days_of_numbers,
+    hours_of,
+    hours_of_day,
+    is_date,
+    is_time,
+    part_of,
+)
 from cfgd.apps.fit.missing_marks import MINUS, MissingMarks
 from cfgd.apps.fit.number_text import POINT, NumberTexts, without_unit
 from cfgd.apps.fit.table import is_numeric, of_float64, to_float64, value_type
@@ -25,26 +34,24 @@ FormatKind: TypeAlias = Literal[
 KINDS: tuple[str, ...] = (
     "number", "boolean", "date", "parts", "time", "text", "category", "id",
 )  # fmt: skip
-# in English, German, French, Spanish and Italian
+# The words of spreadsheets and surveys for true and yes, and for false and no, in the languages of
+# Europe, Turkish, Chinese and Japanese.
+# fmt: off
 YES = (
-    "true",
-    "t",
-    "yes",
-    "y",
-    "on",
-    "wahr",
-    "ja",
-    "j",
-    "vrai",
-    "oui",
-    "verdadero",
-    "sí",
-    "si",
-    "sì",
-    "vero",
+    "true", "t", "yes", "y", "on", "wahr", "ja", "j", "vrai", "oui", "verdadero", "sí", "si", "sì",
+    "vero", "verdadeiro", "sim", "waar", "prawda", "tak", "ano", "pravda", "igen", "igaz", "sant",
+    "sand", "kyllä", "tosi", "da", "evet", "doğru", "да", "истина", "так", "是", "はい", "✓", "✔",
 )
-NO = ("false", "f", "no", "n", "off", "falsch", "nein", "faux", "non", "falso")
+NO = (
+    "false", "f", "no", "n", "off", "falsch", "nein", "faux", "non", "falso", "não", "nao", "nee",
+    "onwaar", "fałsz", "nie", "ne", "nepravda", "nem", "hamis", "nej", "nei", "falskt", "falsk",
+    "usann", "ei", "epätosi", "nu", "hayır", "yanlış", "нет", "ложь", "ні", "否", "いいえ", "✗",
+    "✘",
+)
+# fmt: on
 ANY_ORDER = ""  # that of a file whose dates are all written in another way
+# spaces of no width, marks of the direction of writing, and byte order marks within a file
+INVISIBLE = r"[\x{200b}\x{200e}\x{200f}\x{2060}\x{feff}]"
 TEXT_KINDS = ("text", "category")
 REFUSE_BAD, BAD_AS_MISSING = "refuse", "missing"
 BAD_VALUES = (REFUSE_BAD, BAD_AS_MISSING)
@@ -126,7 +133,7 @@ class Values:
             column = _as_texts(column).dictionary_encode()
         texts = _as_texts(column.dictionary)
         index = np.array(pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False), int)
-        filled = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
+        filled = pc.utf8_trim_whitespace(_without_guards(pc.fill_null(texts, "")))
         is_mark = marks.in_texts(filled, (MINUS,) if keeps_minus else ())
         return cls(filled, np.where(np.append(is_mark, True)[index], -1, index))
 
@@ -137,6 +144,16 @@ class Values:
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return, for each row, the value of its text; NaN for missing values."""
         return np.append(values, np.nan)[self.index]
+
+
+def _without_guards(texts: pa.Array) -> pa.Array:
+    """Return texts without characters that nobody sees, and 0012 for Excel's ="0012".
+
+    A letter with an accent is one character: macOS writes two, which look the same.
+    """
+    texts = pc.replace_substring_regex(texts, INVISIBLE, "")
+    texts = pc.replace_substring_regex(texts, '^="([^"]*)"$', r"\1")
+    return pc.utf8_normalize(texts, form="NFC")
 
 
 def _as_texts(column: pa.Array) -> pa.Array:
@@ -190,6 +207,8 @@ def convert(column: pa.Array, format: ColumnFormat, reading: Reading) -> Convert
 def _numbers(
     column: pa.Array, format: ColumnFormat, reading: Reading
 ) -> tuple[np.ndarray, np.ndarray]:
+    if is_time(column.type):
+        return hours_of(column), np.zeros(len(column), bool)
     values = Values.of(column, reading.marks).without_unit(format.unit)
     if format.kind == "boolean":
         numbers = boolean_numbers(values.texts)

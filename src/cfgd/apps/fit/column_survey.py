@@ -1,13 +1,15 @@
-"""What the values of a column look like, collected block by block."""
+"""What the texts and dates of a column look like, from its rows block by block."""
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cfgd.apps.fit.column_format import Values, boolean_numbers
 from cfgd.apps.fit.date_patterns import DAY_FIRST
@@ -19,12 +21,19 @@ from cfgd.apps.fit.dates import (
     days_of_numbers,
     hours_of_day,
     is_date,
+    is_time,
     part_of,
 )
 from cfgd.apps.fit.ids import Uniqueness
 from cfgd.apps.fit.missing_marks import PLUS, MissingMarks
-from cfgd.apps.fit.number_text import DECIMALS, MULTIPLES, NumberTexts, units_of
-from cfgd.apps.fit.table import to_float64, value_type
+from cfgd.apps.fit.number_text import (
+    DECIMALS,
+    MULTIPLES,
+    SIGN_LETTERS,
+    NumberTexts,
+    units_of,
+)
+from cfgd.apps.fit.table import to_float64
 
 EXAMPLES = 20  # different texts of a class that are remembered
 EXAMPLE_ROWS = 4  # rows that are remembered of each
@@ -36,11 +45,19 @@ TOTAL = re.compile(
     r"sum[am]|somma|totaal|soma|mean|average|mittelwert|durchschnitt)\b\W*$",
     re.IGNORECASE,
 )
-# Numbers that mark missing values in many files, if they are more than once in a column and farther
-# from all others than these are from each other.
-SENTINELS = tuple(sign * (10.0**k - 1) for sign in (-1, 1) for k in range(2, 8))
+# Dates that mark missing ones: the first and the last of databases, Excel and Unix, and round
+# ones; in days since 1970-01-01.
+SENTINEL_DAYS = [
+    float((datetime.date.fromisoformat(text) - datetime.date(1970, 1, 1)).days)
+    for text in (
+        "0001-01-01", "1601-01-01", "1753-01-01", "1800-01-01", "1899-12-30", "1899-12-31",
+        "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-01-01",
+        "9999-12-31",
+    )
+]  # fmt: skip
+SHORT_DATE = r"^(?P<first>\d{2})[-/]\d{2}[-/](?P<last>\d{2})$"
+UNITS_OF_TIME = r"(?i)\d ?[dhms]|^-?P"  # of durations: 1h 30m and PT1H30M
 MIN_DAYS = 3  # different dates such as 20240131: two such numbers may be an accident
-EXACT = 2.0**53  # from which on float64 does not have every integer
 
 TextClass = str  # "number", "date", "time" or "text"
 
@@ -115,11 +132,16 @@ class ColumnSurvey:
         self.group_marks = {sign: Examples() for sign in DECIMALS}
         self.order = {order: Examples() for order in ORDERS}
         self.unordered = Examples()
+        # the different first and last fields of dates such as 24-01-31
+        self.short_dates, self.first_fields, self.last_fields = 0, set[str](), set[str]()
         self.percent, self.no_percent = Examples(), Examples()
         self.currencies: Counter[str] = Counter()
         self.different: set[str] = set()
         self.days: set[float] = set()  # the first different ones
         self.first_day = dict.fromkeys(ORDERS, np.inf)
+        # the first and the last day in either order, and texts that may mark missing dates
+        self.low_day, self.high_day = np.inf, -np.inf
+        self._sentinels: dict[str, float] = {}
         self.parts: dict[str, dict[str, set[object]]] = {
             order: {part: set() for part in PARTS} for order in ORDERS
         }
@@ -165,10 +187,19 @@ class ColumnSurvey:
             add(self.order[order], is_a_date & by_order[order] & ~by_order[other])
             self._add_days(order, dates.days(order))
         add(self.unordered, is_a_date & dates.ambiguous)
+        self._add_short_dates(values.texts, used)
+        both = np.concatenate([dates.days(order)[is_a_date & (used > 0)] for order in ORDERS])
+        is_sentinel = np.isin(np.floor(dates.days(DAY_FIRST)), SENTINEL_DAYS) & is_a_date
+        for i in np.flatnonzero(is_sentinel & (used > 0)):
+            self._sentinels[texts[i]] = float(dates.days(DAY_FIRST)[i])
+        both = both[~np.isnan(both) & ~np.isin(np.floor(both), SENTINEL_DAYS)]
+        self.low_day = min(self.low_day, both.min(initial=np.inf))
+        self.high_day = max(self.high_day, both.max(initial=-np.inf))
         hours = hours_of_day(values.texts)
         is_time = ~is_number & ~is_a_date & ~np.isnan(hours)
         add(self.by_class["time"], is_time)
-        self.has_durations |= bool(np.any(is_time & ((hours >= 24) | (hours < 0))))
+        in_words = np.asarray(pc.match_substring_regex(values.texts, UNITS_OF_TIME), bool)
+        self.has_durations |= bool(np.any(is_time & (in_words | (hours >= 24) | (hours < 0))))
         is_other = add(self.by_class["text"], ~is_number & ~is_a_date & ~is_time)
         others = np.flatnonzero(is_other & (used > 0))
         if len(self.different) <= MANY_TEXTS:
@@ -186,8 +217,33 @@ class ColumnSurvey:
         add(self.leading_zeros, is_digits & starts)
         add(self.minus_behind, is_number & numbers.minus_behind)
 
+    def _add_short_dates(self, texts: pa.Array, used: np.ndarray) -> None:
+        found = pc.extract_regex(texts, SHORT_DATE)
+        for part, count in zip(found.to_pylist(), used.tolist(), strict=True):
+            if part is not None and count:
+                self.short_dates += int(count)
+                self.first_fields.add(part["first"])
+                self.last_fields.add(part["last"])
+
+    @property
+    def begins_with_years(self) -> bool:
+        """Whether dates such as 24-01-31 seem to begin with the year: it varies less than a day."""
+        return (
+            self.short_dates == self.by_class["date"].count > 0
+            and len(self.first_fields) < len(self.last_fields)
+            and max(map(int, self.last_fields)) <= 31
+        )
+
     def add_dates(self, column: pa.Array, marks: MissingMarks) -> None:
-        """Add the next rows of a column of dates of an Arrow type, or of such as 20240131."""
+        """Add the next rows of a column of dates or times of an Arrow type, or such as 20240131."""
+        if is_time(column.type):
+            self.rows, self.present = (
+                self.rows + len(column),
+                self.present + len(column) - column.null_count,
+            )
+            self.by_class["time"].count = self.present
+            self.has_durations |= pa.types.is_duration(column.type)
+            return
         if is_date(column.type):
             days = days_of(column)
         else:
@@ -215,7 +271,13 @@ class ColumnSurvey:
         self.currencies.update(other.currencies)
         if len(self.different) <= MANY_TEXTS:
             self.different |= other.different
+        self.short_dates += other.short_dates
+        self.first_fields |= other.first_fields
+        self.last_fields |= other.last_fields
         self.days |= other.days
+        self.low_day = min(self.low_day, other.low_day)
+        self.high_day = max(self.high_day, other.high_day)
+        self._sentinels |= other._sentinels
         for order, parts in self.parts.items():
             self.first_day[order] = min(self.first_day[order], other.first_day[order])
             for part, seen in parts.items():
@@ -245,6 +307,16 @@ class ColumnSurvey:
         return self.last if self.totals == 1 and TOTAL.match(self.last) else ""
 
     @property
+    def sentinels(self) -> list[str]:
+        """Dates that may mark missing ones, farther from all others than these from each other."""
+        span = self.high_day - self.low_day
+        return [
+            text
+            for text, day in self._sentinels.items()
+            if span > 0 and not self.low_day - span <= day <= self.high_day + span
+        ]
+
+    @property
     def is_compact_date(self) -> bool:
         """Whether the values are different dates such as 20240131."""
         return self.compact == self.present and len(self.days) >= MIN_DAYS
@@ -261,7 +333,10 @@ class ColumnSurvey:
         bare = self.by_class["number"].count
         if len(units) + bool(bare) < 2 or bare + sum(units.values()) < self.present:
             return {}
-        if len(units) > 1 and not MULTIPLES.issuperset(units):  # as 1st and 2nd, or 12a and 12b
+        is_known = MULTIPLES.issuperset(units) or SIGN_LETTERS.issuperset(units)
+        if (
+            len(units) > 1 and not is_known and not _is_one_noun(units)
+        ):  # as 1st and 2nd, or 12a and 12b
             return {}
         return units | ({"": bare} if bare else {})
 
@@ -296,86 +371,15 @@ class ColumnSurvey:
         return others if is_few and _yes_and_no(words) else []
 
 
+def _is_one_noun(units: Collection[str]) -> bool:
+    """Return whether units are one noun and its plural, as day and days, or Tag and Tage."""
+    noun = min(units, key=len)
+    return len(noun) > 2 and all(
+        unit.startswith(noun) and len(unit) <= len(noun) + 2 for unit in units
+    )
+
+
 def _yes_and_no(words: set[str]) -> tuple[str, str] | None:
     """Return which of two words means yes, and which no; None if they do not."""
     by_number = dict(zip(boolean_numbers(pa.array(sorted(words))), sorted(words), strict=True))
     return (by_number[1.0], by_number[0.0]) if set(by_number) == {0.0, 1.0} else None
-
-
-class NumberSurvey:
-    """What a column of numbers looks like: how many values, and whether they are an id.
-
-    `is_long` says that there are integers that no float64 holds exactly, and `is_date` that all
-    values are dates such as 20240131.
-    """
-
-    def __init__(self, compares: bool) -> None:
-        self.rows = self.present = 0
-        self.has_decimals = self.is_long = False
-        self.is_date = True
-        self.days: set[float] = set()  # the first different ones
-        self.uniqueness = Uniqueness() if compares else None
-        self.low, self.high = np.inf, -np.inf  # of the values that are no sentinels
-        self._sentinels: Counter[float] = Counter()
-
-    @property
-    def sentinels(self) -> dict[float, int]:
-        """Values that may mark missing ones, each with its number of rows."""
-        span = self.high - self.low
-        return {
-            value: count
-            for value, count in self._sentinels.items()
-            if count > 1 and not self.low - span <= value <= self.high + span and span > 0
-        }
-
-    def _add_extremes(self, finite: np.ndarray) -> None:
-        """Add the least and the largest values; sentinels are looked for among these."""
-        while len(finite):
-            low, high = float(finite.min()), float(finite.max())
-            found = [value for value in {low, high} if value in SENTINELS]
-            if not found:
-                self.low, self.high = min(self.low, low), max(self.high, high)
-                return
-            for value in found:
-                self._sentinels[value] += int(np.sum(finite == value))
-                finite = finite[finite != value]
-
-    def add(self, column: pa.Array, marks: MissingMarks) -> None:
-        """Add the numbers of the next rows."""
-        values = marks.in_numbers(to_float64(column))
-        present = ~np.isnan(values)
-        self.rows, self.present = self.rows + len(values), self.present + int(present.sum())
-        is_finite = np.isfinite(values)
-        finite = values if is_finite.all() else values[is_finite]
-        self.has_decimals = self.has_decimals or bool(np.any(finite != np.rint(finite)))
-        self._add_extremes(finite)
-        largest = max(finite.max(initial=0), -finite.min(initial=0))
-        self.is_long = self.is_long or bool(largest >= EXACT)
-        if self.is_date and len(finite):
-            days = days_of_numbers(finite)
-            self.is_date = not np.isnan(days).any()
-            if len(self.days) < MIN_DAYS:
-                self.days.update(days[: 10 * MIN_DAYS].tolist())
-        if self.uniqueness is not None and self.uniqueness.is_unique:
-            # as integers: float64 does not tell long ones apart
-            is_integer = pa.types.is_integer(value_type(column.type))
-            exact = column.to_pylist() if is_integer else values.tolist()
-            rows = zip(exact, present.tolist(), strict=True)
-            self.uniqueness.add([value if here else None for value, here in rows])
-
-    def merge(self, other: NumberSurvey) -> None:
-        """Add the numbers of the rows after these."""
-        self.rows, self.present = self.rows + other.rows, self.present + other.present
-        self.has_decimals |= other.has_decimals
-        self.is_long |= other.is_long
-        self.is_date &= other.is_date
-        self.days |= other.days
-        if self.uniqueness is not None and other.uniqueness is not None:
-            self.uniqueness.merge(other.uniqueness)
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self._sentinels.update(other._sentinels)
-
-    @property
-    def is_compact_date(self) -> bool:
-        """Whether the values are different dates such as 20240131."""
-        return self.is_date and len(self.days - {np.nan}) >= MIN_DAYS

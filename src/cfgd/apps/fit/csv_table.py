@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from cfgd.apps.fit.compression import codec, open_stream
-from cfgd.apps.fit.header import describe_above
+from cfgd.apps.fit.header import MOST_ABOVE, describe_above
 from cfgd.apps.fit.missing_marks import MARKS
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT, NumberTexts
 from cfgd.apps.fit.sniffing import ENCODING_NAMES, last_rows, rows_of, sniff
@@ -69,6 +69,9 @@ class Csv(Table):
             return sentences
         decimals = f" with {NAMES[COMMA]}" if is_comma else ""
         return [f"{self.path.name} is read as {dialect.describe()}{decimals}.", *sentences]
+
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        return self.dialect.rows[:MOST_ABOVE]
 
     def divided(self, count: int) -> list[Table]:
         """Return ranges of whole lines, where no text may have the end of a line in it."""

@@ -16,6 +16,8 @@ from cfgd.apps.fit.date_patterns import (
     COMPACT,
     DAY_FIRST,
     DURATION,
+    DURATION_IN_WORDS,
+    ISO_DURATION,
     MONTH_FIRST,
     MONTHS,
     ORDERED,
@@ -133,6 +135,8 @@ def hours_of_day(texts: pa.Array) -> np.ndarray:
 
     >>> print(hours_of_day(pa.array(["14:30", "2:15:36 pm", "26:30", "1 day, 2:00:00", "x"])))
     [14.5  14.26 26.5  26.     nan]
+    >>> print(hours_of_day(pa.array(["1h 30m", "PT45M", "5 m"])))
+    [1.5  0.75  nan]
     """
     trimmed = pc.utf8_trim_whitespace(texts)
     found = pc.extract_regex(trimmed, TIME_OF_DAY)
@@ -146,16 +150,23 @@ def hours_of_day(texts: pa.Array) -> np.ndarray:
 
 
 def _durations(texts: pa.Array) -> np.ndarray:
-    found = pc.extract_regex(texts, DURATION)
-    matched = np.asarray(found.is_valid().to_numpy(zero_copy_only=False), bool)
     result = np.full(len(texts), np.nan)
-    if matched.any():
+    for pattern, least in ((DURATION, 2), (ISO_DURATION, 1), (DURATION_IN_WORDS, 2)):
+        found = pc.extract_regex(texts, pattern)
+        matched = np.asarray(found.is_valid().to_numpy(zero_copy_only=False), bool)
+        if not matched.any():
+            continue
         part = {field.name: pc.struct_field(found.drop_null(), field.name) for field in found.type}
+        given = sum(
+            np.asarray(pc.not_equal(part[name], ""), bool).astype(int)
+            for name in ("days", "hour", "minute", "second")
+        )
         hours = 24 * _integers(part["days"]) + _integers(part["hour"])
         minutes = _integers(part["minute"])
         sign = np.where(np.asarray(pc.equal(part["sign"], "-"), bool), -1, 1)
         value = sign * (hours + minutes / 60 + _seconds(part["second"]) / 3600)
-        result[matched] = np.where(minutes < 60, value, np.nan)
+        is_clock = (minutes < 60) | (given == 1)
+        result[matched] = np.where(is_clock & (given >= least), value, np.nan)
     return result
 
 
@@ -199,6 +210,24 @@ def _months(texts: pa.Array) -> np.ndarray:
 def is_date(column_type: pa.DataType) -> bool:
     """Return whether Arrow has dates, with or without times, for this type."""
     return bool(pa.types.is_date(column_type) or pa.types.is_timestamp(column_type))
+
+
+def is_time(column_type: pa.DataType) -> bool:
+    """Return whether Arrow has times of day or durations for this type."""
+    return bool(pa.types.is_time(column_type) or pa.types.is_duration(column_type))
+
+
+def hours_of(column: pa.Array) -> np.ndarray:
+    """Return the hours of times of day and of durations of an Arrow type, with NaN for null.
+
+    >>> print(hours_of(pa.array([datetime.timedelta(minutes=90), None])))
+    [1.5 nan]
+    """
+    unit = column.type.unit
+    counts = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    per_hour = 3600 * {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    values = counts.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(values, float) / per_hour
 
 
 def days_of(column: pa.Array) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree.ElementTree import ParseError
@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from cfgd._core.extras import import_extra
 from cfgd._core.npy import UnreadableError
-from cfgd.apps.fit.header import LOOKED_ROWS, describe_above, find_header
+from cfgd.apps.fit.header import LOOKED_ROWS, MOST_ABOVE, describe_above, find_header
+from cfgd.apps.fit.ids import is_unnamed
 from cfgd.apps.fit.json_table import OBJECT_BYTES, python_array, python_type
 from cfgd.apps.fit.table import Table, read_errors
 
@@ -38,8 +39,19 @@ class Excel(Table):
         header = find_header([row + [""] * (width - len(row)) for row in texts])
         names = list(header.names)
         self._above = [" ".join(filter(None, row)) for row in texts[: header.index]]
+        self._first = texts[header.index + 1 :][:MOST_ABOVE]
         rows = rows[header.index + 1 :]
         columns = [[row[i] if i < len(row) else None for row in rows] for i in range(len(names))]
+        empty = [
+            name
+            for name, column in zip(names, columns, strict=True)
+            if not is_unnamed(name) and all(value is None for value in column)
+        ]
+        if empty and _has_formulas(path, sheet):
+            raise ValueError(
+                f"{path}: the column {empty[0]!r} has formulas without their values, as programs "
+                "other than a spreadsheet write them: open the file in one and save it."
+            )
         types = list(map(python_type, columns))
         super().__init__(path, memory, names, types)
         self.row_count = len(rows)
@@ -54,6 +66,9 @@ class Excel(Table):
                 0, f"The first sheet {self.sheets[0]!r} is read; --sheet reads another: {others}."
             )
         return sentences
+
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        return self._first
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         yield self.rows.select(names)
@@ -89,6 +104,17 @@ def _rows(path: Path, sheet: str | None) -> tuple[list[list[Any]], list[str]]:
                 book.close()
     except (KeyError, IndexError, TypeError, AttributeError, ParseError) as error:
         raise UnreadableError(f"it is damaged ({type(error).__name__})") from None
+
+
+def _has_formulas(path: Path, sheet: str | None) -> bool:
+    """Return whether there is a formula in the first rows of a sheet."""
+    openpyxl = import_extra("openpyxl", f"Reading {path.name}", "excel")
+    book = openpyxl.load_workbook(path, read_only=True)
+    try:
+        rows = book[sheet or book.worksheets[0].title].iter_rows(max_row=LOOKED_ROWS)
+        return any(cell.data_type == "f" for row in rows for cell in row)
+    finally:
+        book.close()
 
 
 def _without_end(row: list[Any]) -> list[Any]:

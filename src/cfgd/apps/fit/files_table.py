@@ -52,6 +52,9 @@ class Files(Table):
                 said.setdefault(sentence.replace(table.path.name, ""), sentence)
         return list(said.values())
 
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        return self.tables[0].first_rows()
+
     def divided(self, count: int) -> list[Table]:
         share = -(-count // len(self.tables))
         found = [part for table in self.tables for part in table.divided(share)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import NoReturn
 
 from cfgd.apps.fit.column_format import (
     ANY_ORDER,
     BAD_AS_MISSING,
-    BAD_VALUES,
-    REFUSE_BAD,
     ColumnFormat,
 )
 from cfgd.apps.fit.column_survey import EXAMPLE_ROWS, ColumnSurvey, Examples
@@ -18,68 +15,16 @@ from cfgd.apps.fit.date_patterns import DAY_FIRST, MONTH_FIRST
 from cfgd.apps.fit.dates import ORDER_NAMES, ORDERS, PARTS, date_of
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.number_text import COMMA, DECIMALS, NAMES, POINT
-from cfgd.apps.fit.survey import Surveys
+from cfgd.apps.fit.reading_options import DAYS, ReadingOptions
+from cfgd.apps.fit.survey import NumberSurvey, Surveys
 
-DAYS, DATE_PARTS = "days", "parts"
 # A column of which at least this share is numbers is a column of numbers with bad values ...
 NUMBERS_SHARE = 0.5
 # ... unless more different texts than this are in more rows than this share of it.
 FEW_TEXTS, FEW_ROWS_SHARE = 20, 0.05
+MOST_HEADER_ROWS = 3  # below the names: survey tools write questions and ids, instruments units
 SHOWN_TEXTS = 5  # bad values that a message names
 EXACT_DIGITS = 15  # of an integer that float64 has for certain
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """The options of `cfgd fit` that say how to read a file.
-
-    Attributes
-    ----------
-    na : tuple of str
-        Marks of missing values besides the usual ones.
-    decimal : str or None
-        The decimal sign; None if the file is to tell it.
-    bad_values : "refuse" or "missing"
-        What texts among numbers are.
-    dates : "days" or "parts"
-        What dates become.
-    date_order : str or None
-        "dmy" or "mdy"; None if the file is to tell it.
-    id, keep, category, number : tuple of str
-        Columns that are ids, that are not, that are categories, and that are numbers although they
-        look like codes or dates.
-    sheet : str or None
-        The sheet of an Excel file; None for the first.
-    reference : tuple of str
-        Reference levels of columns of texts, as COLUMN=LEVEL.
-    rare : int or None
-        Texts of fewer training rows are pooled; None for the rule of `categories`.
-    """
-
-    na: tuple[str, ...] = ()
-    decimal: str | None = None
-    bad_values: str = REFUSE_BAD
-    dates: str = DAYS
-    date_order: str | None = None
-    id: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    number: tuple[str, ...] = ()
-    sheet: str | None = None
-    reference: tuple[str, ...] = ()
-    rare: int | None = None
-
-    def check_reading(self) -> None:
-        """Raise a `ValueError` for a value that an option does not take."""
-        for option, value, known in (
-            ("--decimal", self.decimal, (None, *DECIMALS)),
-            ("--bad-values", self.bad_values, BAD_VALUES),
-            ("--dates", self.dates, (DAYS, DATE_PARTS)),
-            ("--date-order", self.date_order, (None, *ORDERS)),
-        ):
-            if value not in known:
-                names = " or ".join(filter(None, known))
-                raise ValueError(f"{option} must be {names}, got {value!r}.")
 
 
 def texts_and_rows(examples: Examples, most: int = SHOWN_TEXTS) -> str:
@@ -165,6 +110,12 @@ def decide_order(
         known = surveys[name]
         assert isinstance(known, ColumnSurvey)
         days, months = known.order[DAY_FIRST], known.order[MONTH_FIRST]
+        if given is None and known.begins_with_years:
+            text = next(iter(known.by_class["date"].rows))
+            raise ValueError(
+                f"{path}: the column {name!r} has dates such as {text!r}, which seem to begin with "
+                f"a year of two digits: write it with four; if they do not, {remedy}."
+            )
         if days.count and months.count:
             raise ValueError(
                 f"{path}: the column {name!r} has dates with the day before the month, "
@@ -318,6 +269,13 @@ class FormatDecision:
                 "files that were put together: delete it there."
             )
         noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"
+        if self.options.bad_values != BAD_AS_MISSING and self._is_second_header(examples, bad):
+            seem = "are not, and these rows seem" if bad > 1 else "is not, and this row seems"
+            raise ValueError(
+                f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but "
+                f"{texts_and_rows(examples)} {seem} to belong to the header, with units or a "
+                f"second line of names: delete {'them' if bad > 1 else 'it'}."
+            )
         if self.options.bad_values == BAD_AS_MISSING:
             self.sentences.append(
                 f"The column {name!r} is a {noun} in {good:,} rows; {values}, taken as missing."
@@ -327,6 +285,19 @@ class FormatDecision:
             f"{self.path}: the column {name!r} is a {noun} in {good:,} rows, but {values}: "
             f"--bad-values missing takes them as missing values, --na TEXT one of them, and "
             f"{typed('--category', name)} takes the column as categories."
+        )
+
+    def _is_second_header(self, examples: Examples, bad: int) -> bool:
+        """Return whether the bad values of a column are the first rows of a table.
+
+        No other column has only numbers, then.
+        """
+        rows = sorted(row for found in examples.rows.values() for row in found)
+        if bad > MOST_HEADER_ROWS or rows != list(range(1, bad + 1)):
+            return False
+        return not any(
+            isinstance(known, NumberSurvey) and known.present == known.rows
+            for known in self.surveys.values()
         )
 
     def _describe_numbers(self, name: str, known: ColumnSurvey) -> None:

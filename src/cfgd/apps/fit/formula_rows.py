@@ -9,11 +9,11 @@ import numpy as np
 
 from cfgd.apps.fit.columns import term_names
 from cfgd.apps.fit.encoder import Encoder
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.formula_states import collect_states, formula_standardisation
 from cfgd.apps.fit.read_formula import ParsedFormula, read_formula
 from cfgd.apps.fit.reading import ReadTable, read_for_fit
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import StreamedRows
 from cfgd.apps.fit.split import Split

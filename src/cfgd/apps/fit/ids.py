@@ -29,7 +29,7 @@ ID_NAME = re.compile(
     r"(?:^|[_ .\-#])(?:id|ids|uid|uuid|guid|idx|index|key|nr|no|row|rownum|row_?number)\.?$"
     r"|[a-z](?:Id|ID|UUID|Nr|No|Key|Index)$",
 )
-UNNAMED = re.compile(r"^$|^Unnamed: \d+(?:[._]\d+)*$")
+UNNAMED = re.compile(r"^$|^Unnamed: \d+(?:[._]\d+)*$|^__index_level_\d+__$")  # pandas' index
 TIME_NAME = re.compile(
     r"(?:^|[_ .\-])(?:.|time|step|second|minute|hour|day|date|week|month|quarter|year|age|period|"
     r"iteration|epoch|generation|dose|level|order|position|distance|depth|temp|temperature|voltage|"

@@ -20,14 +20,21 @@ CURRENCY = (
     r"(?:US|CA|AU|NZ|HK|R|S)?\$|\p{Sc}|(?i:EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|"
     r"CAD|AUD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|kr\.?|Fr\.|zł|Kč|Ft)"
 )
+# a power of ten, also as Fortran writes it, 0.1D+02
+POWER = r"[eE][+\-]?\d+|[dD][+\-]\d{2,3}"
 # a sign, a currency and digits, with a currency, a percent sign, the brackets of bookkeeping or the
 # minus behind the digits of old mainframes
 NUMBER = (
     r"^(?P<bracket>\(?)\s*(?P<sign>[+\-−]?)\s*(?P<before>(?:" + CURRENCY + r")?)\s*"
-    r"(?P<inner>[+\-−]?)\s*(?P<body>[.,]?\d[\d.," + GROUP_MARKS + r"]*(?:[eE][+\-]?\d+)?)"
-    r"(?P<behind>[\-−]?)\s*(?P<after>(?:" + CURRENCY + r")?)(?P<percent>%?)\s*\)?$"
+    r"(?P<inner>[+\-−]?)\s*(?P<body>[.,]?\d[\d.," + GROUP_MARKS + r"]*(?:" + POWER + r")?)"
+    r"(?P<behind>[\-−–—]{0,2})\s*(?P<after>(?:" + CURRENCY + r")?)(?P<percent>%?)\s*\)?$"
 )
 
+# Arabic, Persian and Hindi digits, and those of full width of China and Japan, with their signs.
+OTHER_DIGITS = r"[\x{0660}-\x{0669}\x{06f0}-\x{06f9}\x{0966}-\x{096f}\x{ff10}-\x{ff19}]"
+TO_ASCII = {first + i: str(i) for first in (0x0660, 0x06F0, 0x0966, 0xFF10) for i in range(10)} | {
+    ord(sign): plain for sign, plain in zip("٫٬．，－％", ".,.,-%", strict=True)
+}
 
 # What stands behind the digits of a measurement: kg, °C, m/s, kg/m3.
 UNIT = r"^.*\d[.,]?\s*(?P<unit>[\p{L}°‰][\p{L}\d°‰²³/·^*\-]{0,11})$"
@@ -41,6 +48,8 @@ MULTIPLES = frozenset((
     "TB",
 ))
 # fmt: on
+# letters for the sign of a number: debit and credit, and the points of the compass
+SIGN_LETTERS = frozenset(("CR", "DR", "Cr", "Dr", "N", "S", "E", "W"))
 
 
 def _body(decimal: str) -> str:
@@ -55,7 +64,7 @@ def _body(decimal: str) -> str:
     grouped = "|".join(groups)
     return (
         rf"^(?:(?:\d+|{grouped})(?:{sign}\d*)?|{sign}\d+"
-        rf"|(?:\d+(?:{sign}\d*)?|{sign}\d+)[eE][+\-]?\d+)$"
+        rf"|(?:\d+(?:{sign}\d*)?|{sign}\d+)(?:{POWER}))$"
     )
 
 
@@ -81,6 +90,7 @@ class NumberTexts:
     """
 
     def __init__(self, texts: pa.Array) -> None:
+        texts = _with_ascii_digits(texts)
         found = pc.extract_regex(pc.utf8_trim_whitespace(texts), NUMBER)
         part = {
             name: pc.fill_null(pc.struct_field(found, name), "")
@@ -89,13 +99,17 @@ class NumberTexts:
         self._body = pc.utf8_trim_whitespace(part["body"])
         signs = ("sign", "inner", "behind")
         minus = [_is_one_of(part[name], ["-", "−"]) for name in signs]
+        # 5,- and 5.-- are prices without cents
+        no_cents = _mask(pc.match_substring_regex(self._body, "[.,]$"))
+        minus[2] &= ~no_cents
+        is_dash = ~_is_one_of(part["behind"], [""]) & ~minus[2]
         self._negative = np.logical_xor.reduce([_is_one_of(part["bracket"], ["("]), *minus])
         self.minus_behind = minus[2]
         # +-5 and (-5) are no numbers; a bracket is closed, and no other is
-        count = sum((~_is_one_of(part[name], [""])).astype(int) for name in signs)
+        count = sum((~_is_one_of(part[name], [""])).astype(int) for name in signs[:2]) + minus[2]
         opened = ~_is_one_of(part["bracket"], [""])
         closed = _mask(pc.ends_with(pc.utf8_trim_whitespace(texts), ")"))
-        valid = (count + opened <= 1) & (opened == closed)
+        valid = (count + opened <= 1) & (opened == closed) & (no_cents | ~is_dash)
         self.percent = _is_one_of(part["percent"], ["%"])
         before, after = part["before"].to_pylist(), part["after"].to_pylist()
         self.currency = [(a or b).upper() for a, b in zip(before, after, strict=True)]
@@ -120,6 +134,7 @@ class NumberTexts:
         other = COMMA if decimal == POINT else POINT
         digits = pc.replace_substring_regex(self._body, rf"[{other}{GROUP_MARKS}]", "")
         digits = pc.replace_substring(digits, decimal, POINT)
+        digits = pc.replace_substring_regex(digits, "[dD]", "e")
         digits = pc.if_else(pa.array(self.matches[decimal]), digits, pa.scalar("nan"))
         values = np.array(digits.cast(pa.float64()).to_numpy(zero_copy_only=False))
         values[self._negative] *= -1
@@ -147,6 +162,17 @@ def without_unit(texts: pa.Array, units: pa.Array | str) -> pa.Array:
     given = [units] * len(texts) if isinstance(units, str) else units.to_pylist()
     pairs = zip(trimmed.to_pylist(), given, strict=True)
     return pa.array([text.removesuffix(unit).rstrip() for text, unit in pairs], pa.string())
+
+
+def _with_ascii_digits(texts: pa.Array) -> pa.Array:
+    """Return texts with the digits and signs of numbers in ASCII.
+
+    >>> _with_ascii_digits(pa.array(["١٢٫٥", "１，０００", "x"])).to_pylist()
+    ['12.5', '1,000', 'x']
+    """
+    if not pc.any(pc.match_substring_regex(texts, OTHER_DIGITS)).as_py():
+        return texts
+    return pa.array([text.translate(TO_ASCII) for text in texts.to_pylist()], pa.string())
 
 
 def _is_one_of(texts: pa.Array, known: list[str]) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 from cfgd.apps.fit.class_weights import read_class_weights
 from cfgd.apps.fit.conditioning import SINGULAR, Conditioning
 from cfgd.apps.fit.fitting import METHODS
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.sandwich import (
     CLASSICAL,

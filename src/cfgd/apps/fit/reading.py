@@ -11,15 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
-from cfgd.apps.fit.column_survey import ColumnSurvey, NumberSurvey
-from cfgd.apps.fit.format_decision import FormatDecision, ReadingOptions, decide_decimal
+from cfgd.apps.fit.column_survey import ColumnSurvey
+from cfgd.apps.fit.format_decision import FormatDecision, decide_decimal
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.header import NUMBERLIKE
 from cfgd.apps.fit.ids import is_id_name, is_unnamed, reason_for_id
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.sniffing import SEPARATORS
-from cfgd.apps.fit.survey import Surveys, is_surveyed, survey
-from cfgd.apps.fit.table import Table
+from cfgd.apps.fit.survey import NumberSurvey, Surveys, is_surveyed, survey
+from cfgd.apps.fit.table import Table, value_type
 
 SURVEY_ROWS = 10_000  # rows that are looked at at once
 
@@ -149,6 +150,9 @@ def check_name(raw: Table, flag: str, name: str) -> None:
     elif len(names) == 1 and raw.infers_types:
         separators = ", ".join(SEPARATORS.values())
         hint = f" (known separators are {separators})"
+    below = [i for i, row in enumerate(raw.first_rows(), 1) if name in map(str.strip, row)]
+    if below:
+        hint = f" (row {below[0]} below has {name!r}: if it is the header, delete what is above it)"
     known = ", ".join(map(repr, names[:20]))
     raise ValueError(f"{flag}: {raw.path} has no column {name!r}, only {known}{hint}.")
 
@@ -167,6 +171,9 @@ class _FitReader:
         names = [name for name in raw.types if name not in self.drop]
         if raw.infers_types:
             raw.read_as_text([*options.id, *options.category])
+        for name in names:
+            if not is_surveyed(raw, name):
+                raw.kind(name)  # refuses types that are no numbers
         surveys = self._survey(names, reading)
         self._check_last_row(surveys)
         decimal, doubtful = self._decimal(surveys)
@@ -192,7 +199,6 @@ class _FitReader:
         formats |= {name: ColumnFormat(name, "category") for name in options.category}
         for name in names:
             if name not in {*formats, *ids, *empty, *options.id}:
-                raw.kind(name)  # refuses types that are no numbers
                 formats[name] = ColumnFormat(name, "number")
         formats |= {name: ColumnFormat(name, "id") for name in (*options.id, *ids)}
         if raw.infers_types:
@@ -234,7 +240,12 @@ class _FitReader:
     def _survey(self, names: list[str], reading: Reading) -> Surveys:
         every = self.raw.infers_types  # the pass that checks the types of all columns
         chosen = [
-            name for name in names if every or is_surveyed(self.raw, name) or self._compares(name)
+            name
+            for name in names
+            if every
+            or is_surveyed(self.raw, name)
+            or self._compares(name)
+            or pa.types.is_integer(value_type(self.raw.types[name]))
         ]
         marks = reading.marks
         found = survey(self.raw, chosen, self._compares, marks, SURVEY_ROWS)
@@ -245,6 +256,9 @@ class _FitReader:
         ]
         if self.raw.infers_types:  # other files have integers
             self.raw.read_as_text(long)
+        else:  # whose values were not compared with each other
+            again = [name for name in long if name not in self.used]
+            found |= survey(self.raw, again, lambda _: True, marks, SURVEY_ROWS)
         units = {name: unit for name, known in found.items() if (unit := _unit_of(known))}
         dates = [
             name
@@ -279,6 +293,8 @@ class _FitReader:
             digits = 0
             if isinstance(known, ColumnSurvey) and known.digits == known.present > known.codes:
                 digits = known.longest
+            if isinstance(known, NumberSurvey) and known.is_long:
+                digits = len(f"{max(known.high, -known.low):.0f}")
             if not is_other_text and not is_id_name(name) and not digits:
                 continue
             why = reason_for_id(name, name == first, values, digits)
@@ -324,13 +340,20 @@ def describe_doubtful(surveys: Surveys, names: Sequence[str], decimal: str) -> l
 
 
 def _sentinels(surveys: Surveys) -> list[str]:
-    """Return a sentence for each column of numbers with a value that may mark missing ones."""
+    """Return a sentence for each number or date that may mark missing values."""
+    found: list[tuple[str, str, str]] = []  # column, what it has, the option
+    for name, known in surveys.items():
+        if isinstance(known, NumberSurvey):
+            found += [
+                (name, f"the value {value:g} in {count:,} rows", f"{value:g}")
+                for value, count in known.sentinels.items()
+            ]
+        elif known.by_class["date"].count:
+            found += [(name, f"the date {text}", text) for text in known.sentinels]
     return [
-        f"Warning: the column {name!r} has the value {value:g} in {count:,} rows, far from all "
-        f"others: if it marks missing values, {typed('--na', f'{value:g}')} says so."
-        for name, known in surveys.items()
-        if isinstance(known, NumberSurvey)
-        for value, count in known.sentinels.items()
+        f"Warning: the column {name!r} has {what}, far from all others: if it marks missing "
+        f"values, {typed('--na', text)} says so."
+        for name, what, text in found
     ]
 
 

@@ -78,6 +78,10 @@ class Table(abc.ABC):
         """Return sentences about how the file is written, where that is not plain."""
         return []
 
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        """Return the first rows of a file whose header had to be found, as texts."""
+        return ()
+
     def read_as_text(self, names: Sequence[str]) -> None:  # noqa: B027 - not for other files
         """Read columns as the texts that are in the file, where it is one of texts."""
 

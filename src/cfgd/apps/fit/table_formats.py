@@ -48,6 +48,14 @@ SIGNATURES = {
     b"FEA1": "Feather of version 1",
     b"PK\x03\x04": "a zip archive, as NPZ and Excel's .xlsx are",
     b"\xd0\xcf\x11\xe0": "Excel's .xls of old, which Excel can save as .xlsx",
+    b"%PDF": "PDF",
+    b"{\\rtf": "RTF",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "HDF5",
+    b"$FL2": "SPSS's .sav, which pandas.read_spss reads",
+    b"<stata_dta>": "Stata's .dta, which pandas.read_stata reads",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
 }
 HEAD = 64  # bytes that are enough to recognise a format
 
@@ -198,7 +206,7 @@ def _open_text(
     content = first_bytes(path, HEAD)
     if not content.strip():
         raise ValueError(f"{path} is empty.")
-    if _is_binary(content):
+    if _is_binary(content) or content.startswith(tuple(SIGNATURES)):
         raise _wrong_format(path, table_class.format, content)
     return Csv(path, memory, decimal) if table_class is Csv else JsonLines(path, memory)
 

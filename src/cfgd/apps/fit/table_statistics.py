@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from cfgd.apps.fit.categories import MAX_TEXTS, LevelCounts, parse_references
 from cfgd.apps.fit.columns import Column, Mask, NumberColumn, TextColumn
-from cfgd.apps.fit.format_decision import ReadingOptions
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import DROP, check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
+from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_roles import ClusterCodes, RowRoles
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
 from cfgd.apps.fit.table import Table, to_float64, to_strings

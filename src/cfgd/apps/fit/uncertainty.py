@@ -75,7 +75,7 @@ def chosen_covariance(
     found = covariance(rows, w, l2)
     if found is not None:
         return RobustCovariance(
-            found.matrix, found.dof if rows.target.loss == "squared" else np.inf
+            found.matrix, found.dof if rows.target.loss_function.has_dispersion else np.inf
         )
     reason = "the rows do not determine the coefficients"
     if w.size > MAX_COLUMNS:

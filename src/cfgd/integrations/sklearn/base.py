@@ -177,9 +177,10 @@ class LinearEstimator(MethodEstimator):
         """Return a table of the coefficients that prints in the manner of statsmodels.
 
         It has estimates, standard errors, t or z, p-values and 95 % intervals, and where they exist
-        R squared, log-likelihood, AIC and BIC. The squared loss has Student's t with the degrees of
-        freedom of the residuals, the others the normal distribution. "gamma" has Pearson's estimate
-        of the dispersion, "huber" the sandwich errors that statsmodels' RLM calls H1. With a
+        R squared, log-likelihood, AIC and BIC. The losses whose dispersion is estimated ("squared",
+        "gamma" and "huber") have Student's t with the degrees of freedom of the residuals, the
+        others the normal distribution. "gamma" has Pearson's estimate of the dispersion, "huber"
+        the sandwich errors that statsmodels' RLM calls H1. With a
         penalty the errors are those of the shrunken coefficients, without their bias: there are no
         p-values and no intervals then. Coefficients at a bound have no errors. What the data do not
         determine is named below the table.

@@ -130,7 +130,7 @@ class FitStatistics:
             self.names,
             x,
             covariance.errors.reshape(self.shape),
-            distribution="t" if isinstance(self.loss, Squared) else "z",
+            distribution="t" if self.loss.has_dispersion else "z",
             dof=covariance.dof,
             classes=self.classes if x.ndim == 2 else (),
             is_penalised=self.is_penalised,

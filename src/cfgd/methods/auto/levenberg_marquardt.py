@@ -140,7 +140,7 @@ def accepted_step(
             is_lower = value < f and value <= f - ACCEPT * min(fraction, 1.0) * predicted
             # the gradient is needed at the next point in any case
             is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
-            if is_lower or (is_hidden and gradient_falls(oracle, evaluation, D, step, value)):
+            if is_lower or (is_hidden and gradient_falls(oracle, evaluation, D, x - step, value)):
                 if not damping < 1 / LEAST_DAMPING:
                     return None
                 return Trial(step, damping, _next_damping(damping, (f - value) / predicted))
@@ -160,13 +160,13 @@ def _next_damping(damping: Number, ratio: Scalar) -> Number:
 
 
 def gradient_falls(
-    oracle: Oracle, evaluation: Evaluation, D: Vector, step: Vector, value: Scalar
+    oracle: Oracle, evaluation: Evaluation, D: Vector, x: Vector, value: Scalar
 ) -> bool:
-    """Return whether a step halves the gradient while rounding hides its decrease of f."""
+    """Return whether the gradient is halved at x while rounding hides the decrease of f."""
     f, g = evaluation.value, oracle.free_gradient(evaluation)
     if not value <= f + eps_of(f) ** HIDDEN_CHANGE * abs(f):
         return False
-    new = oracle.free_gradient(oracle.evaluate(evaluation.x - step))
+    new = oracle.free_gradient(oracle.evaluate(x))
     return bool(inner(new, new / D) <= inner(g, g / D) / 4)
 
 
@@ -288,7 +288,8 @@ class LevenbergMarquardt(Solver[LMState]):
             trial = accepted_step(oracle, evaluation, other, sized, damping, x0)
             state = changed(state, is_on_plateau=trial is not None)
         if trial is not None:
-            return arrive(oracle, state, trial.step, trial.damping, trial.next_damping)
+            x = evaluation.x - trial.step
+            return arrive(oracle, state, x, trial.damping, trial.next_damping)
         state, (newton, is_negligible, _) = self._predict(curvature, system, state, goal)
         return self._end(oracle, state, curvature, system, newton, is_negligible, goal)
 
@@ -328,7 +329,8 @@ class LevenbergMarquardt(Solver[LMState]):
         if end.step is None:
             return changed(state, status=end.status)
         state = changed(state, looks=max(end.looks, state.looks))
-        return arrive(oracle, state, end.step, 0.0, state.damping, end.status)
+        x = state.evaluation.x - end.step
+        return arrive(oracle, state, x, 0.0, state.damping, end.status)
 
 
 def predict(
@@ -358,13 +360,13 @@ def predict(
 def arrive(
     oracle: Oracle,
     state: State,
-    step: Vector,
+    x: Vector,
     damping: Number,
     next_damping: Number,
     status: Status = Status.running,
 ) -> State:
-    """Return the state at x - step."""
-    at = oracle.evaluate(state.evaluation.x - step)
+    """Return the state after the step to x."""
+    at = oracle.evaluate(x)
     norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, at)
     if is_unbounded:

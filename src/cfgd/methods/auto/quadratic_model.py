@@ -107,8 +107,9 @@ def gauss_newton_model(J: Rows, r: Column, root: Vector) -> QuadraticModel:
     R = triangular_factor(both)
     U, s, Vt = singular_values(R[:d, :d])
     c = R[:d, d] @ U
-    known = s > SINGULAR_UNITS * eps_of(s) * s[0]
-    return QuadraticModel(root, Vt.T, s * s, s * c, np.where(known, c / np.where(known, s, 1), 0))
+    least = SINGULAR_UNITS * eps_of(s) * s[0]
+    undamped = c / s if s[-1] > least else np.where(s > least, c / np.where(s > least, s, 1), 0)
+    return QuadraticModel(root, Vt.T, s * s, s * c, undamped)
 
 
 def augmented_model(model: QuadraticModel, S: Matrix, g: Vector) -> QuadraticModel | None:

@@ -76,9 +76,9 @@ class TrustRegionState(LMState):
 
 
 class Trial(NamedTuple):
-    """An accepted step to x - step, its damping, and the next radius."""
+    """An accepted step to x, its damping, and the next radius."""
 
-    step: Vector
+    x: Vector
     damping: Number
     radius: Scalar
 
@@ -114,17 +114,18 @@ class TrustRegion(LevenbergMarquardt):
         assert curvature is not None
         assert curvature.rows is not None
         rows = curvature.rows()
-        if not np.isfinite(rows.jacobian).all():
+        diagonal = np.einsum("ij,ij->j", rows.jacobian, rows.jacobian)
+        if not np.isfinite(diagonal).all() and not np.isfinite(rows.jacobian).all():
             return super().step(oracle, _as_lm_state(state), goal)
         oracle.cost += curvature.cost
-        diagonal = np.einsum("ij,ij->j", rows.jacobian, rows.jacobian)
         D = keep_from_shrinking(state.scaling, diagonal)
         model = plain = gauss_newton_model(rows.jacobian, rows.residuals, np.sqrt(D))
         if state.uses_second_order:
             model = augmented_model(plain, state.second_order, evaluation.gradient) or plain
-        state = _with_rate(state, D, model)
-        system = _as_system(model, D, diagonal)
-        if state.norm2 <= goal.floor or _is_hidden(model, evaluation):
+        decrease = inner(model.slopes, model.undamped) / 2  # by the undamped step
+        state = _with_rate(state, D, decrease)
+        if state.norm2 <= goal.floor or decrease <= _hidden(evaluation):
+            system = _as_system(model, D, diagonal)
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
             # at this rate the step after the undamped one will change nothing
             is_last = state.rate <= FAST and not _changes_x(
@@ -139,6 +140,7 @@ class TrustRegion(LevenbergMarquardt):
         if trial is not None:
             return self._accept(oracle, state, rows, trial)
         if state.norm2 <= goal.floor:
+            system = _as_system(model, D, diagonal)
             state, (newton, is_negligible, _) = self._predict(curvature, system, state, goal)
             if is_negligible:
                 end = self._finish(oracle, state, plain, rows, system, newton, True, goal)
@@ -148,18 +150,18 @@ class TrustRegion(LevenbergMarquardt):
         return super().step(oracle, _as_lm_state(state), goal)
 
     def _radius(self, state: TrustRegionState) -> Scalar:
-        x, D = state.evaluation.x, state.scaling
-        size = weighted_norm(x, D)
+        if state.radius > 0:
+            return state.radius
+        size = weighted_norm(state.evaluation.x, state.scaling)
         # at x = 0 the residuals have the only length in the units of the norm of D
-        size = size if size > 0 else np.sqrt(2 * state.evaluation.value)
-        return state.radius if state.radius > 0 else FIRST_RADIUS * size
+        return FIRST_RADIUS * (size if size > 0 else np.sqrt(2 * state.evaluation.value))
 
     def _accept(
         self, oracle: Oracle, state: TrustRegionState, rows: JacobianRows, trial: Trial
     ) -> LMState:
         """Return the state after a step, with what it has shown of the curvature."""
         D, x = state.scaling, state.evaluation.x
-        new = arrive(oracle, state, trial.step, trial.damping, state.damping)
+        new = arrive(oracle, state, trial.x, trial.damping, state.damping)
         if new.status is not Status.running:
             return new
         s = new.evaluation.x - x
@@ -209,8 +211,9 @@ class TrustRegion(LevenbergMarquardt):
                 return None
             end = self._end(oracle, state, curvature, system, newton, True, goal)
             return changed(end, rate=np.inf, uses_second_order=False)
-        if _changes_x(state, newton, goal.tolerance) and _improves(oracle, state, newton):
-            return arrive(oracle, state, newton, 0.0, state.damping, Status.converged)
+        at_end = state.evaluation.x - newton
+        if _changes_x(state, newton, goal.tolerance) and _improves(oracle, state, at_end):
+            return arrive(oracle, state, at_end, 0.0, state.damping, Status.converged)
         return changed(state, status=Status.converged)
 
 
@@ -231,6 +234,7 @@ def trial_step(
     biases before a normalisation, would otherwise shorten all others.
     """
     x, f, g = evaluation[:3]
+    hidden = _hidden(evaluation)
     for _ in range(MOST_TRIES):
         gamma = model.damping_for(radius)
         z = model.damped(gamma)
@@ -249,22 +253,20 @@ def trial_step(
         is_outside = oracle.box is not None and not oracle.box.contains(at)
         if is_outside or not 0 < predicted < np.inf:
             return None
-        step, value = p, oracle.value(at)
-        is_hidden = predicted <= HIDDEN_UNITS * eps_of(f) * abs(f)
+        value = oracle.value(at)
+        is_hidden = predicted <= hidden
         first_value = value
         if not value <= f - BAD_MODEL * predicted and not is_hidden:
             corrected = _corrected(oracle, at, evaluation, curvature, rows, model, z, gamma)
             if corrected is not None:
-                other = oracle.value(x - corrected)
+                other = oracle.value(corrected)
                 if other < value or not value < np.inf:
-                    step, value = corrected, other
+                    at, value = corrected, other
         # in float32 the right-hand side may round to f: a step that gains nothing is none
         is_lower = value < f and value <= f - ACCEPT * predicted
         # the gradient is needed at the next point in any case
-        is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
-        if is_lower or (
-            is_hidden and gradient_falls(oracle, evaluation, model.root**2, step, value)
-        ):
+        is_lower = is_lower and np.isfinite(oracle.evaluate(at).gradient).all()
+        if is_lower or (is_hidden and gradient_falls(oracle, evaluation, model.root**2, at, value)):
             ratio = (f - value) / predicted
             if ratio > GOOD_MODEL:
                 radius = WIDEN * length
@@ -272,7 +274,7 @@ def trial_step(
                 radius = NARROW * min(radius, length)
             else:
                 radius = max(radius, length) if gamma == 0 else radius
-            return Trial(step, gamma, radius)
+            return Trial(at, gamma, radius)
         if is_hidden:
             return None  # the decrease of a shorter step would be hidden, too
         # the minimiser of the parabola through f, its slope, and the value at the trial
@@ -292,7 +294,7 @@ def _corrected(
     z: Vector,
     gamma: Scalar,
 ) -> Vector | None:
-    """Return a step that follows the curvature of the residuals along p, or None.
+    """Return the end of a step that follows the curvature of the residuals along p, or None.
 
     `trial` is x - p, whose residuals are known: they give the second derivative k along p. Where
     the path bends too much, or is not finite, there is no correction.
@@ -305,15 +307,14 @@ def _corrected(
     bend = model.solve(k @ rows.jacobian, gamma)
     if not inner(bend, bend) <= MOST_ACCELERATION**2 * inner(z, z):
         return None
-    step = p + model.step(bend) / 2
-    is_outside = oracle.box is not None and not oracle.box.contains(evaluation.x - step)
-    return None if is_outside else step
+    x = evaluation.x - (p + model.step(bend) / 2)
+    is_outside = oracle.box is not None and not oracle.box.contains(x)
+    return None if is_outside else x
 
 
-def _improves(oracle: Oracle, state: LMState, newton: Vector) -> bool:
+def _improves(oracle: Oracle, state: LMState, at_end: Vector) -> bool:
     """Return whether a last step reduces the gradient without a change of f beyond rounding."""
-    x, f, g = state.evaluation[:3]
-    at_end = x - newton
+    _, f, g = state.evaluation[:3]
     if oracle.box is not None and not oracle.box.contains(at_end):
         return False
     at = oracle.evaluate(at_end)
@@ -322,10 +323,10 @@ def _improves(oracle: Oracle, state: LMState, newton: Vector) -> bool:
     return bool(is_same and inner(at.gradient, at.gradient / D) < inner(g, g / D))
 
 
-def _is_hidden(model: QuadraticModel, evaluation: Evaluation) -> bool:
-    """Return whether rounding of f hides the decrease by the undamped step."""
-    f, decrease = evaluation.value, inner(model.slopes, model.undamped) / 2
-    return bool(decrease <= HIDDEN_UNITS * eps_of(f) * abs(f))
+def _hidden(evaluation: Evaluation) -> Scalar:
+    """Return the decrease of f up to which rounding hides it."""
+    f = evaluation.value
+    return HIDDEN_UNITS * eps_of(f) * abs(f)
 
 
 def _changes_x(state: TrustRegionState, step: Vector, tolerance: Number) -> bool:
@@ -334,13 +335,12 @@ def _changes_x(state: TrustRegionState, step: Vector, tolerance: Number) -> bool
     return bool((abs(step) > tolerance * (abs(x) + TRAVELLED * abs(x - state.start.x))).any())
 
 
-def _with_rate(state: TrustRegionState, D: Vector, model: QuadraticModel) -> TrustRegionState:
+def _with_rate(state: TrustRegionState, D: Vector, decrease: Scalar) -> TrustRegionState:
     """Record D, and by how much the undamped step has shrunk, unless rounding decides that."""
-    f, decrease = state.evaluation.value, inner(model.slopes, model.undamped) / 2
     length, last = np.sqrt(max(decrease, 0)), state.newton_length
     if not 0 < last < np.inf:  # there is nothing to compare with
         return changed(state, scaling=D, newton_length=length, rate=np.inf)
-    hidden = HIDDEN_UNITS * eps_of(f) * abs(f)
+    hidden = _hidden(state.evaluation)
     if 0 < decrease <= hidden:  # it has shrunk by that much, or more
         return changed(state, scaling=D, rate=min(state.rate, np.sqrt(hidden) / last))
     return changed(state, scaling=D, newton_length=length, rate=length / last)

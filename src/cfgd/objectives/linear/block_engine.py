@@ -34,6 +34,9 @@ def engine_of(
     count = PARTS_PER_THREAD * threads if threads > 1 else 1
     client = _client_of(source, client, group)
     if client is not None:
+        if threads > 1:
+            wanted = "not be given with a client, whose workers have threads"
+            checks.fail(OWNER, "threads", wanted, f"{threads}")
         from cfgd._core.engines.dask_cluster import DaskEngine, parts_for
 
         return DaskEngine(_parts(source, given, target, memory, parts_for(client)), client)

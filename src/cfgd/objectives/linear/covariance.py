@@ -118,18 +118,13 @@ class InformationSums:
         vars(other).update(vars(self), gram=self.gram[np.ix_(~held, ~held)])
         return other
 
-    @property
-    def has_dispersion(self) -> bool:
-        """Whether the covariance has an estimated factor."""
-        return self.loss.residuals(np.zeros(1), np.ones(1)) is not None
-
     def information(self, inverse: Inverse | None = None) -> Information:
         """Return the information matrix with its factor, for a model without a penalty.
 
         `inverse` is that of a multiple of the matrix, if it is known.
         """
         size, classes = len(self.gram), self.classes
-        if not self.has_dispersion:
+        if not self.loss.has_dispersion:
             return Information.of(self.gram, 1.0, classes=classes)
         inverse = inverse or inverse_where_definite(self.gram)
         rank = size if inverse is None else size - inverse.null.shape[1]
@@ -173,7 +168,7 @@ class InformationSums:
             parameters = len(self.gram) - inverse.null.shape[1]
         dof = self.count - parameters
         factor, dispersion = 1.0, 1.0
-        if self.has_dispersion:
+        if self.loss.has_dispersion:
             factor = self._factor(dof, parameters)
             dispersion = self.squares / dof if dof > 0 else np.inf
         if not np.isfinite(factor):

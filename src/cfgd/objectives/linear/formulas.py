@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from cfgd._core.namespace import array_namespace, logistic
 
 
@@ -43,6 +45,11 @@ class Formulas:
     def residuals(self, p: Any, y: Any) -> Any:
         """Return the residuals whose mean square estimates the dispersion; None if it is 1."""
         return None
+
+    @property
+    def has_dispersion(self) -> bool:
+        """Whether the dispersion is estimated, so that estimate / error has Student's t."""
+        return self.residuals(np.zeros(1), np.ones(1)) is not None
 
     def information_weight(self, p: Any, y: Any) -> Any:
         """Return the weights of the rows in the information matrix: the Hessian's by default."""

@@ -121,12 +121,13 @@ class ShallowNetwork(Objective):
     def check(self, owner: str, x: Vector) -> None:
         """Accept every x: the value is a number by construction."""
 
-    def init(self, key: Any, scale: Any = 1.0) -> np.ndarray:
+    def init(self, rng: Any, scale: Any = 1.0) -> np.ndarray:
         """Draw a normal start with one standard deviation, or with (hidden, output) deviations.
 
         The paper does not say how it starts and the start decides the outcome. Documented starts:
         `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
-        layer and N(0, 0.02) for the output layer. `key` is a JAX key or an integer.
+        layer and N(0, 0.02) for the output layer. `rng` is an integer, a NumPy Generator or a JAX
+        key.
         """
         scale = checks.positive("init", "scale", scale)
         if scale.shape not in ((), (2,)):
@@ -134,7 +135,7 @@ class ShallowNetwork(Objective):
         hidden, output = np.broadcast_to(scale, (2,))
         dtype = precision_of(self.z, self.y)
         with in_precision(dtype):
-            key = jax.random.wrap_key_data(checks.key("init", key))
+            key = jax.random.wrap_key_data(checks.key("init", "rng", rng))
             draw = np.asarray(jax.random.normal(key, (self.dimension,), dtype))
         return draw * np.where(np.arange(self.dimension) < self.hidden, hidden, output).astype(
             dtype

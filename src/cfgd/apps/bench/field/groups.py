@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from cfgd._core.extras import install_command
 from cfgd.apps.bench.field import (
     bounded,
     cutest,
@@ -111,7 +112,7 @@ def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
     for name in names:
         for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
-                raise ValueError(f"The other solvers need {package}: pip install 'cfgd[bench]'.")
+                raise ValueError(f"The other solvers need {package}: {install_command('bench')}.")
     if "fits" in names and (missing_solvers := fit_solvers.missing_packages()):
         notices.append(f"fits leaves out what is not installed: {', '.join(missing_solvers)}.")
     if set(CUTEST) & set(names) and not cutest.is_installed():

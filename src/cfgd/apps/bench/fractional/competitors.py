@@ -1,10 +1,11 @@
 """The rules with their grids of constants: the same number of settings for each.
 
 A setting is a rate and at most two other constants. Rates of rules that scale the gradient are in
-units of 1/L, the largest curvature at the start; those of Adam's kin are lengths. The grids are
-the same for all problems. They were written down before the full run, but for corrections that
-docs/fractional.md names: one range of rates for rules and controls, the gammas of rule 16, and "16
-Shin, by momentum", since gammas that are a factor of 4 apart hardly meet a good momentum.
+units of 1/L, with L the largest curvature at the start; those of Adam and of rules made with it are
+lengths. The grids are the same for all problems. They were written down before the full run, but
+for the corrections that docs/fractional.md names: one range of rates for rules and controls, the
+gammas of rule 16, and "16 Shin by momentum", since gammas that are a factor of 4 apart hardly meet
+a good momentum.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RATES, OTHERS = 12, 4  # rates, and values of the other constants, of a grid
 AROUND_TWO = 1.9 * 2.0 ** np.arange(6, 6 - RATES, -1)
 # factors D^(1 - alpha) > 1 need smaller ones
 BELOW_TWO = 1.9 * 4.0 ** np.arange(3, 3 - RATES, -1)
-# lengths of the steps of Adam and its kin
+# lengths of the steps of Adam and of rules made with it
 LENGTHS = np.logspace(-3.5, 0.5, RATES)
 ONE_CONSTANT = 1.9 * 2.0 ** (6 - np.arange(RATES * OTHERS) / OTHERS)
 
@@ -137,7 +138,7 @@ RULES: tuple[Competitor, ...] = (
     ),
     Competitor("16 Shin (ours)", 16, ("eta", "gamma"), _grid(AROUND_TWO, GAMMAS), _shin),
     Competitor(
-        "16 Shin, by momentum",
+        "16 Shin by momentum",
         16,
         ("eta", "-eta gamma D"),
         _grid(AROUND_TWO, MOMENTA),
@@ -171,11 +172,12 @@ def own(kind: type[UpdateRule], digest: str) -> Competitor:
     """Return the competitor of a user's rule: its `grid`, or rates around 2/L alone.
 
     `grid` is a class attribute: the values of each constant by name, the first being the rate in
-    units of 1/L. At most as many settings as the other rules have are tried, the first ones.
+    units of 1/L. It may have as many settings as the grids of the other rules.
     """
     grid = dict(getattr(kind, "grid", {"eta": ONE_CONSTANT}))
-    names = tuple(grid)
-    settings = _grid(*grid.values())[: RATES * OTHERS]
+    names, settings = tuple(grid), _grid(*grid.values()) if grid else ()
+    if not 0 < len(settings) <= RATES * OTHERS:
+        raise ValueError(f"it must have 1 to {RATES * OTHERS} settings, not {len(settings)}.")
     first = names[0]
 
     def make(scale: Scale, rate: float, *others: float) -> UpdateRule:
@@ -185,7 +187,9 @@ def own(kind: type[UpdateRule], digest: str) -> Competitor:
 
 
 def thinned(one: Competitor) -> Competitor:
-    """Return the competitor with every third rate: of `--quick`."""
+    """Return the competitor with every third rate, of `--quick`; a small grid is kept."""
+    if len(one.settings) <= RATES * OTHERS // 3:
+        return one
     rates = list(dict.fromkeys(setting[0] for setting in one.settings))
     kept = set(rates[::3])
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Five sentences: which rules differ, which are another method, where they stop, who wins."""
+"""Five sentences on the results: what differs, what is the same, what stops where, who wins."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from cfgd.apps.bench.fractional.competitors import LBFGS, Competitor
 from cfgd.apps.bench.fractional.problems import FractionalProblem
 from cfgd.apps.bench.fractional.saved import ProblemResult
-from cfgd.apps.bench.fractional.scores import Judged, median_solved, versus
+from cfgd.apps.bench.fractional.scores import EQUAL, Judged, median_solved, versus
 
 DESCENT = "gradient descent"
-# The shares of the problems from which on a rule is said to be equal to gradient descent, and to
-# its nearest control. Both are conventions, and the sentences name them.
+# The shares of the problems on which a rule must equal gradient descent, and its nearest control,
+# to be called like it. Both are conventions, and the sentences name them.
 MOST, ALIKE = 0.8, 0.6
 # |g| at the end over |g| at the start, on the quadratics of condition 10, below which a run is said
 # to have reached the minimiser: the accuracy of the quadratics, as a convention.
@@ -127,9 +127,10 @@ def _differences(comparison: Comparison) -> str:
     worse = [rule for rule, more in others.items() if more < 0]
     rules = "rule" if len(counts) == 1 else "rules"
     return (
-        f"Which differ at all: of {number(len(counts))} {rules}, {few(same)} equal to gradient "
-        f"descent on at least four problems of five; apart from these, {few(better)} better than "
-        f"it on more problems than worse, and {few(worse)} worse on more problems than better."
+        f"Which differ: of {number(len(counts))} {rules}, {few(same)} like gradient descent "
+        f"(within a factor of {EQUAL:g}) on at least four problems of five; of the others, "
+        f"{few(better)} better than it more often than worse, and {few(worse)} worse more often "
+        "than better."
     )
 
 
@@ -140,13 +141,12 @@ def _disguises(comparison: Comparison) -> str:
         control, equal = comparison.nearest(rule)
         if equal >= ALIKE * len(comparison.results):
             near.setdefault(control, []).append(rule)
-    alike = [f"{few(rules)} equal to {control}" for control, rules in near.items()]
+    alike = [f"{few(rules)} like {control}" for control, rules in near.items()]
     return (
-        "The same in disguise: in steady state rules 1 and 12 are gradient descent with "
-        "sign(g) |g|^(1/alpha) in place of g, rule 11 is gradient descent or Nesterov's method "
-        "with a clipped rate, and on quadratics rule 16 is heavy ball with a momentum for each "
-        "coordinate; measured on at least three problems of five, "
-        f"{listed(alike) if alike else 'no rule is equal to a control'}."
+        "The same in disguise: in steady state rules 1 and 12 are gradient descent on "
+        "|g|^(1/alpha), rule 11 is gradient descent or Nesterov's method with a bounded rate, and "
+        "on quadratics rule 16 is heavy ball with a momentum for each coordinate; on at least "
+        f"three problems of five, {listed(alike) if alike else 'no rule is like a control'}."
     )
 
 
@@ -154,22 +154,26 @@ def _stationary(comparison: Comparison) -> str:
     """Return the sentence on the points where the rules stop."""
     if not any(p.name.startswith(EASY) for p in comparison.problems):
         return "Stationary points: the quadratics of condition 10 were not run."
+    everyone = [*comparison.rules, *comparison.controls]
+    norms = {name: comparison.stationary_norm(name) for name in everyone}
+    missing = [name for name, norm in norms.items() if not norm <= STATIONARY]
+    reach = [
+        f"{sum(name not in missing for name in names)} of {len(names)} {kind}"
+        for kind, names in (("rules", comparison.rules), ("controls", comparison.controls))
+    ]
+    left = [f"{name} ({_size(norms[name])})" for name in missing]
+    exceptions = f", but not {listed(left)}" if left else ""
     return (
-        "Stationary points: on the quadratics of condition 10 the gradient at the end is at most "
-        f"1e-6 of the first for {_reached(comparison, comparison.rules, 'rules')} and for "
-        f"{_reached(comparison, comparison.controls, 'controls')}; rules 1 and 5 also stop where a "
+        f"Stationary points: on the quadratics of condition 10, {listed(reach)} reduce the "
+        f"gradient to 1e-6 of the first{exceptions}; elsewhere, rules 1 and 5 also stop where a "
         "coordinate's last step was 0, rule 8 where a coordinate is 0, and rule 13 of order 1 "
         "anywhere."
     )
 
 
-def _reached(comparison: Comparison, names: Sequence[str], kind: str) -> str:
-    """Return how many of `names` reach stationary points, and how far the others got."""
-    norms = {name: comparison.stationary_norm(name) for name in names}
-    fail = [f"{name} {norm:.0e}" for name, norm in norms.items() if not norm <= STATIONARY]
-    if not fail:
-        return f"all {kind}"
-    return f"{len(names) - len(fail)} of {len(names)} {kind} (not for {listed(fail)})"
+def _size(norm: float) -> str:
+    """Return the part of the first gradient that is left."""
+    return "diverges" if not norm <= 1 else f"{norm:.0e}"
 
 
 def _winners(comparison: Comparison) -> str:
@@ -180,11 +184,8 @@ def _winners(comparison: Comparison) -> str:
         names = [p.name for p in comparison.problems if p.group == group]
         wins = collections.Counter(comparison.winner(name, everyone) for name in names)
         places = [f"{who} on {count}" for who, count in wins.most_common()]
-        by_group.append(f"among {group} {listed(places)} of {len(names)}")
-    return (
-        f"Who wins where: {'; '.join(by_group)}; the winner needs the fewest gradients in the "
-        "median, or leaves the least where nobody reaches the accuracy."
-    )
+        by_group.append(f"{group}: {listed(places)} of {len(names)}")
+    return f"Who wins, by the median of the gradients: {'; '.join(by_group)}."
 
 
 def _summary(comparison: Comparison) -> str:
@@ -193,22 +194,22 @@ def _summary(comparison: Comparison) -> str:
     first_order = [name for name in comparison.controls if name != LBFGS]
     best = _against(comparison, comparison.rules, first_order)
     better = [problem for problem, sign in best.items() if sign > 0]
-    where = f" ({', '.join(better)})" if better else ""
+    where = f" ({', '.join(better)})" if 0 < len(better) <= MOST_NAMED else ""
     lbfgs = list(_against(comparison, comparison.rules, [LBFGS]).values())
-    told = (
-        f"Summary: the best fractional rule, chosen afterwards for each problem, is better than "
-        f"the best of {listed(first_order)} on {number(len(better))} of {n} problems{where}, and "
-        f"worse on {number(list(best.values()).count(-1))}; it is better than L-BFGS, which has no "
-        f"constants to tune, on {number(lbfgs.count(1))}"
+    summary = (
+        "Summary: the best fractional rule, chosen afterwards for each problem, beats the best of "
+        f"{listed(first_order)} by more than a factor of {EQUAL:g} on {number(len(better))} of {n} "
+        f"problems{where} and loses to it by as much on {number(list(best.values()).count(-1))}; "
+        f"it beats L-BFGS, which has no constants to tune, on {number(lbfgs.count(1))}"
     )
     ours = [rule for rule in comparison.rules if rule.startswith("16 Shin")]
     if ours:
         signs = list(_against(comparison, ours, first_order).values())
-        told += (
-            "; our own rule 16, by gamma or by momentum, is better than the best control on "
-            f"{number(signs.count(1))} and worse on {number(signs.count(-1))}"
+        summary += (
+            f"; our own rule 16 beats the best control but L-BFGS on {number(signs.count(1))} and "
+            f"loses to it on {number(signs.count(-1))}"
         )
-    return f"{told}."
+    return f"{summary}."
 
 
 def _against(

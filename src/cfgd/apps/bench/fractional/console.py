@@ -40,10 +40,10 @@ def show_fractional(
         known = ", ".join(groups)
         raise ValueError(f"There is no group {unknown[0]!r}; with --fractional there are {known}.")
     rules = [*competitors.RULES, *competitors.CONTROLS]
-    if quick:
-        rules = [competitors.thinned(one) for one in rules]
     if rule is not None:
         rules.append(own_rule.read_rule(rule))
+    if quick:
+        rules = [competitors.thinned(one) for one in rules]
     if data is None:
         console.print("The gas data are left out: --data gives the file.", highlight=False)
     plan = runner.FractionalPlan(

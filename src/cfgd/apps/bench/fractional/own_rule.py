@@ -4,27 +4,79 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
 
-from cfgd.apps.bench.fractional.competitors import Competitor, own
+from cfgd.apps.bench.fractional import engine
+from cfgd.apps.bench.fractional.competitors import CONTROLS, LBFGS, RULES, Competitor, own
+from cfgd.apps.bench.fractional.problems import FractionalProblem, quadratic
 from cfgd.zoo.update_rule import UpdateRule
+
+Made = TypeVar("Made")
+
+MODULE = "cfgd_own_rule"  # the name under which the file is imported
+# Two iterations show whether `update` returns a step and a memory that it can be given again.
+TRIAL = FractionalProblem(
+    "trial", "quadratics", "", lambda seed: quadratic(10.0, True, seed, d=3), gradients=2
+)
 
 
 def read_rule(text: str) -> Competitor:
-    """Return the competitor named by `FILE.py:Class`; the file is executed as any Python code."""
+    """Return the competitor named by `FILE.py:Class`; the file is executed as any Python code.
+
+    A file, a class, a grid or an `update` that cannot be used raises ValueError.
+    """
     path, _, name = text.rpartition(":")
     if not path.endswith(".py") or not name.isidentifier():
         raise ValueError(f"--rule must be FILE.py:Class, such as my_rule.py:MyRule, got {text!r}.")
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"--rule: there is no file {path}.")
-    content = file.read_bytes()
-    spec = importlib.util.spec_from_file_location("cfgd_own_rule", file)
+    kind = getattr(_tried(file, "the file", lambda: _imported(file)), name, None)
+    if not isinstance(kind, type) or not issubclass(kind, UpdateRule):
+        raise ValueError(f"--rule: {path} must define {name}, a subclass of cfgd.zoo.UpdateRule.")
+    if name in {LBFGS, *(one.name for one in (*RULES, *CONTROLS))}:
+        raise ValueError(
+            f"--rule: {name} is a rule of the comparison: the class needs another name."
+        )
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    competitor = _tried(file, f"{name}.grid", lambda: own(kind, digest))
+    _tried(file, name, lambda: _try_out(competitor))
+    return competitor
+
+
+def _imported(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(MODULE, file)
     assert spec is not None  # the name ends with .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module  # dataclasses look up annotations there
     spec.loader.exec_module(module)
-    kind = getattr(module, name, None)
-    if not isinstance(kind, type) or not issubclass(kind, UpdateRule):
-        raise ValueError(f"--rule: {path} must define {name}, a subclass of cfgd.zoo.UpdateRule.")
-    return own(kind, hashlib.sha256(content).hexdigest()[:16])
+    return module
+
+
+def _try_out(competitor: Competitor) -> None:
+    """Make the rule of each setting, and two iterations with the first."""
+    instance = TRIAL.make(0)
+    scale = engine.scale_of(TRIAL, instance)
+    with engine.precision(TRIAL):
+        rules = [competitor.make(scale, *setting) for setting in competitor.settings]
+    engine.run(TRIAL, [instance], rules[:1], [0])
+
+
+def _tried(file: Path, what: str, make: Callable[[], Made]) -> Made:
+    """Return what `make` returns; an error becomes a ValueError with its line in the file."""
+    try:
+        return make()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+        where = f", line {lines[-1]}" if lines else ""
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise ValueError(
+            f"--rule: {what} cannot be used ({file}{where}): {type(error).__name__}: {reason}"
+        ) from error

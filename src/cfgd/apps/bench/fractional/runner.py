@@ -38,6 +38,16 @@ class FractionalPlan(NamedTuple):
     tuning_seeds: int
     quick: bool
 
+    @property
+    def seeds_to_judge(self) -> range:
+        """The seeds on which the rules are compared."""
+        return range(self.seeds)
+
+    @property
+    def seeds_to_tune(self) -> range:
+        """The seeds on which the constants are chosen."""
+        return range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + self.tuning_seeds)
+
 
 class FractionalReport(NamedTuple):
     results: list[ProblemResult]
@@ -98,15 +108,15 @@ def _result(
     missing = [one for one in plan.competitors if one.name not in rules]
     if not missing and LBFGS in rules:
         return dataclasses.replace(before, digests=digests, rules=rules), True
-    tuned = [problem.make(FIRST_TUNING_SEED + i) for i in range(plan.tuning_seeds)]
-    seen = [problem.make(i) for i in range(plan.seeds)]
-    scales = [engine.scale_of(problem, instance) for instance in (*tuned, *seen)]
+    to_tune = [problem.make(seed) for seed in plan.seeds_to_tune]
+    to_judge = [problem.make(seed) for seed in plan.seeds_to_judge]
+    scales = [engine.scale_of(problem, instance) for instance in (*to_tune, *to_judge)]
     for one in missing:
         progress.describe(f"{problem.name}: {one.name}")
-        rules[one.name] = judge(problem, one, tuned, seen, scales)
+        rules[one.name] = judge(problem, one, to_tune, to_judge, scales)
     if LBFGS not in rules:
-        runs = [run_lbfgs(problem, instance) for instance in seen]
-        minima = [instance.minimum for instance in seen]
+        runs = [run_lbfgs(problem, instance) for instance in to_judge]
+        minima = [instance.minimum for instance in to_judge]
         rules[LBFGS] = judged({}, 0.0, runs, minima, problem.accuracy)
     ordered = {rule: rules[rule] for rule in digests}
     return ProblemResult(name, key, digests, ordered), False
@@ -115,34 +125,34 @@ def _result(
 def judge(
     problem: FractionalProblem,
     one: Competitor,
-    tuned: Sequence[Instance],
-    seen: Sequence[Instance],
+    to_tune: Sequence[Instance],
+    to_judge: Sequence[Instance],
     scales: Sequence[Scale],
 ) -> Judged:
-    """Choose the setting with the best median score on `tuned`, and run it on `seen`.
+    """Choose the setting with the best median score on `to_tune`, and run it on `to_judge`.
 
-    `scales` are those of `tuned` and then of `seen`.
+    `scales` are those of `to_tune` and then of `to_judge`.
     """
-    pairs = [(s, i) for s in range(len(one.settings)) for i in range(len(tuned))]
+    pairs = [(s, i) for s in range(len(one.settings)) for i in range(len(to_tune))]
     with engine.precision(problem):
         rules = [one.make(scales[i], *one.settings[s]) for s, i in pairs]
     seeds = [FIRST_TUNING_SEED + i for _, i in pairs]
-    runs = engine.run(problem, [tuned[i] for _, i in pairs], rules, seeds)
-    scores = score(runs, [tuned[i].minimum for _, i in pairs], problem.accuracy)
-    medians = np.median(scores.reshape(len(one.settings), len(tuned)), axis=1)
+    runs = engine.run(problem, [to_tune[i] for _, i in pairs], rules, seeds)
+    scores = score(runs, [to_tune[i].minimum for _, i in pairs], problem.accuracy)
+    medians = np.median(scores.reshape(len(one.settings), len(to_tune)), axis=1)
     best = int(np.argmin(medians))
     setting = one.settings[best]
     with engine.precision(problem):
-        rules = [one.make(scale, *setting) for scale in scales[len(tuned) :]]
-    out = engine.run(problem, seen, rules, range(len(seen)))
+        rules = [one.make(scale, *setting) for scale in scales[len(to_tune) :]]
+    out = engine.run(problem, to_judge, rules, range(len(to_judge)))
     each = [
         engine.Runs(out.values[i : i + 1], out.gradients, out.norms[i : i + 1])
-        for i in range(len(seen))
+        for i in range(len(to_judge))
     ]
     return judged(
         dict(zip(one.names, setting, strict=True)),
         float(medians[best]),
         each,
-        [instance.minimum for instance in seen],
+        [instance.minimum for instance in to_judge],
         problem.accuracy,
     )

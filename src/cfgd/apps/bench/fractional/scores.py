@@ -18,6 +18,8 @@ CURVE_POINTS = 40  # of a saved curve
 # A rule counts as equal to a control where the ratio of their gradients is within this factor: the
 # grids have rates a factor 2 apart, and gradient descent's number of steps is as 1/rate.
 EQUAL = 2.0
+# The same for what is left of f(x0) - f*, where neither reaches the accuracy: one decade.
+EQUAL_GAP = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +140,7 @@ def versus(one: Judged, other: Judged) -> int:
     """Return 1 where `one` is better than `other` by more than `EQUAL`, -1 where worse, else 0.
 
     Better is: fewer gradients in the median, where both solved the problem in the median; else the
-    smaller median gap, a factor of 10 standing for `EQUAL`.
+    smaller median gap, by more than `EQUAL_GAP`.
     """
     a, b = median_solved(one), median_solved(other)
     if a is not None and b is not None:
@@ -146,7 +148,7 @@ def versus(one: Judged, other: Judged) -> int:
     if (a is None) != (b is None):
         return 1 if b is None else -1
     x, y = np.median(one.gaps), np.median(other.gaps)
-    return int(y > 10 * x) - int(x > 10 * y)
+    return int(y > EQUAL_GAP * x) - int(x > EQUAL_GAP * y)
 
 
 def median_solved(one: Judged) -> float | None:

@@ -1,0 +1,118 @@
+"""The tables of the comparison, as Markdown and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from cfgd.apps.bench.fractional.competitors import Competitor
+from cfgd.apps.bench.fractional.conclusions import DESCENT, Comparison
+from cfgd.apps.bench.fractional.problems import FractionalProblem
+from cfgd.apps.bench.fractional.scores import Judged, median_solved
+
+RESULTS = ("gradients", "gap", "last_gap", "gradient_norm")
+COLUMNS = ("problem", "group", "rule", "seed", *RESULTS, "setting")
+SUMMARY = ("rule", "solved", "better than gradient descent, equal, worse", "nearest control")
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return one row for each problem, rule and seed."""
+    buffer = io.StringIO()
+    rows = csv.writer(buffer, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for p in comparison.problems:
+        for rule, one in comparison.results[p.name].items():
+            setting = " ".join(f"{name}={value:.6g}" for name, value in one.setting.items())
+            for seed, solved in enumerate(one.solved):
+                gradients = "" if solved is None else f"{solved:g}"
+                numbers = (one.gaps[seed], one.ends[seed], one.norms[seed])
+                shown = [f"{value:.6g}" for value in numbers]
+                rows.writerow([p.name, p.group, rule, seed, gradients, *shown, setting])
+    return buffer.getvalue()
+
+
+def cell(one: Judged) -> str:
+    """Return a result in a few characters: gradients with their spread, or a power of ten."""
+    middle = median_solved(one)
+    if middle is not None:
+        each = [np.inf if n is None else n for n in one.solved]
+        high = "never" if np.isinf(max(each)) else f"{max(each):.0f}"
+        return f"{middle:.0f} ({min(each):.0f} to {high})"
+    exponent = f"{np.log10(np.median(one.gaps)):.1f}".replace("-", "−")
+    return f"10<sup>{exponent}</sup>"
+
+
+def summary_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return a row of the columns `SUMMARY` for each rule and control."""
+    rows: list[tuple[str, ...]] = []
+    for name in (*comparison.rules, *comparison.controls):
+        count = comparison.count(name, DESCENT)
+        control, equal = comparison.nearest(name)
+        near = f"{control}, on {equal}" if name in comparison.rules else ""
+        signs = f"{count.better}, {count.equal}, {count.worse}"
+        rows.append((name, _solved(comparison, name), signs, near))
+    return rows
+
+
+def _solved(comparison: Comparison, rule: str) -> str:
+    """Return on how many problems most seeds reached the accuracy."""
+    found = [median_solved(by[rule]) is not None for by in comparison.results.values()]
+    return f"{sum(found)} of {len(found)}"
+
+
+def grid_rows(competitors: Sequence[Competitor]) -> list[tuple[str, str]]:
+    """Return each competitor with the values of its constants, in the order of its settings."""
+    rows = []
+    for one in competitors:
+        columns = zip(*one.settings, strict=True)
+        values = [list(dict.fromkeys(column)) for column in columns]
+        shown = [f"{name}: {_values(v)}" for name, v in zip(one.names, values, strict=True)]
+        rows.append((one.name, "; ".join(shown)))
+    return rows
+
+
+def _values(values: Sequence[float]) -> str:
+    """Return a few values as a list, many by their number and range."""
+    if len(values) <= 4:
+        return ", ".join(f"{v:.3g}" for v in values)
+    return f"{len(values)} from {min(values):.3g} to {max(values):.3g}"
+
+
+def what_is_asked(problems: Sequence[FractionalProblem]) -> str:
+    """Return the accuracy and the budget of the problems of a group, which are equal."""
+    first = problems[0]
+    kind = f"minibatches of {first.batch}" if first.batch else "gradients"
+    return f"Accuracy {first.accuracy:g}, at most {first.gradients} {kind}."
+
+
+def groups(problems: Sequence[FractionalProblem]) -> dict[str, list[FractionalProblem]]:
+    """Return the problems by group."""
+    found: dict[str, list[FractionalProblem]] = {}
+    for problem in problems:
+        found.setdefault(problem.group, []).append(problem)
+    return found
+
+
+def markdown(
+    comparison: Comparison, competitors: Sequence[Competitor], conclusions: Sequence[str], how: str
+) -> str:
+    """Return the sentences and the tables as Markdown."""
+    lines = [f"{i}. {sentence}" for i, sentence in enumerate(conclusions, 1)]
+    lines += ["", how, "", *_table(SUMMARY, summary_rows(comparison))]
+    for group, problems in groups(comparison.problems).items():
+        head = ["rule", *(p.name for p in problems)]
+        rows = [
+            [rule, *(cell(comparison.results[p.name][rule]) for p in problems)]
+            for rule in (*comparison.rules, *comparison.controls)
+        ]
+        lines += ["", f"## {group}", "", what_is_asked(problems), "", *_table(head, rows)]
+    lines += ["", "## Grids of constants", "", *_table(("rule", "values"), grid_rows(competitors))]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = "|" + "---|" * len(head)
+    return [f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
