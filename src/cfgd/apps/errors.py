@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from cfgd._core.engines.dask_cluster import LostClusterError
 from cfgd._core.extras import MissingExtraError
 from cfgd._core.files import NotWrittenError, printable, reason
 
 EXIT_CODE = 2
-EXPECTED = (ValueError, NotWrittenError, MissingExtraError)
+EXPECTED = (ValueError, NotWrittenError, MissingExtraError, LostClusterError)
 
 
 @contextlib.contextmanager

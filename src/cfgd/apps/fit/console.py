@@ -21,7 +21,6 @@ from cfgd.apps.fit.coefficient_rows import (
     coefficients_csv,
     headings,
 )
-from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
@@ -32,6 +31,7 @@ from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, rem
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
+from cfgd.apps.fit.workers import workers_of
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
 COEFFICIENTS_FILE = "coefficients.csv"
@@ -180,15 +180,16 @@ def run_predict(
     data: Path | Sequence[Path],
     out: Path,
     ids: Sequence[str] = (),
+    dask: str | None = None,
 ) -> int:
     """Write predictions for a table, and print where they are; return the exit code."""
     model = read_model(model_path)
     if is_same_file(out, model_path):
         raise ValueError(f"{out} is the model file: choose another name for the predictions.")
-    with progress_display(console) as progress:
+    with progress_display(console) as progress, workers_of(dask) as workers:
         progress.start_stage("predicting")
-        memory = MEMORY_SHARE * free_memory()
-        written = predict(model, data, out, memory, progress.rows_read, ids)
+        memory = workers.memory_budget(None)
+        written = predict(model, data, out, memory, progress.rows_read, ids, workers)
     for sentence in written.sentences:
         style = "yellow" if sentence.startswith("Warning") else ""
         console.print(_safe(sentence), highlight=False, style=style)

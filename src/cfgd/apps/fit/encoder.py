@@ -64,11 +64,12 @@ class Encoder:
 
 @dataclasses.dataclass(frozen=True)
 class EncodedPart:
-    """A part of a table whose blocks are encoded."""
+    """A part of a table whose blocks are encoded; `rows` is the number of those in use."""
 
     table: Table
     encoder: Encoder
     report: Report
+    rows: int
 
     def __call__(self) -> Iterator[CodedBlock]:
         return self.encoder.blocks(self.table, self.report)

@@ -50,6 +50,7 @@ class FitOptions(ReadingOptions):
     summary: bool = False
     errors: str = CLASSICAL
     cluster: str | None = None
+    dask: str | None = None  # the address of a scheduler, or "local"
 
     @property
     def name(self) -> Path:

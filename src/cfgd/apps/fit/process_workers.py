@@ -13,6 +13,7 @@ from cfgd._core.engines.base import Engine, Part
 from cfgd._core.engines.local import SerialEngine
 from cfgd._core.engines.processes import ProcessesEngine
 from cfgd._core.process_group import ProcessGroup
+from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.workers import Report, Workers
 
 T = TypeVar("T")
@@ -44,6 +45,11 @@ class ProcessWorkers(Workers):
 
     def together(self) -> AbstractContextManager[Any]:
         return self.group.propagate_errors()
+
+    def memory_budget(self, given: float | None) -> float:
+        """Return the bytes for the rows of each process, which all agree on."""
+        own = MEMORY_SHARE * free_memory() / self.processes if given is None else given
+        return float(self.group.gather([own]).min())
 
     def reporting(self, report: Report) -> Report:
         """Return what takes the rows of this process for as many of all others."""

@@ -239,10 +239,10 @@ def _pools(columns: list[TextColumn]) -> list[str]:
 def _reading(result: FitResult) -> list[str]:
     sentences = []
     if result.streamed:
-        sentences.append(
-            "The rows do not fit into --memory: the file was read "
-            f"{result.passes + 1:,} times, block by block."
-        )
+        what = "The rows do not fit into --memory: the file was read"
+        if result.options.dask is not None:
+            what = "The workers of the Dask cluster have read the rows"
+        sentences.append(f"{what} {result.passes + 1:,} times, block by block.")
     if result.unknown_text_rows:
         sentences.append(
             f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.engines.base import Arrays, Part
+from cfgd._core.engines.base import Arrays, Engine, Part
 from cfgd.apps.fit.encoder import EncodedPart, Encoder, no_rows
 from cfgd.apps.fit.row_block import NO_PENALTY, CodedBlock, RowBlock
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, RowSubset, training_rows
@@ -48,16 +48,19 @@ class Rows(abc.ABC):
     unknown_rows: int
     undefined_rows: int
 
+    @functools.cached_property
+    def engine(self) -> Engine:
+        return self.workers.engine(self.parts)
+
     def map(self, subset: RowSubset, function: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Iterate over function(blocks, *args) of all parts; the blocks are of the subset."""
         self.passes += 1
-        return self.workers.engine(self.parts).map(_of_subset, subset, function, args)
+        return self.engine.map(_of_subset, subset, function, args)
 
     def sum(self, subset: RowSubset, function: Callable[..., Arrays], *args: Any) -> Arrays:
         """Return the sum of the arrays function(blocks, *args) of all parts."""
         self.passes += 1
-        engine = self.workers.engine(self.parts)
-        *arrays, counts = engine.sum(_of_subset_with_counts, subset, function, args)
+        *arrays, counts = self.engine.sum(_of_subset_with_counts, subset, function, args)
         self.unknown_rows, self.undefined_rows = counts.tolist()
         return tuple(arrays)
 
@@ -157,7 +160,9 @@ class StreamedRows(Rows):
         self.unknown_rows = self.undefined_rows = 0
         self.cluster_count = len(encoder.cluster_codes)
         report = self.workers.reporting(on_rows_read)
-        self.all_parts = [EncodedPart(part, encoder, report) for part in table.parts()]
+        rows = [int(counts.sum()) for counts in code_counts]
+        parts = zip(table.parts(), rows, strict=True)
+        self.all_parts = [EncodedPart(part, encoder, report, n) for part, n in parts]
         self.parts = self._own(self.all_parts)
 
     def _own(self, parts: Sequence[Part]) -> Sequence[Part]:

@@ -23,7 +23,6 @@ from cfgd.apps.fit.fitting import (
 )
 from cfgd.apps.fit.formula_rows import evaluate_formula, read_table_of_formula
 from cfgd.apps.fit.leakage import suspects
-from cfgd.apps.fit.memory import memory_budget
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.options import (
     FitOptions,
@@ -47,7 +46,7 @@ from cfgd.apps.fit.table_formats import open_tables
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import choose_target
 from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
-from cfgd.apps.fit.workers import joined_workers
+from cfgd.apps.fit.workers import Workers, workers_of
 from cfgd.status import Status
 
 
@@ -74,12 +73,21 @@ def fit(
     ValueError
         If an option or the data are invalid; the message is one sentence for the user.
     """
-    began = time.perf_counter()
     check_options(options)
     options.check_reading()
-    memory = memory_budget(options.memory)
+    with workers_of(options.dask) as workers:
+        return _fit(options, progress, on_data_checked, workers)
+
+
+def _fit(
+    options: FitOptions,
+    progress: ProgressReporter,
+    on_data_checked: Callable[[], None],
+    workers: Workers,
+) -> FitResult:
+    began = time.perf_counter()
+    memory = workers.memory_budget(options.memory)
     progress.start_stage("reading")
-    workers = joined_workers()
     raw = open_tables(options.data, memory, options.decimal, options.sheet, workers)
     parsed, drop = None, list(options.drop)
     if options.formula is not None:

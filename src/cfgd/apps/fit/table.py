@@ -211,7 +211,7 @@ class OnePart:
     """A part of a table as the engines take it: its only block is the table itself."""
 
     def __init__(self, table: Table) -> None:
-        self.table = table
+        self.table, self.rows = table, table.row_count
 
     def __call__(self) -> Iterator[Table]:
         return iter((self.table,))

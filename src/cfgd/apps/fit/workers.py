@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from cfgd._core.engines.base import Engine, Part
 from cfgd._core.engines.local import SerialEngine
+from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.processes import process
 
 T = TypeVar("T")
@@ -56,6 +57,10 @@ class Workers:
         """Return a context in which an error of one process is raised on all."""
         return contextlib.nullcontext()
 
+    def memory_budget(self, given: float | None) -> float:
+        """Return the bytes for the rows of one: given ones, or a share of those that are free."""
+        return MEMORY_SHARE * free_memory() if given is None else given
+
     def reporting(self, report: Report) -> Report:
         """Return what a pass calls with the rows that it has read."""
         return report
@@ -64,11 +69,19 @@ class Workers:
 THIS_PROCESS = Workers()
 
 
-def joined_workers() -> Workers:
-    """Return the processes of which this is one, or this process alone."""
+@contextlib.contextmanager
+def workers_of(dask: str | None) -> Iterator[Workers]:
+    """Connect to the Dask cluster, if one is given; else to the processes of which this is one."""
+    if dask is not None:
+        from cfgd.apps.fit.dask_workers import dask_workers
+
+        with dask_workers(dask) as workers:
+            yield workers
+        return
     index, count = process()
     if count == 1:
-        return THIS_PROCESS
+        yield THIS_PROCESS
+        return
     from cfgd.apps.fit.process_workers import ProcessWorkers  # which needs JAX
 
-    return ProcessWorkers(index, count)
+    yield ProcessWorkers(index, count)
