@@ -76,7 +76,7 @@ def comparison(training: bool, fractional: bool, rule: str | None) -> Callable[.
     if fractional and training:
         raise ValueError("--fractional and --training are two comparisons: give one of them.")
     if rule is not None and not fractional:
-        raise ValueError("--rule goes with --fractional.")
+        raise ValueError("--rule is an option of --fractional: give both.")
     if fractional:
         from cfgd.apps.bench.fractional.console import show_fractional
 

@@ -79,13 +79,8 @@ def assert_same(one, other, place=""):
         assert one == other, place
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "squared",
-        *(pytest.param(loss, marks=pytest.mark.slow) for loss in CASES if loss != "squared"),
-    ],
-)
+@pytest.mark.one_case
+@pytest.mark.parametrize("loss", CASES)
 def test_a_fit_on_a_cluster_is_the_fit_in_memory(tmp_path, address, loss):
     folder = write_files(tmp_path / "data", loss)
     in_memory = fit(options_of(loss, folder), ProgressReporter())

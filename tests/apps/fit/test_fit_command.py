@@ -61,16 +61,16 @@ def test_fit_prints_results_and_writes_files(fitted):
     for text in (
         "Logistic regression of 'y' on 3 columns (since the target has two values), fitted to ",
         "The positive class is 'yes', the other one 'no'.",
-        "the odds are multiplied by the odds ratio.",
+        "the odds ratio is exp(coefficient).",
         "odds ratio",
         "rows of data.csv,",
-        "more held out.",
+        "held out for testing.",
         "kind = c & d",
         "standard error",
         "area under the ROC curve",
         "Collinearity is low: the condition number of the standardised columns is ",
-        "The baseline is always the shares of the labels in the training rows; on ",
-        "The reference level, with which the other levels of a column are compared, is 'b' for 'kind'.",
+        "The baseline predicts the class shares of the training rows for every row; on ",
+        "The reference level is 'b' for 'kind'; the coefficients of other levels are relative to it.",
         "Converged in ",
         str(out / "model.json"),
     ):
@@ -120,7 +120,7 @@ def test_output_mentions_that_figures_show_a_sample(data, tmp_path, monkeypatch)
         monkeypatch.setattr(f"cfgd.apps.fit.{module}.SAMPLE", 20)
     _, output = cfgd("fit", data("logistic"), "--target", "y", "--out", tmp_path)
     assert (
-        "The area under the ROC curve, average precision, calibration and the figures are of the first 20 of these rows."
+        "The area under the ROC curve, average precision, calibration and the figures use only the first 20 of these rows."
         in output
     )
 

@@ -76,7 +76,8 @@ def test_the_baseline_uses_weights_and_offsets(tmp_path):
     p = alone.fittedvalues
     loss = np.average(-np.log(np.where(y, p, 1 - p)), weights=columns["w"])
     assert result.quality.baseline["log loss"] == pytest.approx(loss)
-    assert "the best weighted intercept with the offset 'o'" in str(result_text(result))
+    said = "The baseline has the best weighted intercept, the offset 'o' and no column;"
+    assert said in " ".join(result_text(result))
 
 
 def result_text(result):

@@ -44,31 +44,27 @@ class Effect:
 def effect_of(target: Target, positive: str = "") -> Effect:
     """Return what the coefficients of a target mean; `positive` is the label that is modelled."""
     name = repr(target.name)
+    per_unit = "per unit increase in the column, with the other columns held constant"
+    ratio = RATIO_NAMES.get(target.loss)
+    if ratio is None:
+        return Effect(None, f"A coefficient is the change in the predicted {name} {per_unit}.")
+    is_ratio = f"the {ratio} is exp(coefficient)"
     if target.loss == "logistic":
         return Effect(
-            RATIO_NAMES[target.loss],
-            f"A coefficient is the change of the log-odds that {name} is {positive} where the "
-            "column grows by one and the others stay; the odds are multiplied by the odds ratio.",
+            ratio,
+            f"A coefficient is the change in the log-odds of {name} being {positive} {per_unit}; "
+            f"{is_ratio}.",
         )
     if target.loss == "multinomial":
         return Effect(
-            RATIO_NAMES[target.loss],
-            f"A coefficient is the change of the log-odds of a class of {name} against the "
-            "geometric mean of all classes where the column grows by one and the others stay; the "
-            "odds are multiplied by the odds ratio. The difference of the coefficients of two "
-            "classes is the log of the odds ratio of these two.",
-        )
-    if target.loss in RATIO_NAMES:
-        return Effect(
-            RATIO_NAMES[target.loss],
-            f"A coefficient is the change of the logarithm of the mean of {name} where the column "
-            f"grows by one and the others stay; the mean is multiplied by the "
-            f"{RATIO_NAMES[target.loss]}.",
+            ratio,
+            f"A coefficient is the change in the log-odds of a class of {name}, relative to the "
+            f"geometric mean of all classes, {per_unit}; {is_ratio}. The difference between the "
+            "coefficients of two classes is the log of the odds ratio between these two.",
         )
     return Effect(
-        None,
-        f"A coefficient is the change of the prediction of {name} where the column grows by one "
-        "and the others stay.",
+        ratio,
+        f"A coefficient is the change in the log of the mean of {name} {per_unit}; {is_ratio}.",
     )
 
 

@@ -160,11 +160,11 @@ def _rates(confusion: np.ndarray) -> dict[str, float]:
 
 
 def describe_baseline(target: Target, roles: RowRoles = NO_ROLES) -> str:
-    """Return what the baseline predicts, to follow the words "The baseline is"."""
+    """Return what the baseline predicts, to follow the words "The baseline"."""
     weighted = "weighted " if roles.weights is not None else ""
     if roles.offset is not None:
-        return f"the best {weighted}intercept with the offset {roles.offset!r} and no column"
+        return f"has the best {weighted}intercept, the offset {roles.offset!r} and no column"
     if target.loss in CLASSIFICATION_LOSSES:
-        return f"always the {weighted}shares of the labels in the training rows"
+        return f"predicts the {weighted}class shares of the training rows for every row"
     mean = float(target.expected(target.baseline_predictors(1))[0])
-    return f"always {mean:.6g}, the {weighted}mean of the target in the training rows"
+    return f"predicts {mean:.6g}, the {weighted}mean of the target in the training rows"

@@ -50,7 +50,7 @@ def confusion_rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
     if confusion is None or len(labels) > SHOWN_LABELS:
         return [], []
     rows = [
-        [f"{label} in the data", *(f"{count:,.6g}" for count in counts)]
+        [f"actual {label}", *(f"{count:,.6g}" for count in counts)]
         for label, counts in zip(labels, confusion, strict=True)
     ]
     return ["confusion matrix", *(f"predicted {label}" for label in labels)], rows
@@ -63,7 +63,7 @@ def summary(result: FitResult) -> str:
     columns = f"{used:,} column{'' if used == 1 else 's'}"
     rows = f"{statistics.training_count:,} rows of {result.options.name.name}"
     if statistics.held_out_count:
-        rows += f", with {statistics.held_out_count:,} more held out"
+        rows += f", with {statistics.held_out_count:,} held out for testing"
     if statistics.left_out_count:
         rows += f", and {statistics.left_out_count:,} with missing values left out"
     name = MODEL_NAMES[target.loss]
@@ -80,8 +80,9 @@ def _model_remarks(result: FitResult) -> list[str]:
     elif target.loss == "huber":
         threshold = format_number(target.scale)
         sentences.append(
-            f"Residuals above {threshold} count linearly and not squared. The robust scale of the "
-            f"residuals (median absolute deviation times {DEVIATION_PER_MAD}) is "
+            f"Huber's threshold is {threshold}: the loss of a larger residual is linear instead of "
+            "quadratic. The robust scale of the residuals (median absolute deviation times "
+            f"{DEVIATION_PER_MAD}) is "
             f"{format_number(robust_scale(result.quality))} on {result.measured_on}."
         )
     return sentences
@@ -103,7 +104,7 @@ def remarks(result: FitResult) -> list[str]:
         *_missing_errors(result),
         _conditioning(result),
         *_weighting(result),
-        f"The baseline is {describe_baseline(result.target, result.options.roles)}; on "
+        f"The baseline {describe_baseline(result.target, result.options.roles)}; on "
         f"{result.measured_on}, {_comparison(result)}.",
         *_sample(result),
         *_reference_categories(result),
@@ -123,8 +124,8 @@ def _leakage(result: FitResult) -> list[str]:
     if is_rounding(result.quality):
         measure = next(iter(result.quality.model))
         sentences.append(
-            f"Warning: the {measure} on {result.measured_on} is of the size of rounding: the "
-            "columns determine the target, which data that are measured seldom do."
+            f"Warning: the {measure} on {result.measured_on} is of the size of rounding errors: "
+            "the columns determine the target exactly, which is unusual for measured data."
         )
     return sentences
 
@@ -145,8 +146,8 @@ def _weighting(result: FitResult) -> list[str]:
         weights = zip(result.target.labels, result.target.class_weights, strict=True)
         shown = ", ".join(f"{format_number(w)} for {format_label(label)}" for label, w in weights)
         sentences.append(
-            f"Classes are weighted in the fit: {shown}. The probabilities are those of data with "
-            "such shares of the classes; the measures do not use these weights."
+            f"Classes are weighted in the fit: {shown}. The predicted probabilities are those "
+            "of classes weighted so; the measures do not use class weights."
         )
     return sentences
 
@@ -154,8 +155,8 @@ def _weighting(result: FitResult) -> list[str]:
 def _comparison(result: FitResult) -> str:
     share, measure = result.quality.explained, next(iter(result.quality.model))
     if share > 0:
-        return f"the model reduces its {measure} by {100 * share:.1f} %"
-    return f"the model does not reduce its {measure}"
+        return f"the {measure} of the model is {100 * share:.1f} % lower"
+    return f"the {measure} of the model is not lower"
 
 
 def _sample(result: FitResult) -> list[str]:
@@ -164,7 +165,7 @@ def _sample(result: FitResult) -> list[str]:
     shown = "The figures"
     if result.target.loss == "logistic":
         shown = f"The {ROC_AUC}, {AVERAGE_PRECISION}, calibration and the figures"
-    return [f"{shown} are of the first {SAMPLE:,} of these rows."]
+    return [f"{shown} use only the first {SAMPLE:,} of these rows."]
 
 
 def _penalty(result: FitResult) -> list[str]:
@@ -219,8 +220,12 @@ def _reference_categories(result: FitResult) -> list[str]:
         return []
     bases = ", ".join(f"{column.base!r} for {column.name!r}" for column in columns[:SHOWN_BASES])
     more = " and so on" if len(columns) > SHOWN_BASES else ""
-    compared = "The reference level, with which the other levels of a column are compared"
-    return [f"{compared}, is {bases}{more}.", *_pools(columns)]
+    several = len(columns) > 1
+    return [
+        f"The reference level{'s are' if several else ' is'} {bases}{more}; the coefficients of "
+        f"other levels are relative to {'them' if several else 'it'}.",
+        *_pools(columns),
+    ]
 
 
 def _pools(columns: list[TextColumn]) -> list[str]:
@@ -230,7 +235,7 @@ def _pools(columns: list[TextColumn]) -> list[str]:
         shown = ", ".join(map(repr, column.rare[:SHOWN_RARE]))
         more = ", ..." if len(column.rare) > SHOWN_RARE else ""
         sentences.append(
-            f"Of {column.name!r}, {len(column.rare):,} rare levels are pooled as {POOL!r} ({shown}"
+            f"{len(column.rare):,} rare levels of {column.name!r} are pooled as {POOL!r} ({shown}"
             f"{more}); --rare 0 pools none."
         )
     return sentences
@@ -246,11 +251,11 @@ def _reading(result: FitResult) -> list[str]:
     if result.unknown_text_rows:
         sentences.append(
             f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "
-            "it counts as the pool of rare levels, or as the reference level where there is none."
+            "it is treated as the pool of rare levels, or as the reference level if there is none."
         )
     if result.undefined_rows:
         sentences.append(
-            f"{result.undefined_rows:,} held-out rows do not count in the measures: they have a "
+            f"{result.undefined_rows:,} held-out rows are left out of the measures: they have a "
             "level of the formula that no training row has."
         )
     return sentences

@@ -13,6 +13,7 @@ from cfgd.apps.bench.fractional.competitors import Competitor
 from cfgd.apps.bench.fractional.conclusions import Comparison
 from cfgd.apps.bench.fractional.scores import Judged, profile
 from cfgd.apps.bench.fractional.tables import (
+    GRIDS,
     SUMMARY,
     cell,
     grid_rows,
@@ -51,7 +52,7 @@ def page(
         body += ["<h2>All problems</h2>", _table(SUMMARY, summary_rows(comparison))]
         body += ["<h2>Each problem</h2>", *_tables(comparison)]
         body += ["<h2>Curves</h2>", _curves(comparison)]
-        body += ["<h2>Grids of constants</h2>"]
+        body += ["<h2>Grids of constants</h2>", f"<p>{GRIDS}</p>"]
         body.append(_table(("rule", "values"), grid_rows(competitors)))
     about = {"version": __version__, "processor": machine(), "data": data}
     body.append(definitions(about))

@@ -84,6 +84,7 @@ def as_dict(
                 "what": p.what,
                 "gradients": p.gradients,
                 "accuracy": p.accuracy,
+                "batch": p.batch,
                 "rules": {k: dataclasses.asdict(v) for k, v in comparison.results[p.name].items()},
             }
             for p in comparison.problems
