@@ -238,16 +238,6 @@ class Residuals(Objective):
 
             return jnp.mean(jax.lax.map(square, keys), 0)
 
-        def information(H: Callable[[], Matrix]) -> Information | None:
-            if not self.is_squared:
-                return None
-            leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
-            unused = sum(map(count_zero_weight, leaves))
-            if len(leaves) == 1 and self.samples is not None:
-                unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
-            dof = m - d - unused
-            return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
-
         return Curvature(
             times=times,
             diagonal=diagonal,
@@ -255,8 +245,20 @@ class Residuals(Objective):
             rows=rows,
             residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
             cost=self._rows_cost(m, d),
-            information=information,
+            information=partial(self._information, evaluation),
         )
+
+    def _information(self, evaluation: Evaluation, H: Callable[[], Matrix]) -> Information | None:
+        """Return the information of a fit that ended at an evaluation, whose matrix is H()."""
+        if not self.is_squared:
+            return None
+        m, d = evaluation.aux.size, evaluation.x.size
+        leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
+        unused = sum(map(count_zero_weight, leaves))
+        if len(leaves) == 1 and self.samples is not None:
+            unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
+        dof = m - d - unused
+        return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
 
 
 def _checked_samples(owner: str, samples: object) -> tuple[Any, ...]:

@@ -1,8 +1,9 @@
-"""Counts that are all zero on one side of a column: the likelihood then has no maximum.
+"""Levels without counts, or without a class: the likelihood then has no maximum.
 
 If every row of a level has the count 0, the mean of that level is estimated as 0, whose logarithm
 is minus infinity. The same holds beyond a value of a number: if all rows with positive counts have
-the same value of a column, and the others this value or larger ones.
+the same value of a column, and the others this value or larger ones. A level in which a class does
+not occur separates the classes: the log-odds of that class are estimated as minus infinity.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import numpy as np
 
 from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.columns import Column, TextColumn
+from cfgd.apps.fit.formats import format_label
 from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 
 # Of standardised columns: equal values of a column are equal in every row, to rounding.
 EQUAL = 1e-9
+SHOWN_LEVELS = 5  # without a class
 
 
 def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence[str]) -> str:
@@ -75,6 +78,34 @@ def _with_counts(blocks: Iterator[RowBlock], places: Sequence[slice], low: np.nd
     return (found,)
 
 
+def describe_levels_without_class(rows: Rows, columns: Sequence[Column]) -> str:
+    """Return which classes no training row of a level has, as sentences; "" if there are none.
+
+    There are none to return for text columns in a formula, whose terms are no levels.
+    """
+    groups, labels = _groups(columns), rows.target.labels
+    if not groups:
+        return ""
+    lows, _ = zip(*rows.map(training_rows, _limits, rows.width), strict=True)
+    low = np.array(lows).min((0, 1))
+    places = [place for place, _ in groups.values()]
+    found = rows.sum(training_rows, _classes_of_levels, places, low, len(labels))
+    counts = dict(zip(groups, found, strict=True))
+    sentences = []
+    for column in columns:
+        if not isinstance(column, TextColumn):
+            continue
+        terms = [*column.terms, f"{column.name} = {column.base}"]
+        for term, of_level in zip(terms, counts[column.name], strict=True):
+            absent = [format_label(labels[k]) for k in np.flatnonzero(of_level == 0)]
+            if absent and of_level.any():
+                sentences.append(
+                    f"None of the {of_level.sum():,.0f} training rows with {term!r} has the target "
+                    f"{' or '.join(absent)}."
+                )
+    return " ".join(sentences[:SHOWN_LEVELS])
+
+
 def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:
     """Return the places of the levels of each text, with its reference level."""
     found, start = {}, 0
@@ -83,3 +114,17 @@ def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:
             found[column.name] = slice(start, start + len(column.terms)), column.base
         start += len(column.terms)
     return found
+
+
+def _classes_of_levels(
+    blocks: Iterator[RowBlock], places: Sequence[slice], low: np.ndarray, labels: int
+) -> Arrays:
+    """Return for each text how many rows of each level, the reference level last, have a class."""
+    counts = [np.zeros((place.stop - place.start + 1, labels)) for place in places]
+    for block in blocks:
+        classes = np.eye(labels)[block.y.astype(int)]
+        for place, of_text in zip(places, counts, strict=True):
+            is_level = block.X[:, place] > low[place] + EQUAL
+            is_level = np.column_stack([is_level, ~is_level.any(1)])
+            of_text += is_level.T.astype(float) @ classes
+    return tuple(counts)
