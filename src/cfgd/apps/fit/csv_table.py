@@ -55,6 +55,7 @@ class Csv(Table):
     infers_types: ClassVar[bool] = True
     # of a part: where its bytes begin and end; a part behind the first one has no header
     begin, end = 0, None
+    _blank_of_parts: Sequence[BlankRows] = ()
 
     def __init__(self, path: Path, memory: float, decimal: str | None = None) -> None:
         self.path, self.dialect = path, sniff(path)
@@ -89,8 +90,19 @@ class Csv(Table):
                 if ends[-1] < file.tell() < size:
                     ends.append(file.tell())
         ends.append(size)
-        ranges = itertools.pairwise(ends)
-        return [self.part(begin=begin, end=end, types={**self.types}) for begin, end in ranges]
+        blank = self._blank_of_parts
+        if self._blank is not None and len(blank) != len(ends) - 1:
+            blank = [BlankRows(self._blank.names) for _ in ends[1:]]
+        found: list[Table] = []
+        for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            own = blank[i] if blank else None
+            found.append(self.part(begin=begin, end=end, types={**self.types}, _blank=own))
+        return found
+
+    def learn_blank_rows(self, parts: Sequence[Any]) -> None:
+        self._blank_of_parts = [part._blank for part in parts if part._blank is not None]
+        if len(parts) == 1:
+            self._blank = parts[0]._blank
 
     def learn_types(self, part: Table) -> None:
         if isinstance(part, Csv):
@@ -150,12 +162,11 @@ class Csv(Table):
 
         A pass over all of them finds the rows; it must be the first one.
         """
-        self._blank = BlankRows(names)
+        self._blank, self._blank_of_parts = BlankRows(names), []
 
     @property
     def blank_rows(self) -> int:
-        """How many rows are left out since they have no value."""
-        return 0 if self._blank is None else self._blank.count
+        return sum(blank.count for blank in self._blank_of_parts)
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         found = self._parsed(names)

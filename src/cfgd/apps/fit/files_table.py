@@ -6,7 +6,7 @@ import bisect
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -81,6 +81,18 @@ class Files(Table):
             if table.path == part.path:
                 table.learn_types(part)
         self._unify_types()
+
+    def leave_out_blank_rows(self, names: Sequence[str]) -> None:
+        for table in self.tables:
+            table.leave_out_blank_rows(names)
+
+    @property
+    def blank_rows(self) -> int:
+        return sum(table.blank_rows for table in self.tables)
+
+    def learn_blank_rows(self, parts: Sequence[Any]) -> None:
+        for table in self.tables:
+            table.learn_blank_rows([part for part in parts if part.path == table.path])
 
     def row_label(self, row: int) -> str:
         """Return the row of the file, and its name."""

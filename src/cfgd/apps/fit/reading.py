@@ -325,7 +325,7 @@ class _FitReader:
 
 def _describe_blank(raw: Table) -> list[str]:
     """Return a sentence about rows that are left out since they have no value."""
-    if not isinstance(raw, Csv) or not raw.blank_rows:
+    if not raw.blank_rows:
         return []
     rows = "1 row" if raw.blank_rows == 1 else f"{raw.blank_rows:,} rows"
     return [f"{rows} without a value {'is' if raw.blank_rows == 1 else 'are'} left out."]

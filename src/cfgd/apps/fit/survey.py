@@ -138,16 +138,18 @@ def survey(
     is_compared = {name for name in names if compared(name)}
     while True:
         results = list(table.map(_survey_part, names, is_compared, marks, rows, units, dates))
-        changed = [result for result in results if isinstance(result, Table)]
+        changed = [part for surveys, part in results if surveys is None]
         for part in changed:  # read the file again with the types that it has
             table.learn_types(part)
         if not changed:
             break
-    table.set_counts([next(iter(part.values())).rows for part in results])
-    found: Surveys = results[0]
-    for part in results[1:]:
+    if table.infers_types:
+        table.learn_blank_rows([part for _, part in results])
+    table.set_counts([next(iter(surveys.values())).rows for surveys, _ in results])
+    found: Surveys = results[0][0]
+    for surveys, _ in results[1:]:
         for name, known in found.items():
-            known.merge(part[name])
+            known.merge(surveys[name])
     for known in found.values():
         if isinstance(known, ColumnSurvey):
             known.label_rows(table.row_label)
@@ -162,8 +164,11 @@ def _survey_part(
     rows: int,
     units: Mapping[str, str],
     dates: Collection[str],
-) -> Surveys | Table:
-    """Survey a part of a table, or return it if it has changed the type of a column."""
+) -> tuple[Surveys | None, Table | None]:
+    """Survey a part of a table, and return it, if the pass may have changed it.
+
+    There are no surveys if it has changed the type of a column.
+    """
     found: Surveys = {}
     for name in names:
         is_number = is_numeric(value_type(table.types[name]))
@@ -175,8 +180,8 @@ def _survey_part(
         for batch in table.blocks(list(names), rows):
             _add(found, batch, marks)
     except TypesChanged:
-        return table
-    return found
+        return None, table
+    return found, table if table.infers_types else None
 
 
 def _add(found: Surveys, batch: pa.RecordBatch, marks: MissingMarks) -> None:

@@ -88,6 +88,14 @@ class Table(abc.ABC):
     def set_decimal(self, decimal: str) -> None:  # noqa: B027
         """Read columns of numbers with another decimal sign, where the file is one of texts."""
 
+    def leave_out_blank_rows(self, names: Sequence[str]) -> None:  # noqa: B027
+        """Leave out rows that have no value in any of these columns, where a file has such."""
+
+    @property
+    def blank_rows(self) -> int:
+        """How many rows are left out since they have no value."""
+        return 0
+
     # ------------------------------------------------------------------ parts
 
     def map(self, function: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -125,6 +133,9 @@ class Table(abc.ABC):
 
     def learn_types(self, part: Table) -> None:  # noqa: B027
         """Take over the types that the pass over a part has changed."""
+
+    def learn_blank_rows(self, parts: Sequence[Any]) -> None:  # noqa: B027
+        """Take over the blank rows that a pass has found in all parts."""
 
     def row_label(self, row: int) -> str:
         """Return how a message names a row of the whole table, which is counted from 1."""
