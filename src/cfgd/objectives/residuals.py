@@ -24,7 +24,7 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import array_arguments
 from cfgd.objectives.information import Information
 from cfgd.objectives.jacobian import jacobian, jacobian_by_samples, jacobian_times
-from cfgd.objectives.linear.samples import count_zero_weight
+from cfgd.objectives.linear.samples import count_zero_weight, given_weights
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
 # Weight of a row, relative to the largest one, where the loss is not convex: small enough to change
@@ -90,6 +90,11 @@ class Residuals(Objective):
             self.weights = jax.tree.map(own, checked_pytree(owner, "weights", weights))
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
+
+    def _argument(self, name: str) -> Any:
+        if name == "loss":
+            return self.rho.__name__
+        return given_weights(self.weights) if name == "weights" else getattr(self, name)
 
     def raveled(self, structure: Structure) -> Residuals:
         """Return the same residuals as a function of the vector that `structure` makes of x."""

@@ -124,7 +124,7 @@ def reason_for_id(name: str, is_first: bool, values: Uniqueness, digits: int = 0
     `digits` is the number of digits of texts that are integers, 0 for other columns.
     """
     if name.strip().lower() == "id":
-        return "is called so"
+        return f"is named {name!r}"
     rows, time = min(values.rows, COMPARED_ROWS), TIME_NAME.search(name.lower())
     if rows - values.missing < max(MIN_TEXTS, rows / 2) or not values.is_unique:
         return None

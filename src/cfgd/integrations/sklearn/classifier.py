@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -18,6 +17,7 @@ from cfgd.integrations.sklearn.base import (
     is_auto,
     pad_samples,
 )
+from cfgd.integrations.sklearn.class_weights import weights_of_classes
 from cfgd.integrations.sklearn.statistics import named_separation, statistics_of_model
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
@@ -107,9 +107,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
                 f"class: {self.classes_[0]}."
             )
         if self.class_weight is not None:
-            by_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
-            )
+            by_class = weights_of_classes(self.class_weight, self.classes_, labels, weight)
             weight = weight * by_class[labels]
         dtype, d = X.dtype, X.shape[1]
         if not is_auto(method):

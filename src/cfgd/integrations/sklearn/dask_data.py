@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cfgd._core import checks
+from cfgd.integrations.sklearn.class_weights import balanced, is_balanced
 from cfgd.integrations.sklearn.statistics import MOST_COEFFICIENTS, FitStatistics, held_of
 from cfgd.objectives import Blocks
 from cfgd.objectives.linear.covariance import InformationSums
@@ -100,11 +101,11 @@ def weight_by_class(class_weight: Any, labels: Labels, weight: Any) -> Any:
     """Return the weights of the rows times those of their classes, as a Dask array."""
     import dask.array as da
 
-    if isinstance(class_weight, str) and class_weight == "balanced":
+    if is_balanced(class_weight):
         arrays = [labels.indices] if weight is None else [labels.indices, weight]
         of = functools.partial(_counts, len(labels.classes))
         totals = np.sum(_computed(da.map_blocks(of, *arrays, meta=np.empty(0))), 0)
-        by_class = totals.sum() / (len(totals) * totals)
+        by_class = balanced(totals)
     else:
         by_class = compute_class_weight(class_weight, classes=labels.classes, y=labels.classes)
     each = labels.indices.map_blocks(functools.partial(_taken, by_class), dtype=float)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd._core.engines.base import Part
+from cfgd._core.engines.base import Part, even_slices
 from cfgd._core.types import UserInput
 from cfgd.objectives.linear.block_size import MAX_ROWS, MIN_ROWS, rows_of_memory
 
@@ -121,10 +121,10 @@ def block_ends(X: Any, memory: float) -> np.ndarray:
 
 def divided(ends: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:
     """Divide blocks that end there into about `count` parts: where each begins, and its ends."""
-    size, begin = -(-len(ends) // min(len(ends), max(count, 1))), 0
-    for i in range(0, len(ends), size):
-        yield begin, ends[i : i + size]
-        begin = int(ends[i : i + size][-1])
+    begin = 0
+    for chosen in even_slices(len(ends), count):
+        yield begin, ends[chosen]
+        begin = int(ends[chosen][-1])
 
 
 def blocks_of_arrays(given: Block, begin: int, ends: np.ndarray) -> Iterator[Block]:
