@@ -38,7 +38,7 @@ ADVICE = {
         "The steps are too long: use a smaller `FixedStep`, `ArmijoStep` or `ExactStep`, or a "
         "gamma nearer to 0."
     ),
-    Status.stalled: "Another step may go on.",
+    Status.stalled: "Another step rule may make progress.",
 }
 
 

@@ -35,7 +35,8 @@ class Blocks(External):
 
     `source` is a matrix, np.memmap and scipy.sparse among them, with `y`; a list of files, .npy
     with a list of others as `y`, .npz with arrays X and y, or .parquet, in which `target` names a
-    column; or a function that returns an iterator of X and y, which is called for every pass. What
+    column; or a function that returns an iterator of X and y, which is called for every pass, or a
+    list of such functions, whose rows threads or the workers of a cluster share. What
     goes for `y` goes for `sample_weight` and `offset`: arrays, lists of .npy files, arrays of these
     names in .npz, names of columns, or the third and fourth that a function gives, None for none.
     The losses that have a name, `l2` and `intercept` are those of `LinearModel`; value and
