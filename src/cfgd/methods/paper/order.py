@@ -150,6 +150,11 @@ class Constant(_BetaOrGamma):
     owner : str, default "Constant"
         The name of the caller in messages.
 
+    Raises
+    ------
+    ValueError
+        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
     Examples
     --------
     >>> import cfgd
