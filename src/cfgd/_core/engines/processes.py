@@ -33,5 +33,5 @@ class ProcessesEngine(Engine):
         with self.group.propagate_errors():
             found = self.own.sum(function, *args)
         with in_precision(WIDE):
-            # copies, because JAX's arrays are read-only
+            # copies: those of JAX are read-only
             return tuple(np.array(self.group.all_reduce_sum(array)) for array in found)

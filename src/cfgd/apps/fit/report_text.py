@@ -64,7 +64,7 @@ def summary(result: FitResult) -> str:
     statistics, target = result.statistics, result.target
     used = len(result.model.columns)
     columns = f"{used:,} column{'' if used == 1 else 's'}"
-    rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
+    rows = f"{statistics.training_count:,} rows of {result.options.name.name}"
     if statistics.held_out_count:
         rows += f", with {statistics.held_out_count:,} held out for testing"
     if statistics.left_out_count:
@@ -262,10 +262,10 @@ def _pools(columns: list[TextColumn]) -> list[str]:
 def _reading(result: FitResult) -> list[str]:
     sentences = []
     if result.streamed:
-        sentences.append(
-            "The rows do not fit into --memory: the file was read "
-            f"{result.passes + 1:,} times, block by block."
-        )
+        what = "The rows do not fit into --memory: the file was read"
+        if result.options.dask is not None:
+            what = "The workers of the Dask cluster have read the rows"
+        sentences.append(f"{what} {result.passes + 1:,} times, block by block.")
     if result.unknown_text_rows:
         rows = result.unknown_text_rows
         sentences.append(

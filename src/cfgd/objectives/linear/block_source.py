@@ -33,8 +33,8 @@ OWNER = "Blocks"
 COPIES = 8
 NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (
-    "be a matrix, a Dask array or data frame, .npy, .npz or .parquet files, or a function that "
-    "returns an iterator of X and y"
+    "be a matrix, a Dask array or data frame, .npy, .npz or .parquet files, or a function, or a "
+    "list of some, that returns an iterator of X and y"
 )
 
 
@@ -46,9 +46,10 @@ def parts_of(
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
     of a column of .parquet files; `memory` is a limit in bytes.
     """
-    if callable(source):
+    functions = [source] if callable(source) else source
+    if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
         refuse(given, "not be given with a function, which returns it")
-        return [FloatBlocks(source)]
+        return [FloatBlocks(function) for function in functions]
     if hasattr(source, "shape") or scipy.sparse.issparse(source):
         arrays = _checked_arrays(given._replace(X=source))
         ends = block_ends(arrays.X, memory)
