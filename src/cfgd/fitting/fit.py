@@ -13,7 +13,17 @@ import numpy as np
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
-from cfgd.fitting import band, compare, derived, fit_json, intervals, plot, plot_parameters, report
+from cfgd.fitting import (
+    band,
+    compare,
+    derived,
+    fit_json,
+    intervals,
+    notebook,
+    plot,
+    plot_parameters,
+    report,
+)
 from cfgd.fitting.former_names import FormerNames
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.quality import criterion, r_squared
@@ -441,6 +451,10 @@ class Fit(FormerNames):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.parameters, self.covariance))
+
+    def _repr_html_(self) -> str:
+        """Return a table of the parameters and the residuals, for IPython and Jupyter."""
+        return notebook.of_fit(self)
 
     def __repr__(self) -> str:
         return report.summary(self)

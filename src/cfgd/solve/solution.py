@@ -18,7 +18,7 @@ from cfgd._core.files import write
 from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import checked_pytree, map_parameters
 from cfgd.objectives.information import Information
-from cfgd.solve import plot, solution_json
+from cfgd.solve import notebook, plot, solution_json
 from cfgd.solve.covariance import UNKNOWN
 from cfgd.status import Status
 
@@ -307,6 +307,10 @@ class Solution(ListsPublicNames):
 
     def __iter__(self) -> Iterator[Solution]:
         return (self[i] for i in range(len(self)))
+
+    def _repr_html_(self) -> str:
+        """Return a table and a sparkline, for IPython and Jupyter."""
+        return notebook.of_one(self) if self._is_single else notebook.of_sweep(self)
 
     def __repr__(self) -> str:
         if self._is_single:
