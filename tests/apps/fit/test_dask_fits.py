@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -219,6 +220,10 @@ def test_ctrl_c_ends_all_processes(tmp_path):
         output, _ = process.communicate(timeout=120)
     assert process.returncode == 130
     assert output.strip() == "Interrupted by Ctrl-C."
+    for _ in range(600):  # a minute for the tracker of resources, which ends after this process
+        if not _processes_of(process.pid):
+            break
+        time.sleep(0.1)
     assert _processes_of(process.pid) == 0
 
 
