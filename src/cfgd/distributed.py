@@ -42,6 +42,14 @@ from cfgd._core.process_group import (
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import UserInput, Values
 
+__all__ = ["rows", "start"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
+
+
 # seconds without a heartbeat after which a process counts as dead, and the others end
 HEARTBEAT = 30
 

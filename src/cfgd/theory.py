@@ -20,6 +20,25 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "BestConstants",
+    "adaptive_order_bound",
+    "adaptive_order_constant",
+    "adaptive_terminal_bound",
+    "adaptive_terminal_matrices",
+    "best_constants",
+    "non_adaptive_rate",
+    "spectral_radius",
+    "tikhonov_solution",
+    "tilde_A",
+]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
+
+
 Array = NDArray[np.float64]
 # NumPy's ArrayLike contains tuples for static type checkers, but not for beartype
 ArrayInput = ArrayLike | Sequence[Any]

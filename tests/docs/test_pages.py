@@ -14,6 +14,7 @@ from cfgd.apps.cli import app
 
 # pages that compile many programs run in `make slow` only
 SLOW = {
+    "coming-from.md",
     "guides/argmin.md",
     "guides/checkpoints.md",
     "guides/curve.md",

@@ -259,6 +259,25 @@ def test_without_a_client_chunks_are_made_here_one_after_the_other():
     assert most <= 3  # one is used, one is read, one is made
 
 
+def test_what_rows_and_targets_are_both_made_of_is_made_once():
+    made = []
+
+    def make(block):
+        made.append(len(block))
+        return block
+
+    table = lazy(np.column_stack([X, Y]), 50).map_blocks(make, dtype=float, meta=np.empty((0, 0)))
+    f = cfgd.Blocks(table[:, :4], table[:, 4])
+    assert sum(made) == M
+    p = X @ np.ones(4)
+    assert f.value(np.ones(4)) == pytest.approx(np.sum(np.logaddexp(0, p) - Y * p), rel=1e-12)
+    assert sum(made) == 2 * M
+    made.clear()
+    frame = dd.from_map(lambda k: make(FRAME[100 * k : 100 * (k + 1)]), range(9), meta=FRAME[:0])
+    assert cfgd.Blocks(frame[list("abcd")], frame["label"]).rows == M
+    assert sum(made) == M
+
+
 def test_tasks_that_all_blocks_share_are_warned_of():
     """The mean of all columns would be made again for each of the blocks."""
     centred = lazy(X, 30) - lazy(X, 30).mean(0)

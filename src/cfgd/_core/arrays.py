@@ -157,6 +157,8 @@ def precision_of(*trees: PyTree) -> DType:
         for leaf in jax.tree.leaves(trees)
         if is_array(leaf) and (leaf.ndim > 0 or leaf.dtype.itemsize < 8)
     }
+    if DOUBLE in dtypes:  # the common case
+        return DOUBLE
     sizes = [
         compute_dtype(dtype).itemsize for dtype in dtypes if jnp.issubdtype(dtype, jnp.floating)
     ]

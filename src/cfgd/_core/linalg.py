@@ -132,6 +132,8 @@ def singular_values(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise np.linalg.LinAlgError("SVD did not converge")
     # by rows: the order of the entries decides how products with them are rounded
     U, Vt = np.ascontiguousarray(U), np.ascontiguousarray(Vt)
+    if A.dtype == s.dtype:
+        return U, s, Vt
     return tuple(part.astype(A.dtype, copy=False) for part in (U, s, Vt))  # type: ignore[return-value]
 
 

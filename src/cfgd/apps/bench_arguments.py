@@ -52,7 +52,7 @@ Seeds = Annotated[
     typer.Option(
         min=1,
         help="How many seeds (0, 1, ...).",
-        show_default="5, with --quick 1 or 2",
+        show_default="5, with --quick 1 or 2, but 5 with --fractional",
     ),
 ]
 Seconds = Annotated[

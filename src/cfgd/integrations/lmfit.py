@@ -34,6 +34,12 @@ lmfit = import_extra("lmfit", "`cfgd.integrations.lmfit`", "lmfit")
 
 __all__ = ["minimize"]
 
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
+
+
 # The least chi-square in AIC and BIC, for each point, as in lmfit: an exact fit has no logarithm.
 LEAST_CHI_SQUARE = 1e-250
 # Relative step of central differences: the cube root of the rounding, which balances it with the

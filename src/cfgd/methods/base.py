@@ -5,13 +5,15 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from cfgd._core.modules import FastModule
+from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import Structure
+from cfgd._core.representation import ShowsCall
 from cfgd._core.types import Count, DType, Flag, Number, Numbers, Scalar, Vector
 from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
@@ -103,12 +105,14 @@ class Prepared(NamedTuple):
     tuning: Tuning | None = None
 
 
-class Method(FastModule):
+class Method(ListsPublicNames, ShowsCall, FastModule):
     """How a step is made: `step(objective, state) -> (state, info)`, which every loop calls.
 
     Its numbers stand in fields that say what they are (`settings.number`, `point`, `points`), in
     the method or in its rules: that is all a sweep needs to vary them.
     """
+
+    _internal: ClassVar[tuple[str, ...]] = ("in_box", "prepare", "restart")
 
     @property
     @abc.abstractmethod

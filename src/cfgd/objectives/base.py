@@ -19,6 +19,7 @@ from jaxtyping import PyTree
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
 from cfgd._core.pytrees import Structure, checked_pytree, map_parameters
+from cfgd._core.representation import ShowsCall
 from cfgd._core.types import Count, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
@@ -110,7 +111,7 @@ class Traits:
         return self.structure == "quadratic"
 
 
-class Objective(eqx.Module):
+class Objective(ShowsCall, eqx.Module):
     """f on R^d with its derivatives; a subclass must define `value`, a JAX function.
 
     Users call `value`, `gradient`, `coordinate_slope`, `coordinate_curvature` and read `shape` and

@@ -134,6 +134,10 @@ class External(Objective):
         self.structure = None
         self.run = np.asarray(NO_RUN, np.uint32)
 
+    def _argument(self, name: str) -> Any:
+        fn = {"value": self.fn, "gradient": self.gradient_fn, "hessian": self.hessian_fn}[name]
+        return fn.fn if isinstance(fn, Remembered) else fn
+
     @property
     def traits(self) -> Traits:
         d = None if self.structure is None else self.structure.size

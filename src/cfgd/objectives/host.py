@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -376,7 +376,7 @@ class HostResiduals(HostObjective):
             times=lambda v: (J @ v) @ J,
             diagonal=lambda: (J * J).sum(0),
             residuals_at=self._residuals if self.known.is_squared else None,
-            information=lambda H: f.curvature(evaluation).information(H),
+            information=partial(f._information, evaluation),
         )
 
     def _residuals(self, x: Vector) -> Column:

@@ -32,7 +32,13 @@ from cfgd.objectives.curvature import Curvature, residual_is_stationary, residua
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 from cfgd.objectives.information import Information
 from cfgd.objectives.linear.design import Dense, design
-from cfgd.objectives.linear.samples import count_zero_weight, penalty, targets, weights
+from cfgd.objectives.linear.samples import (
+    count_zero_weight,
+    given_weights,
+    penalty,
+    targets,
+    weights,
+)
 from cfgd.objectives.quadratic import AFFORDABLE, AnyQuadratic, QuadraticLine, has_null_space
 
 # X'X is formed where a product with it is cheaper than two with X and it stays small: 32 MiB.
@@ -92,6 +98,9 @@ class LeastSquares(AnyQuadratic):
         self.gram = None
         if isinstance(self.X, Dense) and d <= m and d <= GRAM_DIMENSION:
             self.gram = self.X.gram(self.sample_weight, self.l2)
+
+    def _argument(self, name: str) -> Any:
+        return given_weights(self.sample_weight) if name == "sample_weight" else getattr(self, name)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -62,6 +62,9 @@ class Local(Objective):
             wanted = "be a sum of losses of a model for the curvature gauss_newton"
             checks.fail("Local", "objective", wanted, objective.traits.label)
 
+    def _argument(self, name: str) -> Any:
+        return self.estimator if name == "curvature" else getattr(self, name)
+
     @property
     def _probes_hessian(self) -> bool:
         """Whether evaluations draw probes, so that they are not those of the objective."""

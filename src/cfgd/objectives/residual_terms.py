@@ -92,6 +92,9 @@ class ResidualTerms(Objective):
         self.terms, self.names = tuple(terms.values()), tuple(terms)
         self.weights = tuple(_weight(name, weights.get(name, 1.0)) for name in terms)
 
+    def _argument(self, name: str) -> Any:
+        return dict(zip(self.names, self.terms if name == "terms" else self.weights, strict=True))
+
     # ------------------------------------------------------------------ the terms
 
     @numpy_in_numpy_out

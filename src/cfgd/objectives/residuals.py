@@ -24,7 +24,7 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import array_arguments
 from cfgd.objectives.information import Information
 from cfgd.objectives.jacobian import jacobian, jacobian_by_samples, jacobian_times
-from cfgd.objectives.linear.samples import count_zero_weight
+from cfgd.objectives.linear.samples import count_zero_weight, given_weights
 from cfgd.objectives.robust import LOSSES, Rho, rho_of
 
 # Weight of a row, relative to the largest one, where the loss is not convex: small enough to change
@@ -90,6 +90,11 @@ class Residuals(Objective):
             self.weights = jax.tree.map(own, checked_pytree(owner, "weights", weights))
             for leaf in jax.tree.leaves(self.weights):
                 checks.number(owner, "weights", leaf, "not be negative", lambda v: v >= 0)
+
+    def _argument(self, name: str) -> Any:
+        if name == "loss":
+            return self.rho.__name__
+        return given_weights(self.weights) if name == "weights" else getattr(self, name)
 
     def raveled(self, structure: Structure) -> Residuals:
         """Return the same residuals as a function of the vector that `structure` makes of x."""
@@ -238,16 +243,6 @@ class Residuals(Objective):
 
             return jnp.mean(jax.lax.map(square, keys), 0)
 
-        def information(H: Callable[[], Matrix]) -> Information | None:
-            if not self.is_squared:
-                return None
-            leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
-            unused = sum(map(count_zero_weight, leaves))
-            if len(leaves) == 1 and self.samples is not None:
-                unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
-            dof = m - d - unused
-            return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
-
         return Curvature(
             times=times,
             diagonal=diagonal,
@@ -255,8 +250,20 @@ class Residuals(Objective):
             rows=rows,
             residuals_at=(lambda at: self.evaluate(at).aux) if self.is_squared else None,
             cost=self._rows_cost(m, d),
-            information=information,
+            information=partial(self._information, evaluation),
         )
+
+    def _information(self, evaluation: Evaluation, H: Callable[[], Matrix]) -> Information | None:
+        """Return the information of a fit that ended at an evaluation, whose matrix is H()."""
+        if not self.is_squared:
+            return None
+        m, d = evaluation.aux.size, evaluation.x.size
+        leaves = [leaf for leaf in jax.tree.leaves(self.weights) if leaf.ndim > 0]
+        unused = sum(map(count_zero_weight, leaves))
+        if len(leaves) == 1 and self.samples is not None:
+            unused *= m // leaves[0].size  # a weight may be that of all residuals of a sample
+        dof = m - d - unused
+        return Information.of(H(), residual_variance(float(evaluation.value), dof), dof)
 
 
 def _checked_samples(owner: str, samples: object) -> tuple[Any, ...]:

@@ -92,6 +92,8 @@ def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarr
         Whether every iteration has a row.
     """
     least = np.asarray(least, values.dtype)[..., None]
+    if (values.min(-1, keepdims=True) == least).all():  # there is nothing to settle
+        return np.array(values)
     sizes = np.maximum(np.abs(values[..., :1]), np.abs(least))
     rounding = np.finfo(values.dtype).eps ** HIDDEN_CHANGE * sizes
     settled = np.where((values < least) & (values >= least - rounding), least, values)

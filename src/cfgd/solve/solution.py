@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from jaxtyping import PyTree
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
+from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import checked_pytree, map_parameters
 from cfgd.objectives.information import Information
 from cfgd.solve import plot, solution_json
@@ -25,7 +26,7 @@ NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Solution:
+class Solution(ListsPublicNames):
     """The best point of a run, its value and gradient norm, and why the run ended.
 
     A solution is true if the run converged. From `sweep` every field has a leading axis of
@@ -92,6 +93,8 @@ class Solution:
     active_mask: Any = None
     terms: Mapping[str, Any] | None = None
     information: Information | None = dataclasses.field(default=None, compare=False)
+
+    _internal: ClassVar[tuple[str, ...]] = ("information", "of_first")
 
     def __post_init__(self) -> None:
         for name in ("x", "active_mask", *NUMBERS):

@@ -72,3 +72,8 @@ __all__ = [
     "Xue2020",
     "parameter",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return [*__all__, "NOT_NEGATIVE", "ORDER", "POSITIVE", "Range"]

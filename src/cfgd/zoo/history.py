@@ -25,7 +25,7 @@ class FracAdam2025(UpdateRule):
     M is a memory window. Published range: 0 < alpha <= 1; here also alpha = 0, which is Adam.
 
     Contradictory: the weights are a difference and not a mean. They sum to Gamma(M+1-alpha) /
-    (Gamma(1-alpha) M!), which is 0.01 for alpha = 0.9 and M = 10, and at alpha = 1 G_k is
+    (Gamma(1-alpha) M!), which is 0.013 for alpha = 0.9 and M = 10, and at alpha = 1 G_k is
     g_k - g_{k-1}: past gradients are subtracted, and the integer order is not Adam. There the rule
     follows the changes of the gradient alone and has no reason to stop where the gradient vanishes.
     The factor 1/h^alpha of the source cancels in Adam.

@@ -102,6 +102,8 @@ class UpdateRule(Method):
     # The number of the rule in the table of docs/fractional.md; None for a rule of one's own.
     number: ClassVar[int | None] = None
 
+    _internal: ClassVar[tuple[str, ...]] = ("number", "owner_of")
+
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):
             value, owner = getattr(self, field.name), type(self).__name__

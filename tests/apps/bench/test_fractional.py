@@ -79,6 +79,33 @@ def test_a_batch_of_runs_is_gradient_descent_one_by_one():
     np.testing.assert_array_equal(runs.gradients, np.arange(41))
 
 
+def test_a_run_by_minibatches_is_stochastic_gradient_descent():
+    """On a linear regression, with the rows of each seed drawn as permutations."""
+    random = np.random.default_rng(4)
+    X, y, x0 = random.normal(size=(12, 3)), random.normal(size=12), random.normal(size=3)
+
+    def loss(x, X, y):
+        return ((X @ x - y) ** 2).mean()
+
+    f = problems.BatchLoss(np.float32(X), np.float32(y), loss, lambda x: x)
+    instance = problems.Instance(f, np.float32(x0), 0.0)
+    regression = FractionalProblem(
+        "r", "minibatches", "", lambda seed: instance, gradients=60, batch=5
+    )
+    with engine.precision(regression):
+        rule = CONTROLS[0].make(Scale(20.0, 1.0), 1.0)
+    runs = engine.run(regression, [instance] * 2, [rule] * 2, [7, 8])
+    for i, seed in enumerate((7, 8)):
+        draws, x, values = np.random.default_rng(seed), x0, [loss(x0, X, y)]
+        for _ in range(30):  # epochs of two minibatches; two rows are left out of each
+            order = draws.permutation(12)
+            for rows in (order[:5], order[5:10]):
+                x = x - 1 / 20.0 * 2 * X[rows].T @ (X[rows] @ x - y[rows]) / 5
+            values.append(loss(x, X, y))
+        np.testing.assert_allclose(runs.values[i], values, rtol=1e-4)
+    np.testing.assert_array_equal(runs.gradients, 2 * np.arange(31))
+
+
 def test_an_iteration_with_second_derivatives_costs_more():
     rosenbrock = FractionalProblem(
         "r", "test functions", "", lambda s: problems.test_function("Rosenbrock 2", s), 30

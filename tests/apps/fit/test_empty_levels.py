@@ -38,6 +38,21 @@ def test_a_level_without_counts_is_named(tmp_path, reference, memory):
     assert penalised.success
 
 
+@pytest.mark.parametrize("memory", [None, 1000.0])
+@pytest.mark.parametrize("reference", ["Ulm", "Bonn"])
+def test_a_level_without_a_class_is_named(tmp_path, reference, memory):
+    columns = table()
+    is_ulm = columns["city"] == "Ulm"
+    columns["y"] = np.where(is_ulm | (columns["y"] > 2), "many", "few")
+    path = write(tmp_path / "t.parquet", columns)
+    options = {"reference": (f"city={reference}",), "memory": memory, "test": 0.0}
+    text = outcome(fit(FitOptions(path, "y", **options), ProgressReporter()))
+    rows = int(is_ulm.sum())
+    assert f"None of the {rows} training rows with 'city = Ulm' has the target 'few'." in text
+    assert text.count("None of the") == 1
+    assert "quasi-complete" in text
+
+
 def test_a_number_beyond_which_there_are_no_counts_is_named(tmp_path):
     columns = table() | {"late": np.zeros(160)}
     columns["late"][100:] = np.linspace(1, 2, 60)

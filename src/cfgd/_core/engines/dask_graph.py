@@ -89,7 +89,9 @@ def parts_of_collections(collections: Sequence[Any], read: Read, count: int) -> 
         if collection is None:
             columns.append(None)
             continue
-        found = collection.optimize() if hasattr(collection, "optimize") else collection
+        # tasks that are fused would be made again for each of the collections that need them
+        is_frame = hasattr(collection, "optimize")
+        found = collection.optimize(fuse=False) if is_frame else collection
         graph |= dict(found.__dask_graph__())
         columns.append(list(_flat(found.__dask_keys__())))
     futures = {key: value for key, value in graph.items() if _is_future(value)}

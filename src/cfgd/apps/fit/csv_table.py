@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from cfgd.apps.fit.blank_rows import BlankRows
 from cfgd.apps.fit.compression import codec, open_stream
 from cfgd.apps.fit.header import MOST_ABOVE, describe_above
 from cfgd.apps.fit.missing_marks import MARKS
@@ -51,6 +52,7 @@ class Csv(Table):
 
     def __init__(self, path: Path, memory: float, decimal: str | None = None) -> None:
         self.path, self.dialect = path, sniff(path)
+        self._blank: BlankRows | None = None
         self.decimal = decimal or self._head_decimal()
         with read_errors(path, self.format):
             super().__init__(path, memory, self.dialect.names, self._inferred_types(path))
@@ -116,7 +118,23 @@ class Csv(Table):
                 if numbers.has_group_mark.any() and np.array_equal(*numbers.matches.values()):
                     self.types[name] = pa.string()
 
+    def leave_out_blank_rows(self, names: Sequence[str]) -> None:
+        """Leave out rows that have no value in any of these columns, as spreadsheets write them.
+
+        A pass over all of them finds the rows; it must be the first one.
+        """
+        self._blank = BlankRows(names)
+
+    @property
+    def blank_rows(self) -> int:
+        """How many rows are left out since they have no value."""
+        return 0 if self._blank is None else self._blank.count
+
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        found = self._parsed(names)
+        return found if self._blank is None else self._blank.left_out(names, found)
+
+    def _parsed(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         options = self._options({name: self.types[name] for name in names})
         try:
             with open_stream(self.path) as stream:

@@ -1,8 +1,9 @@
-"""Counts that are all zero on one side of a column: the likelihood then has no maximum.
+"""Levels without counts, or without a class: the likelihood then has no maximum.
 
 If every row of a level has the count 0, the mean of that level is estimated as 0, whose logarithm
 is minus infinity. The same holds beyond a value of a number: if all rows with positive counts have
-the same value of a column, and the others this value or larger ones.
+the same value of a column, and the others this value or larger ones. A level in which a class does
+not occur separates the classes: the log-odds of that class are estimated as minus infinity.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cfgd.apps.fit.columns import Column, TextColumn
+from cfgd.apps.fit.formats import format_label
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 
 # Of standardised columns: equal values of a column are equal in every row, to rounding.
 EQUAL = 1e-9
+SHOWN_LEVELS = 5  # without a class
 
 
 def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence[str]) -> str:
@@ -53,6 +56,40 @@ def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence
             side = "larger" if above[j] else "smaller"
             found.append(f"a {side} {terms[j]!r} than those with counts")
     return f"All training rows with {' and with '.join(found)} have the target 0." if found else ""
+
+
+def describe_levels_without_class(rows: Rows, columns: Sequence[Column]) -> str:
+    """Return which classes no training row of a level has, as sentences; "" if there are none.
+
+    There are none to return for text columns in a formula, whose terms are no levels.
+    """
+    groups, labels = _groups(columns), rows.target.labels
+    low = np.full(rows.width, np.inf)
+    for block in rows.blocks(training_rows) if groups else ():
+        low = np.minimum(low, block.X.min(0, initial=np.inf))
+    counts = {
+        name: np.zeros((place.stop - place.start + 1, len(labels)))
+        for name, (place, _) in groups.items()
+    }
+    for block in rows.blocks(training_rows) if groups else ():
+        classes = np.eye(len(labels))[block.y.astype(int)]
+        for name, (place, _) in groups.items():
+            is_level = block.X[:, place] > low[place] + EQUAL
+            is_level = np.column_stack([is_level, ~is_level.any(1)])  # the reference level is last
+            counts[name] += is_level.T.astype(float) @ classes
+    sentences = []
+    for column in columns:
+        if not isinstance(column, TextColumn):
+            continue
+        terms = [*column.terms, f"{column.name} = {column.base}"]
+        for term, of_level in zip(terms, counts[column.name], strict=True):
+            absent = [format_label(labels[k]) for k in np.flatnonzero(of_level == 0)]
+            if absent and of_level.any():
+                sentences.append(
+                    f"None of the {of_level.sum():,.0f} training rows with {term!r} has the target "
+                    f"{' or '.join(absent)}."
+                )
+    return " ".join(sentences[:SHOWN_LEVELS])
 
 
 def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:

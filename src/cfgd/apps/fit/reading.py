@@ -149,6 +149,7 @@ class _FitReader:
         names = [name for name in raw.types if name not in self.drop]
         if isinstance(raw, Csv):
             raw.read_as_text([*options.id, *options.category])
+            raw.leave_out_blank_rows(names)
         for name in names:
             if not is_surveyed(raw, name):
                 raw.kind(name)  # refuses types that are no numbers
@@ -191,6 +192,7 @@ class _FitReader:
             )
         sentences = [
             *raw.describe(),
+            *_describe_blank(raw),
             *describe_doubtful(surveys, doubtful, decimal),
             *decision.all_sentences(),
             *(f"The column {name!r} is left out as an id: it {why}." for name, why in ids.items()),
@@ -297,6 +299,14 @@ class _FitReader:
             and not known.uniqueness.is_unique
             and (isinstance(known, NumberSurvey) or known.digits == known.present > known.codes)
         ]
+
+
+def _describe_blank(raw: Table) -> list[str]:
+    """Return a sentence about rows that are left out since they have no value."""
+    if not isinstance(raw, Csv) or not raw.blank_rows:
+        return []
+    rows = "1 row" if raw.blank_rows == 1 else f"{raw.blank_rows:,} rows"
+    return [f"{rows} without a value {'is' if raw.blank_rows == 1 else 'are'} left out."]
 
 
 def describe_doubtful(surveys: Surveys, names: Sequence[str], decimal: str) -> list[str]:

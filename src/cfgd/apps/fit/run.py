@@ -13,7 +13,7 @@ from cfgd.apps.fit.class_weights import class_weights
 from cfgd.apps.fit.columns import term_names
 from cfgd.apps.fit.conditioning import conditioning, correlation_matrix
 from cfgd.apps.fit.cross_validation import cross_validate
-from cfgd.apps.fit.empty_levels import describe_empty_levels
+from cfgd.apps.fit.empty_levels import describe_empty_levels, describe_levels_without_class
 from cfgd.apps.fit.fitting import (
     SolverOptions,
     baseline_coefficients,
@@ -161,6 +161,10 @@ def fit(
         empty = describe_empty_levels(rows, () if formula else columns, terms)
         if empty:
             solution = dataclasses.replace(solution, status=Status.separated, details=empty)
+    elif solution.status is Status.separated:
+        absent = describe_levels_without_class(rows, () if formula else columns)
+        if absent:
+            solution = dataclasses.replace(solution, details=f"{solution.details} {absent}")
     progress.start_stage("standard errors", statistics.row_count)
     found = chosen_covariance(rows, w, l2, options.errors, solution, memory)
     C = found.matrix

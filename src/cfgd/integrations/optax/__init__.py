@@ -68,3 +68,8 @@ __all__ = [
     "from_rule",
     "scale_by_caputo",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__

@@ -16,3 +16,8 @@ from cfgd.integrations.scipy.methods import (
 from cfgd.integrations.scipy.residuals import least_squares as least_squares
 
 __all__ = ["adaptive_order", "adaptive_terminal", "auto", "least_squares"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__

@@ -17,3 +17,8 @@ from cfgd.integrations.sklearn.regressor import CaputoRegressor as CaputoRegress
 from cfgd.integrations.sklearn.ridge import CaputoRidge as CaputoRidge  # noqa: E402
 
 __all__ = ["CaputoClassifier", "CaputoNetwork", "CaputoRegressor", "CaputoRidge"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__

@@ -14,6 +14,7 @@ from cfgd._core import checks
 from cfgd.integrations.sklearn.statistics import FitStatistics
 from cfgd.methods import AdaptiveTerminal, Auto, GradientDescent
 from cfgd.methods.base import Method
+from cfgd.objectives import Blocks
 from cfgd.objectives.base import Objective
 from cfgd.objectives.linear.coefficient_table import CoefficientTable
 from cfgd.solve import Solution, minimize
@@ -142,6 +143,40 @@ class LinearEstimator(MethodEstimator):
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.warm_start = warm_start
+
+    def _dask_objective(
+        self, X: Any, y: Any, sample_weight: Any, loss: str, method: Method
+    ) -> tuple[Blocks, np.ndarray]:
+        """Return the objective of Dask data, and an array without rows that has its columns."""
+        from cfgd.integrations.sklearn.dask_data import (
+            blocks_of,
+            check_columns,
+            dask_vector,
+            weight_vector,
+        )
+
+        name = type(self).__name__
+        if not is_auto(method):
+            checks.fail(name, "method", "be 'auto' for Dask data", repr(self.method))
+        rows = check_columns(self, X, reset=True)
+        owner = f"{name}.fit"
+        y = dask_vector(owner, "y", y, X)
+        f = blocks_of(
+            owner,
+            X,
+            y,
+            loss,
+            l2=self.l2,
+            sample_weight=weight_vector(owner, sample_weight, y, X),
+            intercept=self.fit_intercept,
+        )
+        return f, rows
+
+    def _predict_dask(self, method: str, X: Any) -> Any:
+        """Return the predictions of a method for Dask data, block by block."""
+        from cfgd.integrations.sklearn.dask_data import predict_blocks
+
+        return predict_blocks(self, method, X)
 
     def _bounds(self, x0: np.ndarray, d: int) -> Any:
         """Return the bounds of coefficients that must be positive: the first d rows of x0."""

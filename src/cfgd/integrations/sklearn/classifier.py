@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -18,9 +17,11 @@ from cfgd.integrations.sklearn.base import (
     is_auto,
     pad_samples,
 )
+from cfgd.integrations.sklearn.class_weights import weights_of_classes
 from cfgd.integrations.sklearn.statistics import named_separation, statistics_of_model
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
+from cfgd.objectives.linear.dask_rows import is_dask
 from cfgd.status import Status
 
 
@@ -88,8 +89,14 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoClassifier:
-        """Fit the model to samples X, labels y and optional weights."""
+        """Fit the model to samples X, labels y and optional weights.
+
+        Dask arrays and data frames are fitted by passes over their blocks, on the cluster of the
+        current client if there is one. They need `method="auto"`.
+        """
         method = self._make_method()
+        if is_dask(X):
+            return self._fit_dask(X, y, sample_weight, method)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES)
         check_classification_targets(y)
         weight = check_sample_weight(sample_weight, X)
@@ -100,9 +107,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
                 f"class: {self.classes_[0]}."
             )
         if self.class_weight is not None:
-            by_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
-            )
+            by_class = weights_of_classes(self.class_weight, self.classes_, labels, weight)
             weight = weight * by_class[labels]
         dtype, d = X.dtype, X.shape[1]
         if not is_auto(method):
@@ -122,6 +127,36 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         )
         return self
 
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, method: Method) -> CaputoClassifier:
+        """Fit the model to Dask data."""
+        from cfgd.integrations.sklearn.dask_data import (
+            dask_vector,
+            labels_of,
+            statistics_of_blocks,
+            weight_by_class,
+            weight_vector,
+        )
+
+        owner = f"{type(self).__name__}.fit"
+        found = labels_of(owner, dask_vector(owner, "y", y, X))
+        weight = weight_vector(owner, sample_weight, found.indices, X)
+        if self.class_weight is not None:
+            weight = weight_by_class(self.class_weight, found, weight)
+        loss = "logistic" if len(found.classes) == 2 else "multinomial"
+        f, rows = self._dask_objective(X, found.indices, weight, loss, method)
+        self.classes_, d = found.classes, rows.shape[1]
+        x0 = self._initial_point(f.shape)
+        bounds = self._bounds(x0, d)
+        solution = self._minimize(f, x0, method, bounds=bounds)
+        names, classes = self._feature_names(d), tuple(map(str, self.classes_))
+        if solution.status is Status.separated:
+            solution = named_separation(f, solution, bounds, names, classes)
+        self._set_coefficients(solution.x.reshape(f.shape[0], -1).T, d)
+        self._record_fit(solution)
+        title = f"{loss} regression"
+        self._statistics = statistics_of_blocks(f, solution, names, classes, title=title)
+        return self
+
     def _initial_point(self, shape: tuple[int, ...]) -> np.ndarray:
         """Return zeros, or with `warm_start` the coefficients of the last fit."""
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -137,24 +172,32 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         if len(rows) > 1:  # probabilities do not depend on the mean over the classes
             self.intercept_ -= self.intercept_.mean()
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Any:
         """Return the scores: one per sample for two classes, else one per sample and class."""
+        if is_dask(X):
+            return self._predict_dask("decision_function", X)
         scores = self._validate_new(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Return the most probable class of each sample."""
+        if is_dask(X):
+            return self._predict_dask("predict", X)
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[best]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, one row per sample."""
+        if is_dask(X):
+            return self._predict_dask("predict_proba", X)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         return softmax(scores, axis=1)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of `predict_proba`."""
+        if is_dask(X):
+            return self._predict_dask("predict_log_proba", X)
         return np.log(self.predict_proba(X))

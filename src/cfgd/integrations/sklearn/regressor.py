@@ -20,6 +20,7 @@ from cfgd.integrations.sklearn.base import (
 from cfgd.integrations.sklearn.statistics import statistics_of_huber, statistics_of_model
 from cfgd.methods.base import Method
 from cfgd.objectives import LinearModel
+from cfgd.objectives.linear.dask_rows import is_dask
 from cfgd.objectives.linear.huber_scale import HuberScale
 
 LOSSES = ("squared", "huber", "poisson", "gamma")
@@ -113,11 +114,17 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         self.epsilon = epsilon
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoRegressor:
-        """Fit the model to samples X, targets y and optional weights s."""
+        """Fit the model to samples X, targets y and optional weights s.
+
+        Dask arrays and data frames are fitted by passes over their blocks, on the cluster of the
+        current client if there is one. They need `method="auto"` and another loss than "huber".
+        """
         if self.loss not in LOSSES:
             wanted = f"be one of {', '.join(LOSSES)}"
             checks.fail(type(self).__name__, "loss", wanted, repr(self.loss))
         method = self._make_method()
+        if is_dask(X):
+            return self._fit_dask(X, y, sample_weight, method)
         if self.method == "auto" and self.loss == "squared":
             # a Newton step solves the normal equations at once, as LinearRegression and Ridge do
             method = NEWTON
@@ -136,6 +143,25 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
             self._statistics = statistics_of_huber(f, solution, names, title=title)
         else:
             self._statistics = statistics_of_model(f, solution, names, title=title)
+        return self
+
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, method: Method) -> CaputoRegressor:
+        """Fit the model to Dask data."""
+        from cfgd.integrations.sklearn.dask_data import statistics_of_blocks
+
+        if self.loss == "huber":
+            wanted = "be squared, poisson or gamma for Dask data"
+            checks.fail(type(self).__name__, "loss", wanted, repr(self.loss))
+        f, rows = self._dask_objective(X, y, sample_weight, self.loss, method)
+        d = rows.shape[1]
+        if self.method == "auto" and self.loss == "squared" and f.stream.model.has_matrix:
+            method = NEWTON
+        x0 = self._initial_point(rows)
+        solution = self._minimize(f, x0, method, bounds=self._bounds(x0, d))
+        self._set_coefficients(solution.x, d)
+        self._record_fit(solution)
+        names, title = self._feature_names(d), f"{self.loss} loss"
+        self._statistics = statistics_of_blocks(f, solution, names, title=title)
         return self
 
     def _make_objective(
@@ -161,7 +187,9 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         if self.loss == "huber":
             self.scale_ = float(np.exp(x[-1]))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted means of the samples."""
+    def predict(self, X: Any) -> Any:
+        """Return the predicted means of the samples, of Dask data as a Dask array."""
+        if is_dask(X):
+            return self._predict_dask("predict", X)
         linear = self._validate_new(X) @ self.coef_ + self.intercept_
         return INVERSE_LINKS[self.loss](linear) if self.loss in INVERSE_LINKS else linear

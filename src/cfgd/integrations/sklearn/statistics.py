@@ -12,6 +12,7 @@ from scipy import special
 
 from cfgd._core.box import Box
 from cfgd.objectives.information import Information
+from cfgd.objectives.linear.blocks import Blocks
 from cfgd.objectives.linear.coefficient_table import CoefficientTable
 from cfgd.objectives.linear.covariance import CoefficientCovariance, InformationSums
 from cfgd.objectives.linear.huber_scale import HuberScale
@@ -197,7 +198,7 @@ def statistics_of_model(
         weight, y = weight[used], y[used]
     l2 = np.broadcast_to(np.asarray(f.l2, float), f.dimension)
     sums, information = None, solution.information
-    held = _held(solution, f.dimension)
+    held = held_of(solution, f.dimension)
     if (information is None or held.any()) and f.dimension <= MOST_COEFFICIENTS:
         host = f.on_host()
         assert host is not None
@@ -219,7 +220,7 @@ def statistics_of_model(
     )
 
 
-def _held(solution: Solution, size: int) -> np.ndarray:
+def held_of(solution: Solution, size: int) -> np.ndarray:
     """Return which coefficients are at a bound."""
     if solution.active_mask is None:
         return np.zeros(size, bool)
@@ -273,7 +274,7 @@ def statistics_of_huber(
         information=None,
         unit=unit,
         targets={"MAD": mad},
-        held=_held(solution, len(w)),
+        held=held_of(solution, len(w)),
     )
 
 
@@ -287,7 +288,7 @@ def _on_host(f: HuberScale) -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def named_separation(
-    f: LinearModel,
+    f: LinearModel | Blocks,
     solution: Solution,
     bounds: Any,
     names: tuple[str, ...],

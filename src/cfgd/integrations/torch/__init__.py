@@ -46,3 +46,8 @@ from cfgd.integrations.torch.optimizers import (  # noqa: E402
 )
 
 __all__ = ["CFGD", "CFAdam", "CFAdamW", "minimize"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 
@@ -87,6 +87,8 @@ class Auto(Method):
 
     solver: str | None = eqx.field(static=True)
     is_bounded: bool = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = ("choice", "is_bounded", "solver_for")
 
     def __init__(self, solver: str | None = None) -> None:
         if solver is not None and solver not in NAMED:

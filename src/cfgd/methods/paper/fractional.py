@@ -119,6 +119,10 @@ class Fractional(Method):
     step_rule: StepRule
     nodes: int = eqx.field(static=True)
     reading: str = eqx.field(static=True)
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("choose", "direction_at", "direction_cost", "is_open", "line", "nodes_on", "owner_of"),
+        *("propose", "tuned"),
+    )
 
     def __init__(
         self, terminal: object, order: object, step: object, nodes: int = 10, reading: str = "exact"
@@ -129,6 +133,9 @@ class Fractional(Method):
         self.step_rule = checks.instance(owner, "step", step, StepRule, STEPS)
         self.nodes = checks.integer(owner, "nodes", nodes)
         self.reading = check_reading(owner, reading)
+
+    def _argument(self, name: str) -> Any:
+        return self.step_rule if name == "step" else getattr(self, name)
 
     @property
     def is_open(self) -> bool:

@@ -18,9 +18,17 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import own, standard_promotion
+from cfgd._core.representation import ShowsCall
 from cfgd._core.types import ArrayInput, Count, DType, Numbers
 from cfgd.methods.paper.direction import CaputoMemory, memory_of
 from cfgd.methods.paper.settings import MessageText, Rule, is_open, number, table
+
+__all__ = ["Constant", "Order", "Stages", "beta_of"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
@@ -46,6 +54,22 @@ def alpha_and_beta(
         checks.fail(owner, given, "hold at least one number", "nothing")
     checks.broadcastable(owner, given, value, "alpha", alpha)
     return alpha, (beta_of(alpha, value) if beta is None else own(value)), given
+
+
+def _argument_of(rule: Any, name: str) -> Any:
+    """Return alpha, and that of beta and gamma which the user gave; None for the other."""
+    if name in ("beta", "gamma"):
+        if rule.given != name:
+            return None
+        return rule.beta if name == "beta" or is_open(rule.beta) else _gamma_of(rule)
+    return getattr(rule, name)
+
+
+def _gamma_of(rule: Any) -> Any:
+    """Return the inverse of `beta_of`, without the rounding error of both."""
+    with standard_promotion():
+        gamma = rule.beta - (1 - rule.alpha) / (2 - rule.alpha)
+        return gamma.round(np.finfo(gamma.dtype).precision)
 
 
 class Order(Rule):
@@ -94,6 +118,9 @@ class _BetaOrGamma(Order):
     def name_of(self, field: str) -> str:
         return str(self.given) if field == "beta" else field
 
+    def _argument(self, name: str) -> Any:
+        return _argument_of(self, name)
+
 
 class Constant(_BetaOrGamma):
     """alpha_k = alpha and beta_k = beta; gamma="best" leaves the number to the method.
@@ -131,7 +158,7 @@ class Constant(_BetaOrGamma):
         return prepared
 
 
-class Stage(eqx.Module):
+class Stage(ShowsCall, eqx.Module):
     """A number of iterations with one order and smoothing, for `AdaptiveOrder`.
 
     >>> import cfgd
@@ -150,6 +177,9 @@ class Stage(eqx.Module):
     ) -> None:
         self.iterations = checks.integer("Stage", "iterations", iterations)
         self.alpha, self.beta, self.given = alpha_and_beta("Stage", alpha, beta, gamma)
+
+    def _argument(self, name: str) -> Any:
+        return _argument_of(self, name)
 
 
 class Stages(_BetaOrGamma):
@@ -183,6 +213,16 @@ class Stages(_BetaOrGamma):
         self.alpha = np.stack(np.broadcast_arrays(*[stage.alpha for stage in stages]))
         self.beta = np.stack(np.broadcast_arrays(*[stage.beta for stage in stages]))
         self.given, self.iterations = stages[0].given, int(ends[-1])
+
+    def _argument(self, name: str) -> Any:
+        if name != "stages":
+            return getattr(self, name)
+        lengths = np.diff(self.ends, prepend=0)
+        values = _argument_of(self, str(self.given))
+        return [
+            Stage(length, alpha, **{str(self.given): value})
+            for length, alpha, value in zip(lengths, self.alpha, values, strict=True)
+        ]
 
     def owner(self, preset: str | None) -> str:
         return "Stage"

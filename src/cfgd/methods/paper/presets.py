@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 
@@ -27,6 +28,13 @@ class Preset(Fractional):
     def owner_of(self, rule: Rule) -> str:
         name = type(self).__name__
         return rule.owner(name) if isinstance(rule, Rule) else name
+
+    def _argument(self, name: str) -> Any:
+        if name in ("terminal", "lag", "past"):
+            return self.terminal._argument(name)
+        if name in ("alpha", "beta", "gamma", "stages"):
+            return self.order._argument(name)
+        return super()._argument(name)
 
 
 class GradientDescent(Preset):

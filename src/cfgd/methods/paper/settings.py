@@ -31,10 +31,18 @@ import jax.numpy as jnp
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, is_array
 from cfgd._core.pytrees import Structure, checked_pytree
+from cfgd._core.representation import ShowsCall
 from cfgd._core.types import Vector, Vectors
 
+__all__ = ["number", "point", "points", "table"]
 
-class Rule(eqx.Module):
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
+
+
+class Rule(ShowsCall, eqx.Module):
     """Base class of the rules of a method: for the terminal, the order and the step."""
 
     @property

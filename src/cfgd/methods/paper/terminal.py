@@ -22,6 +22,13 @@ from cfgd._core.pytrees import checked_pytree
 from cfgd._core.types import Count, UserInput, Vector, Vectors
 from cfgd.methods.paper.settings import Rule, point, points
 
+__all__ = ["CurrentPoint", "Fixed", "Lagged", "Terminal"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for tab completion."""
+    return __all__
+
 
 class Terminal(Rule):
     """Base class of rules for the terminal.
@@ -100,6 +107,9 @@ class Fixed(Terminal):
 
     def name_of(self, field: str) -> str:
         return "terminal"
+
+    def _argument(self, name: str) -> Any:
+        return self.point
 
     def init(self, x0: Vector) -> None:
         return None

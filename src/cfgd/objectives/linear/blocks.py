@@ -21,7 +21,7 @@ from cfgd.objectives.information import Information
 from cfgd.objectives.linear.block_engine import all_processes, engine_of
 from cfgd.objectives.linear.block_source import OWNER, Block
 from cfgd.objectives.linear.formulas import MULTINOMIAL
-from cfgd.objectives.linear.losses import LOSSES
+from cfgd.objectives.linear.losses import LOSSES, name_of_loss
 from cfgd.objectives.linear.multinomial import fix_gauge
 from cfgd.objectives.linear.samples import penalties
 from cfgd.objectives.linear.stream import Stream
@@ -106,6 +106,10 @@ class Blocks(External):
     @property
     def shape(self) -> tuple[int, ...]:
         return self.stream.model.shape
+
+    def __repr__(self) -> str:
+        loss = name_of_loss(self.stream.model.loss)
+        return f"<Blocks: {self.rows} rows, {self.stream.columns} columns, loss {loss!r}>"
 
     @property
     def passes(self) -> int:

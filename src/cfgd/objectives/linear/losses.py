@@ -110,6 +110,13 @@ LOSSES = {
 }
 
 
+def name_of_loss(loss: Any) -> Any:
+    """Return the name or function that `loss_of` made a loss of."""
+    if isinstance(loss, Custom):
+        return loss.fn
+    return next((name for name, each in LOSSES.items() if type(each) is type(loss)), MULTINOMIAL)
+
+
 def loss_of(owner: str, loss: UserInput) -> Loss | None:
     """Return the loss for a name or function; None for "multinomial"."""
     if isinstance(loss, str) and loss in LOSSES:

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out, own, precision_of, to_numpy
-from cfgd._core.linalg import array_namespace, inner, weighted_norm
+from cfgd._core.linalg import array_namespace, inner, is_numpy, weighted_norm
 from cfgd._core.sharding import any_entry, any_sharded, keep_float64, shard_rows_like
 from cfgd._core.types import Data, Flag, Matrix, Number, Scalar, UserInput, Vector, Vectors
 from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
@@ -25,7 +26,7 @@ from cfgd.objectives.linear.covariance import InformationSums
 from cfgd.objectives.linear.design import design
 from cfgd.objectives.linear.intercept import WithIntercept
 from cfgd.objectives.linear.line import PredictionLine
-from cfgd.objectives.linear.losses import Loss, loss_of
+from cfgd.objectives.linear.losses import Loss, loss_of, name_of_loss
 from cfgd.objectives.linear.multinomial import (
     Multinomial,
     fix_gauge,
@@ -35,6 +36,7 @@ from cfgd.objectives.linear.multinomial import (
 from cfgd.objectives.linear.one_pass import is_long, one_pass
 from cfgd.objectives.linear.samples import (
     count_zero_weight,
+    given_weights,
     is_negative,
     penalties,
     targets,
@@ -108,6 +110,21 @@ class LinearModel(Objective):
             self.offset = shard_rows_like(X, own(checks.array(owner, "offset", offset)))
             checks.shape(owner, "offset", self.offset, (m, *self.shape[1:]))
         self.loss.check(owner, precision_of(self.X, y))
+
+    def _argument(self, name: str) -> Any:
+        has_intercept = isinstance(self.X, WithIntercept)
+        if name == "intercept":
+            return has_intercept
+        if name == "loss":
+            return name_of_loss(self.loss)
+        if name == "X":
+            return self.X.inner if has_intercept else self.X
+        if name == "y":  # its labels may be those of the loss
+            return jax.ShapeDtypeStruct(self.y.shape, self.y.dtype)
+        if name == "l2" and has_intercept and is_numpy(self.l2) and self.l2.ndim:
+            penalties = np.asarray(self.l2[:-1])  # the intercept has none
+            return penalties.flat[0] if (penalties == penalties.flat[0]).all() else penalties
+        return given_weights(self.sample_weight) if name == "sample_weight" else getattr(self, name)
 
     def check(self, owner: str, x: Vector) -> None:
         """Accept every x: the value is a number by construction."""

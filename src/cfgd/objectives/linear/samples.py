@@ -29,6 +29,11 @@ def targets(owner: str, y: UserInput, m: int, dtype: DType, X: UserInput = None)
     return sharding.shard_rows_like(X, own(y.astype(dtype) if is_integral else y))
 
 
+def given_weights(weights: Samples) -> Samples | None:
+    """Return the weights for messages, or None where they are the ones that stand for None."""
+    return None if isinstance(weights, np.ndarray) and (weights == 1).all() else weights
+
+
 def weights(
     owner: str, sample_weight: UserInput, m: int, dtype: DType, X: UserInput = None
 ) -> Samples:

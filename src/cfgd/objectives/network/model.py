@@ -90,6 +90,15 @@ class ShallowNetwork(Objective):
         self.width = checks.integer(owner, "width", width)
         self.activation = activation_of(owner, activation, precision_of(self.z, self.y))
 
+    def _argument(self, name: str) -> Any:
+        if name == "z":
+            shape = (len(self.z), self.z.shape[1] - 1)[: max(1, self.z.shape[1] - 1)]
+            return jax.ShapeDtypeStruct(shape, self.z.dtype)
+        if name == "activation":
+            activation: Any = self.activation
+            return activation.fn if isinstance(activation, Custom) else activation.__name__
+        return getattr(self, name)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.dimension,)

@@ -192,24 +192,29 @@ def _summary(comparison: Comparison) -> str:
     """Return the last sentence: the best rule against the best control, problem by problem."""
     n = len(comparison.results)
     first_order = [name for name in comparison.controls if name != LBFGS]
-    best = _against(comparison, comparison.rules, first_order)
-    better = [problem for problem, sign in best.items() if sign > 0]
-    where = f" ({', '.join(better)})" if 0 < len(better) <= MOST_NAMED else ""
-    lbfgs = list(_against(comparison, comparison.rules, [LBFGS]).values())
+    signs = _against(comparison, comparison.rules, first_order)
+    better = [problem for problem, sign in signs.items() if sign > 0]
+    named = f" ({', '.join(better)})" if 0 < len(better) <= MOST_NAMED else ""
+    against_lbfgs = _against(comparison, comparison.rules, [LBFGS])
     summary = (
         "Summary: the best fractional rule, chosen afterwards for each problem, beats the best of "
         f"{listed(first_order)} by more than a factor of {EQUAL:g} on {number(len(better))} of {n} "
-        f"problems{where} and loses to it by as much on {number(list(best.values()).count(-1))}; "
-        f"it beats L-BFGS, which has no constants to tune, on {number(lbfgs.count(1))}"
+        f"problem{'s' if n > 1 else ''}{named} and loses to it by as much on {_times(signs, -1)}; "
+        f"it beats L-BFGS, which has no constants to tune, on {_times(against_lbfgs, 1)}"
     )
     ours = [rule for rule in comparison.rules if rule.startswith("16 Shin")]
     if ours:
-        signs = list(_against(comparison, ours, first_order).values())
+        signs = _against(comparison, ours, first_order)
         summary += (
-            f"; our own rule 16 beats the best control but L-BFGS on {number(signs.count(1))} and "
-            f"loses to it on {number(signs.count(-1))}"
+            f"; our own rule 16 beats the best control but L-BFGS on {_times(signs, 1)} and loses "
+            f"to it on {_times(signs, -1)}"
         )
     return f"{summary}."
+
+
+def _times(signs: Mapping[str, int], sign: int) -> str:
+    """Return on how many problems a sign stands."""
+    return number(list(signs.values()).count(sign))
 
 
 def _against(

@@ -131,23 +131,24 @@ def _one_run(
 ) -> tuple[Any, Any]:
     """Return f at each checkpoint, and |g| at the last point in units of |g(x0)|."""
 
-    def iteration(carry: Any, rows: Any) -> Any:
+    def iteration(carry: Any, _: Any) -> Any:
         x, memory, k, at = carry
-        here = f
-        if rows is not None:
-            here = _for_curvature(f.rows(rows))
-            at = here.evaluate(x)
-            # the gradient belongs to the estimate of the curvature, drawn anew at each point
-        step, memory = rule.update(at, memory, k, here)
+        step, memory = rule.update(at, memory, k, f)
         x = x - step.astype(x.dtype)
-        at = at if rows is not None else f.evaluate(x)
-        return (x, memory, k + 1, at), None
+        return (x, memory, k + 1, f.evaluate(x)), None
+
+    def iteration_by_minibatch(carry: Any, rows: Any) -> Any:
+        x, memory, k, _ = carry
+        loss = _for_curvature(f.rows(rows))
+        at = loss.evaluate(x)  # with the draw that estimates the curvature at this point
+        step, memory = rule.update(at, memory, k, loss)
+        return (x - step.astype(x.dtype), memory, k + 1, at), None
 
     def to_checkpoint(carry: Any, rows: Any) -> Any:
         if rows is None:
             carry, _ = iteration(carry, None)
             return carry, carry[3].value
-        carry, _ = jax.lax.scan(iteration, carry, rows)
+        carry, _ = jax.lax.scan(iteration_by_minibatch, carry, rows)
         return carry, f.value(carry[0])
 
     first = f.evaluate(x0)

@@ -15,11 +15,12 @@ from cfgd.apps.bench.fractional.scores import Judged, profile
 from cfgd.apps.bench.fractional.tables import (
     GRIDS,
     SUMMARY,
+    accuracy_and_budget,
     cell,
     grid_rows,
     groups,
+    problem_rows,
     summary_rows,
-    what_is_asked,
 )
 from cfgd.apps.page.document import definitions, document, escape, figures
 from cfgd.apps.page.drawing import LIGHT, Panel, line, svgs
@@ -52,6 +53,8 @@ def page(
         body += ["<h2>All problems</h2>", _table(SUMMARY, summary_rows(comparison))]
         body += ["<h2>Each problem</h2>", *_tables(comparison)]
         body += ["<h2>Curves</h2>", _curves(comparison)]
+        problems = [(name, escape(what)) for name, what in problem_rows(comparison)]
+        body += ["<h2>Problems</h2>", _table(("problem", "what"), problems)]
         body += ["<h2>Grids of constants</h2>", f"<p>{GRIDS}</p>"]
         body.append(_table(("rule", "values"), grid_rows(competitors)))
     about = {"version": __version__, "processor": machine(), "data": data}
@@ -67,7 +70,7 @@ def _tables(comparison: Comparison) -> list[str]:
             for rule in (*comparison.rules, *comparison.controls)
         ]
         table = _table(["rule", *(p.name for p in problems)], rows)
-        parts.append(f"<h3>{escape(group)}</h3><p>{what_is_asked(problems)}</p>{table}")
+        parts.append(f"<h3>{escape(group)}</h3><p>{accuracy_and_budget(problems)}</p>{table}")
     return parts
 
 

@@ -68,6 +68,11 @@ def _solved(comparison: Comparison, rule: str) -> str:
     return f"{sum(found)} of {len(found)}"
 
 
+def problem_rows(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return each problem with its description."""
+    return [(p.name, p.what) for p in comparison.problems]
+
+
 def grid_rows(competitors: Sequence[Competitor]) -> list[tuple[str, str]]:
     """Return each competitor with the values of its constants, in the order of its settings."""
     rows = []
@@ -86,11 +91,16 @@ def _values(values: Sequence[float]) -> str:
     return f"{len(values)} from {min(values):.3g} to {max(values):.3g}"
 
 
-def what_is_asked(problems: Sequence[FractionalProblem]) -> str:
+def accuracy_and_budget(problems: Sequence[FractionalProblem]) -> str:
     """Return the accuracy and the budget of the problems of a group, which are equal."""
     first = problems[0]
-    kind = f"minibatches of {first.batch}" if first.batch else "gradients"
-    return f"Accuracy {first.accuracy:g}, at most {first.gradients} {kind}."
+    text = f"Accuracy {first.accuracy:g}, at most {first.gradients} gradients"
+    if first.batch is None:
+        return f"{text}."
+    return (
+        f"{text} of minibatches; L-BFGS has gradients of all rows, each counted as the minibatches "
+        "that they fill."
+    )
 
 
 def groups(problems: Sequence[FractionalProblem]) -> dict[str, list[FractionalProblem]]:
@@ -113,7 +123,8 @@ def markdown(
             [rule, *(cell(comparison.results[p.name][rule]) for p in problems)]
             for rule in (*comparison.rules, *comparison.controls)
         ]
-        lines += ["", f"## {group}", "", what_is_asked(problems), "", *_table(head, rows)]
+        lines += ["", f"## {group}", "", accuracy_and_budget(problems), "", *_table(head, rows)]
+    lines += ["", "## problems", "", *_table(("problem", "what"), problem_rows(comparison))]
     lines += ["", "## grids of constants", "", GRIDS, ""]
     lines += _table(("rule", "values"), grid_rows(competitors))
     return "\n".join(lines) + "\n"
