@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cfgd._core.box import Box
-from cfgd._core.linalg import eps_of, inner, solve_upper, weighted_norm
+from cfgd._core.linalg import inner, solve_upper, weighted_norm
 from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.box_step import minimise_in_box
 from cfgd.methods.auto.cubic import Trial, curvature_at_end
 from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
-from cfgd.methods.auto.line_search import HIDDEN_CHANGE
 from cfgd.objectives.evaluation import Evaluation
 
 # Pairs in the memory; 3 to 20 are usual (Nocedal and Wright, section 7.2). The probes of a
@@ -30,8 +29,10 @@ LEAST_COSINE = 1e-12
 # Within what factor the curvature at the end of a step may differ from that on average: an order of
 # magnitude. A cubic that says more, or that f is concave there, is no model of f.
 LARGEST_FACTOR = 10.0
-# Rounding of the values of f, as a share of what they say of the curvature, up to which they count.
-MOST_ROUNDING = 0.1
+# Curvature along a step, as a share of f, from which on values of f say how it changes. The values of
+# simulations have often no more than six or seven digits, and what they say has six times their
+# error. Shorter steps need no such correction.
+SEEN = 1e-5
 # How many times the last step the next one is at least, where the last one met no curvature: four
 # is between the doubling and the tenfold growth that line searches extrapolate by.
 GROWTH = 4.0
@@ -81,8 +82,8 @@ class Pair(NamedTuple):
         J. Inst. Maths Applics 8, 1971); on quadratics it is the same.
         """
         pair = cls.of(new.x - old.x, new.gradient - old.gradient)
-        rounding = 12 * eps_of(new.value) ** HIDDEN_CHANGE * max(abs(old.value), abs(new.value))
-        if not (pair.is_positive and rounding <= MOST_ROUNDING * pair.product):
+        hidden = SEEN * max(abs(old.value), abs(new.value))
+        if not (pair.is_positive and pair.product > hidden):
             return pair
         ends = (Trial(t, at.value, inner(at.gradient, pair.step)) for t, at in ((0, old), (1, new)))
         factor = curvature_at_end(*ends) / pair.product

@@ -70,9 +70,23 @@ def line_search(
             return extended(oracle, x, search, Accepted(at, value, t))
         if judge_fall(oracle, start, at)[1]:
             return Status.unbounded
-        here = Trial(0.0, origin.value, -search.slope)
-        t = min(trial_between(here, Trial(t, at.value, -inner(at.gradient, search.p))), t / 2)
+        end = Trial(t, at.value, -inner(at.gradient, search.p))
+        t = _shorter(Trial(0.0, origin.value, -search.slope), end)
     return Status.stalled
+
+
+def _shorter(start: Trial, end: Trial) -> Number:
+    """Return the next trial, within a tenth and a half of the last one, `end`.
+
+    It is the minimum of the cubic through values and slopes at both ends where f rises at the end,
+    so that there is a minimum between. Otherwise it is that of the parabola through both values and
+    the first slope.
+    """
+    t, slope = end.t, -start.slope
+    if end.slope > 0:
+        return min(trial_between(start, end), t / 2)
+    parabola = slope * t * t / (2 * (end.value - start.value + slope * t))
+    return min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
 
 
 def extended(oracle: Oracle, x: Vector, search: Search, accepted: Accepted) -> Accepted:
