@@ -29,7 +29,7 @@ LEAST_COSINE = 1e-12
 # Within what factor the curvature at the end of a step may differ from that on average: an order of
 # magnitude. A cubic that says more, or that f is concave there, is no model of f.
 LARGEST_FACTOR = 10.0
-# Curvature along a step, as a share of f, from which on values of f say how it changes. The values of
+# Curvature along a step, as a share of f, from which on values of f say how it changes. Those of
 # simulations have often no more than six or seven digits, and what they say has six times their
 # error. Shorter steps need no such correction.
 SEEN = 1e-5
