@@ -81,7 +81,7 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
 
     Parameters
     ----------
-    patience
+    patience : float, default 60.0
         Seconds for which the callback of one process may keep the others waiting. After that they
         end with a sentence.
 
@@ -95,6 +95,8 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
     RuntimeError
         If JAX has already computed something.
 
+    Examples
+    --------
     >>> import cfgd
     >>> cfgd.distributed.start()
     Process(index=0, count=1)
@@ -141,9 +143,13 @@ def rows(X: UserInput, y: UserInput, sample_weight: UserInput = None) -> Distrib
 
     Parameters
     ----------
-    X, y, sample_weight
-        The rows of this process, in NumPy or any other array-like. Numbers of columns and dtypes
-        must be the same on every process, and `sample_weight` given on all of them or on none.
+    X : matrix
+        The rows of this process, in NumPy or any other array-like. The number of columns and the
+        dtype must be the same on every process.
+    y : array
+        The targets of these rows.
+    sample_weight : array, optional
+        Their weights, given on all processes or on none.
 
     Returns
     -------
@@ -153,7 +159,6 @@ def rows(X: UserInput, y: UserInput, sample_weight: UserInput = None) -> Distrib
 
     Examples
     --------
-
     >>> import cfgd, numpy as np
     >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> data = cfgd.distributed.rows(X, [0.0, 1.0, 1.0])

@@ -93,6 +93,20 @@ def tilde_A(A: ArrayInput, gamma: Numbers) -> Array:
 
     The theorem writes beta + 1/(2-alpha) on the diagonal, which is 1 + gamma.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+
+    Returns
+    -------
+    array
+        The matrix, of shape (d, d).
+
+    Examples
+    --------
     >>> tilde_A([[2.0, 1.0], [1.0, 4.0]], 0.5)
     array([[3., 1.],
            [1., 6.]])
@@ -107,6 +121,24 @@ def tikhonov_solution(A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gamma:
     This is x_gamma of Theorem 3 (thm:fLSQ). It minimises f(x) + (gamma/2) |x - c|_D^2 if
     A + gamma D is positive definite; gamma = 0 gives the minimiser of f.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    b : array
+        The linear part of the quadratic.
+    terminal : array
+        The terminal c.
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+
+    Returns
+    -------
+    array
+        x_gamma.
+
+    Examples
+    --------
     >>> tikhonov_solution([[2.0, 0.0], [0.0, 4.0]], [-2.0, -8.0], [0.0, 0.0], 1.0)
     array([0.5, 1. ])
     """
@@ -125,6 +157,22 @@ def non_adaptive_rate(A: ArrayInput, gamma: Numbers, eta: float) -> float:
     step eta / sigma_max(A + gamma D) with 0 < eta < 2. Theorem 3 (thm:fLSQ) with erratum 5: the
     paper leaves out |1 - eta| and claims a bound that fails for eta near 2.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+    eta : float
+        The step in units of 1 / sigma_max(A + gamma D), in (0, 2).
+
+    Returns
+    -------
+    float
+        The rate.
+
+    Examples
+    --------
     >>> non_adaptive_rate([[2.0, 0.0], [0.0, 1.0]], 0.0, 1.75)
     0.75
     """
@@ -172,6 +220,26 @@ def adaptive_terminal_matrices(
     eta, from A_{k,0} = A_{k-1,0} A_{1,0} + A_{k-1,1}, A_{k,j} = A_{k-1,j+1} and
     A_{k,L} = A_{k-1,0} A_{1,L}, where A_{1,0} = I - eta (A + gamma D), A_{1,L} = eta gamma D.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+    eta : float
+        The step size.
+    lag : int
+        How many iterations the terminal lies back.
+    iterations : int
+        k.
+
+    Returns
+    -------
+    array
+        The matrices, of shape (lag + 1, d, d).
+
+    Examples
+    --------
     >>> adaptive_terminal_matrices([[2.0]], -0.5, 0.25, lag=1, iterations=2).ravel()
     array([ 0.3125, -0.1875])
     """
@@ -190,6 +258,26 @@ def adaptive_terminal_bound(
     j = 0, ..., L, so that the lag is len(errors) - 1 (Theorem 4, thm:adapt-terminal). It is inf
     where it overflows.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+    eta : float
+        The step size.
+    errors : array
+        |x_{-j} - x*| for j = 0, ..., lag.
+    iterations : int
+        The last k.
+
+    Returns
+    -------
+    array
+        The bounds, of shape (iterations + 1,).
+
+    Examples
+    --------
     >>> adaptive_terminal_bound([[2.0]], -0.5, 0.25, [1.0, 2.0], iterations=2)
     array([1.    , 1.25  , 0.6875])
     """
@@ -225,6 +313,24 @@ def spectral_radius(A: ArrayInput, gamma: Numbers, eta: float, lag: int) -> floa
     method converges from every start. A double eigenvalue, as at the best constants, is accurate to
     1e-8 only.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    gamma : float or array
+        gamma: one number, or one for each coordinate.
+    eta : float
+        The step size.
+    lag : int
+        How many iterations the terminal lies back.
+
+    Returns
+    -------
+    float
+        The rate.
+
+    Examples
+    --------
     >>> round(spectral_radius([[1.0, 0.8], [0.8, 1.0]], -0.2, 1.25, lag=1), 6)
     0.5
     """
@@ -247,6 +353,24 @@ def adaptive_order_constant(
     D >= 0, the smallest gamma gives B_max: 0 for the paper's gamma >= 0. A negative gamma is
     allowed while A + gamma D is positive definite, for then the proof holds as well.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    b : array
+        The linear part of the quadratic.
+    terminal : array
+        The terminal c.
+    gammas : array
+        The gammas of the stages.
+
+    Returns
+    -------
+    float
+        C.
+
+    Examples
+    --------
     >>> adaptive_order_constant([[2.0]], [-6.0], [1.0], [0.5, 0.1])
     2.0
     """
@@ -269,6 +393,28 @@ def adaptive_order_bound(
     step in stage s is eta_s / sigma_max(A + gamma_s D), as R_s assumes, and not eta_s as in the
     theorem's text; `eta` is one number or one for each stage.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix of the quadratic, of shape (d, d).
+    b : array
+        The linear part of the quadratic.
+    terminal : array
+        The terminal c.
+    x0 : array
+        The start.
+    stages : list of (int, float)
+        The iterations and gamma of each stage.
+    eta : float or array
+        The step in units of 1 / sigma_max(A + gamma_s D): one number, or one for each stage.
+
+    Returns
+    -------
+    array
+        The bounds, one for each stage.
+
+    Examples
+    --------
     >>> adaptive_order_bound([[2.0]], [-6.0], [1.0], [0.0], [(2, 1.0), (1, 0.0)], 0.5)
     array([2.5 , 1.25])
     """
@@ -291,6 +437,15 @@ def adaptive_order_bound(
 class BestConstants(NamedTuple):
     """The result of `best_constants`.
 
+    Attributes
+    ----------
+    gamma, eta : float
+        The best constants, eta for the direction that is scaled by D^-1.
+    rate : float
+        The factor by which the error falls per iteration in the long run.
+
+    Examples
+    --------
     >>> gamma, eta, rate = best_constants([1.0, 9.0])
     >>> print(gamma, eta, rate)
     -1.0 0.25 0.5
@@ -312,6 +467,18 @@ def best_constants(A: ArrayInput) -> BestConstants:
     delta I, the unscaled direction takes the same gamma and the step eta / delta. This is not in
     the paper, which finds gamma by hand.
 
+    Parameters
+    ----------
+    A : matrix or array
+        The matrix of the quadratic, or a vector of the eigenvalues of D^-1 A.
+
+    Returns
+    -------
+    BestConstants
+        gamma, eta and rate.
+
+    Examples
+    --------
     >>> best_constants([1.0, 9.0])
     BestConstants(gamma=-1.0, eta=0.25, rate=0.5)
     """

@@ -85,7 +85,7 @@ def test_invalid_arguments_are_reported_before_the_run(
 def test_resume_uses_finished_results(report: Path) -> None:
     code, output = cfgd("reproduce", "fig1", "smoothing", "--out", str(report), "--resume")
     assert code == 0
-    assert output.count("from the run before") == 2
+    assert output.count("from the previous run") == 2
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_damaged_result_is_reported_and_run_again(tmp_path: Path, quick_fig1: 
     assert "fig1.json is not used: line 1 is not JSON (Expecting property name" in output
     assert "\\x1b[2Jx.json is not used: the field 'about' of the part is missing." in output
     assert "\x1b" not in output
-    assert "from the run before" not in output
+    assert "from the previous run" not in output
 
 
 def test_markup_in_a_saved_result_is_escaped(tmp_path: Path, quick_fig1: None) -> None:

@@ -78,7 +78,7 @@ def test_the_others_get_ten_seconds_after_a_failure(world, capfd):
     assert (first, second) == ("SIGTERM", "SIGKILL")
     assert terminated == pytest.approx(13, abs=0.2)
     assert killed == pytest.approx(17, abs=0.2)
-    said = "cfgd launch: process 1 of 2 ended with code 7; the others end, too.\n"
+    said = "cfgd launch: process 1 of 2 ended with code 7; the other processes end, too.\n"
     assert capfd.readouterr().err == said
 
 
@@ -96,7 +96,8 @@ def test_a_process_that_does_not_answer_is_named(world, capfd):
     asleep = world.add(ignores=STUBBORN)
     assert world.run() == FOLLOWED
     assert asleep.received[-1][1] == "SIGKILL"
-    said = "cfgd launch: process 0 of 2 has waited in vain for process 1; the others end, too.\n"
+    why = "process 0 of 2 waited without success for process 1"
+    said = f"cfgd launch: {why}; the other processes end, too.\n"
     assert capfd.readouterr().err == said
 
 
@@ -107,7 +108,8 @@ def test_a_stopped_process_ends_all_after_30_seconds(world, capfd):
     for process in (first, second):
         assert process.received[0] == (pytest.approx(35, abs=0.2), "SIGTERM")
         assert process.received[1] == (pytest.approx(39, abs=0.2), "SIGKILL")
-    said = "cfgd launch: process 1 of 2 has been stopped for 30 seconds; the others end, too.\n"
+    why = "process 1 of 2 has been stopped for 30 seconds"
+    said = f"cfgd launch: {why}; the other processes end, too.\n"
     assert capfd.readouterr().err == said
 
 

@@ -122,7 +122,7 @@ WITHOUT_COVARIANCE = {
 
 @pytest.mark.parametrize("run", WITHOUT_COVARIANCE.values(), ids=WITHOUT_COVARIANCE)
 def test_objectives_without_a_covariance(run):
-    with pytest.raises(ValueError, match="`covariance` is known for a fit of Residuals"):
+    with pytest.raises(ValueError, match="`covariance` is available for a fit of Residuals"):
         run().covariance()
 
 

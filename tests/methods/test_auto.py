@@ -53,17 +53,17 @@ EXPLAINED = {
     "network": (
         NETWORK,
         "Levenberg-Marquardt (Gauss-Newton matrix, diagonal scaling) with variable projection of "
-        "the output weights, because the output weights enter linearly.\n",
+        "the output weights, because the network is linear in its output weights.\n",
     ),
     "linear model": (
         LOGISTIC,
-        "Levenberg-Marquardt (Hessian matrix, diagonal scaling), because 2 columns: the Hessian "
-        "costs few gradients.\n",
+        "Levenberg-Marquardt (Hessian matrix, diagonal scaling), because X has 2 columns, and the "
+        "Hessian costs few gradients.\n",
     ),
     "function": (
         lambda x: x @ x,
-        "L-BFGS (up to 16 pairs, scaled by a secant diagonal), then a dense self-scaled Broyden "
-        "matrix, because value and gradient are all that is known.\n",
+        "L-BFGS (16 pairs, adaptive diagonal scaling), on long runs with a dense quasi-Newton "
+        "matrix, because only its value and gradient are known.\n",
     ),
 }
 
@@ -77,7 +77,7 @@ def test_explain_prints_the_solver_and_the_reason(objective, text, capsys):
 def test_explain_a_solver_that_the_user_chose(capsys):
     cfgd.Auto("lbfgs").explain(LOGISTIC)
     printed = capsys.readouterr().out
-    assert printed.startswith("L-BFGS (up to 16 pairs, scaled by the Gauss-Newton diagonal)")
+    assert printed.startswith("L-BFGS (16 pairs, Gauss-Newton diagonal scaling)")
     assert printed.endswith("because the user asked for it.\n")
 
 

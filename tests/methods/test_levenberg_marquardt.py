@@ -358,6 +358,19 @@ def test_a_saddle_of_the_misfit_is_left():
     np.testing.assert_allclose(np.abs(ends.x), [1, 0], atol=1e-6)
 
 
+def test_a_saddle_is_not_left_for_where_the_gradient_is_not_finite():
+    """Beyond |x[0]| = 0.3 values are lower and finite, and the derivative of the root is not."""
+
+    def fn(p):
+        edge = 0 * jnp.sqrt(jnp.maximum(0.3 - jnp.abs(p[0]), 0))
+        return jnp.stack([2 - p[0] ** 2 + edge, p[1] - 1, 0.5 * p[0] * p[1]])
+
+    solution = cfgd.minimize(cfgd.Residuals(fn), [0.0, 1.0])
+    assert solution.status is Status.stalled
+    assert 0.25 < abs(solution.x[0]) <= 0.3
+    assert solution.value < 1.85
+
+
 @pytest.mark.parametrize("c", few([1e-250, 1e250, 1e-12, 1e9], 2))
 def test_scale(c):
     weights = np.full(12, c)

@@ -82,7 +82,7 @@ def test_a_file_of_format_1_is_refused(saved):
     for path in (saved, checkpoint_file.previous_path(saved)):
         meta, arrays = checkpoint_file.read(path)
         checkpoint_file.write(path, meta | {"format": "cfgd checkpoint 1"}, arrays)
-    with pytest.raises(ValueError, match=r"whose solvers no longer exist: start the run anew\.$"):
+    with pytest.raises(ValueError, match=r"whose solvers no longer exist: start a new run\.$"):
         cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved)
 
 
@@ -129,7 +129,7 @@ DAMAGES = [cut, flip, empty, rewritten, no_archive]
 def test_a_damaged_file_is_replaced_by_the_previous_one(damage, saved):
     whole = cfgd.minimize(QUADRATIC, np.ones(12), MEMORY)
     damage(saved)
-    with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
+    with pytest.warns(UserWarning, match=r"is damaged: .* resumes from the previous one"):
         same(cfgd.minimize(QUADRATIC, np.ones(12), MEMORY, checkpoint=saved), whole)
 
 
@@ -267,7 +267,7 @@ def test_wrong_content_with_a_valid_checksum(forge, saved_valley, tmp_path):
     with file.open("wb") as opened:
         checkpoint_file.put(opened, meta, arrays)
     forged = file.read_bytes()
-    with pytest.warns(UserWarning, match=r"is damaged: .* goes on from the one before"):
+    with pytest.warns(UserWarning, match=r"is damaged: .* resumes from the previous one"):
         same(cfgd.minimize(valley, np.zeros(6), max_iterations=9, checkpoint=file), whole)
     file.write_bytes(forged)
     checkpoint_file.previous_path(file).unlink()

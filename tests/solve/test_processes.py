@@ -313,7 +313,7 @@ def test_a_process_that_fails_ends_the_others(tmp_path, capfd, monkeypatch):
     assert in_processes(tmp_path, code) == 7
     said = capfd.readouterr().err
     assert "[1] oh" in said
-    assert "cfgd launch: process 1 of 2 ended with code 7; the others end, too." in said
+    assert "cfgd launch: process 1 of 2 ended with code 7; the other processes end, too." in said
 
 
 def test_a_process_that_is_killed_ends_the_others(tmp_path, capfd, monkeypatch):

@@ -210,14 +210,7 @@ def explore(
 
 @app.command()
 def fit(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="A table: .csv, .tsv or .jsonl, also compressed (.gz, .zst), .xlsx, .parquet,"
-            " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...).",
-        ),
-    ],
+    data: reading_arguments.Data,
     target: Annotated[
         str,
         typer.Option(
@@ -282,6 +275,7 @@ def fit(
     processes: Annotated[
         int, typer.Option(min=1, help="How many processes on this machine share the rows.")
     ] = 1,
+    dask: fit_arguments.Dask = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder for model.json and report.html.")
     ] = Path("fit"),
@@ -318,7 +312,7 @@ def fit(
         from cfgd.apps.fit.options import FitOptions
 
         options = FitOptions(
-            data,
+            tuple(data) if len(data) > 1 else data[0],
             target,
             loss=loss,
             l2=l2,
@@ -338,6 +332,7 @@ def fit(
             summary=summary,
             errors=errors,
             cluster=cluster,
+            dask=dask,
             na=tuple(na or ()),
             decimal=decimal,
             bad_values=bad_values,
@@ -351,6 +346,8 @@ def fit(
             reference=tuple(reference or ()),
             rare=rare,
         )
+        if processes > 1 and dask is not None:
+            raise ValueError("--processes and --dask: give one of them.")
         if processes > 1:
             code = run_fit_in_processes(options, out, processes)
         else:
@@ -363,9 +360,7 @@ def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The file model.json that `cfgd fit` wrote.")
     ],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A table with the columns of the training data.")
-    ],
+    data: reading_arguments.DataOfPrediction,
     out: Annotated[
         Path,
         typer.Option(
@@ -376,6 +371,7 @@ def predict(
         ),
     ],
     id: reading_arguments.IdOfPrediction = None,
+    dask: fit_arguments.Dask = None,
 ) -> None:
     """Predict the target for every row of a table, with the probability of each class label.
 
@@ -385,5 +381,6 @@ def predict(
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_predict
 
-        code = run_predict(Console(), model, data, out, id or [])
+        found = tuple(data) if len(data) > 1 else data[0]
+        code = run_predict(Console(), model, found, out, id or [], dask)
     raise typer.Exit(code)

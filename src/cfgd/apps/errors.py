@@ -10,10 +10,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from cfgd._core.engines.dask_cluster import LostClusterError
 from cfgd._core.extras import MissingExtraError
 from cfgd._core.files import NotWrittenError, printable, reason
 
 EXIT_CODE = 2
+EXPECTED = (ValueError, NotWrittenError, MissingExtraError, LostClusterError)
 
 
 @contextlib.contextmanager
@@ -25,7 +27,7 @@ def exit_on_expected_error() -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, NotWrittenError, MissingExtraError) as error:
+    except EXPECTED as error:
         raise _exit(str(error)) from None
     except BrokenPipeError:  # the reader of a pipe, such as `| head`, has closed it
         raise

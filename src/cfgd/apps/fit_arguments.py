@@ -70,3 +70,12 @@ Cluster = Annotated[
         metavar="COLUMN", help="The column of clusters for --errors cluster.", show_default=False
     ),
 ]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="The scheduler of a Dask cluster whose workers read the files and compute, such as"
+        " tcp://scheduler:8786; local starts a worker for each core.",
+        show_default=False,
+    ),
+]

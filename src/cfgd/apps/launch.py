@@ -302,12 +302,12 @@ class Supervisor:
             return
         elif self.codes[cause] in CONSEQUENCES and running:
             names = ", ".join(map(str, running))
-            text = f"process {cause} of {count} has waited in vain for process {names}"
+            text = f"process {cause} of {count} waited without success for process {names}"
         elif self.codes[cause] < 0 or running:
             text = f"process {cause} of {count} ended with {_describe(self.codes[cause])}"
         else:
             return
-        print(f"cfgd launch: {text}; the others end, too.", file=sys.stderr, flush=True)
+        print(f"cfgd launch: {text}; the other processes end, too.", file=sys.stderr, flush=True)
 
 
 def _copy_lines(lines: IO[bytes], to: IO[str], index: int) -> None:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...",
+        help="A table: .csv, .tsv or .jsonl, also compressed (.gz, .zst), .xlsx, .parquet,"
+        " .feather or .npz (a vector is a column, a matrix X the columns X_0, X_1, ...). It may be"
+        " several files with the same columns, a folder of them, or a pattern in quotes such as"
+        " 'data/*.csv'.",
+    ),
+]
+DataOfPrediction = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...",
+        help="A table with the columns of the training data: files, a folder, or a pattern.",
+    ),
+]
 Na = Annotated[
     list[str] | None,
     typer.Option(

@@ -50,20 +50,20 @@ def caputo(
 
     Parameters
     ----------
-    f
+    f : callable
         Any JAX-differentiable function of one variable that is smooth between terminal and x. Like
         a function given to `jax.jit` it is compiled once.
-    order
+    order : float or array
         Orders of one call must have the same n, since f is differentiated n times. The n of a
         traced order is unknown, so it is `derivatives`; a traced order outside (n - 1, n] gives
         NaN.
-    terminal
+    terminal : float or array
         The terminal c.
-    nodes
+    nodes : int or "auto", default "auto"
         Number of nodes of the Gauss-Jacobi rule for the expectation. With "auto" it grows from 64
         to at most 1024 until it is accurate. A warning is issued if the nodes are not enough.
         Inside `jit`, `grad` and `vmap` values are unknown: there "auto" means 64, without warning.
-    derivatives
+    derivatives : int, optional
         n, for traced orders; 1 by default, as in the paper.
 
     Returns
@@ -73,7 +73,6 @@ def caputo(
 
     Examples
     --------
-
     >>> import cfgd
     >>> D = cfgd.caputo(lambda t: t**2, 0.5, terminal=0.0)
     >>> print(D(1.0).round(12))  # Gamma(3) / Gamma(2.5)

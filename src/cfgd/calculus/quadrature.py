@@ -25,20 +25,19 @@ def gauss_jacobi(alpha: ArrayInput, nodes: int) -> tuple[Data, Data]:
 
     Parameters
     ----------
-    alpha
+    alpha : float or array
         Order in (0, 1), or an array of orders, for example one for each coordinate. It may be
         traced, so that an order can be scheduled inside `jit`.
-    nodes
+    nodes : int
         Number of nodes.
 
     Returns
     -------
-    u, w
+    u, w : array
         Nodes in [0, 1], and weights that sum to one, each of shape (nodes, *alpha.shape).
 
     Examples
     --------
-
     >>> u, w = gauss_jacobi(0.5, 2)
     >>> print(u.round(6), w.round(6))
     [0.258444 0.884413] [0.347855 0.652145]

@@ -44,13 +44,13 @@ def smoothing(
 
     Parameters
     ----------
-    f
+    f : callable
         Any JAX-differentiable function of one variable.
-    alpha, beta
+    alpha, beta : float
         Order in (0, 1) and smoothing: one number each.
-    terminal
+    terminal : float
         The terminal c.
-    nodes
+    nodes : int or "auto", default "auto"
         Number of nodes, as in `caputo`.
 
     Returns
@@ -60,7 +60,6 @@ def smoothing(
 
     Examples
     --------
-
     >>> import cfgd
     >>> F = cfgd.smoothing(lambda z: (z - 6) * (z + 4) * (7 * z**2 + 10 * z + 24), 0.66, 1.0, -1.0)
     >>> print(F.slope(-2.7).round(9), F(-1.0))

@@ -64,7 +64,7 @@ def curve_fit(
         points of a Sobol' sequence within the bounds, the best ones refined (`fit.problem.notes`).
     sigma : number or array, optional
         The standard deviations of y, or its covariance matrix. They weight the residuals.
-    absolute_sigma : bool
+    absolute_sigma : bool, default False
         Whether `sigma` is taken at face value. If not, the covariance is scaled by the variance of
         the residuals, so that only the ratios of `sigma` matter.
     bounds : tuple (lower, upper), dict, list of pairs or scipy.optimize.Bounds, optional
@@ -77,7 +77,7 @@ def curve_fit(
     linear : list of str, optional
         Parameters in which the model is linear. They are found by linear least squares inside of
         the search for the others (variable projection) and need no good start.
-    missing : {"raise", "drop"}
+    missing : {"raise", "drop"}, default "raise"
         Whether points whose y or x is NaN or masked are refused or left out.
     weights : number or array, optional
         Weights of the squared residuals, 1 / sigma^2: a point of weight 0 is left out. (The weights

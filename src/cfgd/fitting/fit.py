@@ -13,7 +13,17 @@ import numpy as np
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
-from cfgd.fitting import band, compare, derived, fit_json, intervals, plot, plot_parameters, report
+from cfgd.fitting import (
+    band,
+    compare,
+    derived,
+    fit_json,
+    intervals,
+    notebook,
+    plot,
+    plot_parameters,
+    report,
+)
 from cfgd.fitting.former_names import FormerNames
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.quality import criterion, r_squared
@@ -210,9 +220,9 @@ class Fit(FormerNames):
 
         Parameters
         ----------
-        level : float
+        level : float, default 0.95
             The nominal coverage.
-        method : {"profile", "normal"}
+        method : {"profile", "normal"}, default "profile"
             "normal" is the estimate plus or minus a quantile of Student's t (the normal one with
             `absolute_sigma`) times the standard error. "profile" ends where the fit with the
             parameter held there and all others fitted again is worse by the square of that
@@ -248,14 +258,14 @@ class Fit(FormerNames):
         ----------
         x : array, or dict or tuple of arrays
             Where, as the model takes it.
-        level : float
+        level : float, default 0.95
             The nominal coverage at each x.
-        kind : {"curve", "observation"}
+        kind : {"curve", "observation"}, default "curve"
             Whether the band is for the mean of y or for a new y.
         sigma : array, optional
             The standard deviations of new observations, in the units of the `sigma` of the fit.
             They must be given where the fit has a `sigma` that is not one number.
-        data_set : int or str
+        data_set : int or str, default 0
             The data set whose model is meant, in a fit of several: its place or its name.
 
         Returns
@@ -275,7 +285,18 @@ class Fit(FormerNames):
         return band.band(self, x, level, kind, sigma, data_set)
 
     def compare(self, other: Fit) -> compare.Comparison:
-        """Compare with another fit of the same data: F test, AIC and BIC (see `Comparison`)."""
+        """Compare with another fit of the same data: F test, AIC and BIC (see `Comparison`).
+
+        Parameters
+        ----------
+        other : Fit
+            Another fit of the same data.
+
+        Returns
+        -------
+        Comparison
+            The F-test, AIC and BIC; printed, a table.
+        """
         return compare.compare(self, other)
 
     def report(self, style: str = "text") -> str:
@@ -286,8 +307,13 @@ class Fit(FormerNames):
 
         Parameters
         ----------
-        style : {"text", "markdown", "latex"}
+        style : {"text", "markdown", "latex"}, default "text"
             LaTeX needs no packages.
+
+        Returns
+        -------
+        str
+            The report, of several lines.
 
         Examples
         --------
@@ -308,7 +334,7 @@ class Fit(FormerNames):
         ----------
         ax : axes or a pair of axes, optional
             Where to draw: curve and residuals, or on a single one the curve alone.
-        level : float
+        level : float, default 0.95
             The nominal coverage of the band at each x.
         data_set : int or str, optional
             The data set of a fit of several, by its place or name; all of them by default.
@@ -326,6 +352,20 @@ class Fit(FormerNames):
 
         The rise of chi-square over the dispersion, with all others fitted again, is beside the
         parabola of the normal approximation; the interval of this level is marked.
+
+        Parameters
+        ----------
+        name : str
+            The parameter.
+        level : float, default 0.95
+            The level of the interval that is drawn, in (0, 1).
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The axes.
         """
         return plot_parameters.draw_profile(self, name, level, ax)
 
@@ -342,9 +382,9 @@ class Fit(FormerNames):
         ----------
         names : list of str, optional
             Which parameters; by default all that have a standard error.
-        level : float
+        level : float, default 0.95
             The nominal coverage of each region.
-        method : {"normal", "profile"}
+        method : {"normal", "profile"}, default "normal"
             "normal" draws ellipses. "profile" adds the contours at which the fit with both held is
             worse by the quantile for two parameters: about a hundred fits for each pair.
         ax : axes or square array of axes, optional
@@ -362,12 +402,28 @@ class Fit(FormerNames):
 
         The model is a function and not in the file: what needs it (`derived`, `band` and profile
         intervals) is not available for the fit from the file.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         write(Path(path), fit_json.to_text(self))
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Fit:
-        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
+        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Fit
+            The fit; for what needs the model again, see `to_json`.
+        """
         return cls(**fit_json.read(Path(path)))
 
     def needed_problem(self, what: str) -> FitProblem:
@@ -395,6 +451,10 @@ class Fit(FormerNames):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.parameters, self.covariance))
+
+    def _repr_html_(self) -> str:
+        """Return a table of the parameters and the residuals, for IPython and Jupyter."""
+        return notebook.of_fit(self)
 
     def __repr__(self) -> str:
         return report.summary(self)

@@ -52,13 +52,13 @@ def summary(fit: Fit) -> str:
     )
     title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
     rows = [
-        f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {_relative(error, value):>9}"
+        f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {relative(error, value):>9}"
         for name, value, error in zip(fit.names, fit.numbers, fit.standard_errors, strict=True)
     ]
     return "\n".join([head, title, *rows])
 
 
-def _relative(error: float, value: float) -> str:
+def relative(error: float, value: float) -> str:
     """Return the relative error in percent, as text."""
     return f"{100 * error / abs(value):.3g} %" if value != 0 and np.isfinite(error) else "-"
 

@@ -76,7 +76,7 @@ def minimize(
         With values, `min`, `max`, `vary` and `expr`, which lmfit evaluates. They are not changed.
     args, kws : tuple, dict
         Further arguments of `fcn`.
-    scale_covar : bool
+    scale_covar : bool, default True
         Whether the covariance is scaled by the reduced chi-square.
     max_nfev : int, optional
         Maximum number of iterations.

@@ -139,25 +139,73 @@ class Objective(ShowsCall, eqx.Module):
 
     @abc.abstractmethod
     def value(self, x: PyTree) -> Any:
-        """Return f(x)."""
+        """Return f(x).
+
+        Parameters
+        ----------
+        x : array or pytree
+            The point.
+
+        Returns
+        -------
+        float
+            f(x).
+        """
 
     @numpy_in_numpy_out
     def gradient(self, x: PyTree) -> Any:
-        """Return the gradient of f at x."""
+        """Return the gradient of f at x.
+
+        Parameters
+        ----------
+        x : array or pytree
+            The point.
+
+        Returns
+        -------
+        array or pytree
+            The gradient, of the structure of x.
+        """
         flat, structure, (vector,) = self._as_vectors(x)
         with self._traceable():
             return structure.unravel_parameters(_gradient(flat, vector))
 
     @numpy_in_numpy_out
     def coordinate_slope(self, x: PyTree, t: PyTree) -> Any:
-        """Return f_j'(t_j) for all j: the slope along coordinate j with x_j replaced by t_j."""
+        """Return f_j'(t_j) for all j: the slope along coordinate j with x_j replaced by t_j.
+
+        Parameters
+        ----------
+        x : array or pytree
+            The point.
+        t : array or pytree
+            What replaces each coordinate, of the structure of x.
+
+        Returns
+        -------
+        array or pytree
+            The slopes, of the structure of x.
+        """
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
             return structure.unravel_parameters(_derivatives(flat, vector, at)[0])
 
     @numpy_in_numpy_out
     def coordinate_curvature(self, x: PyTree, t: PyTree) -> Any:
-        """Return f_j''(t_j) for all j, as `coordinate_slope`."""
+        """Return f_j''(t_j) for all j, as `coordinate_slope`.
+
+        Parameters
+        ----------
+        x : array or pytree
+            The point.
+        t : array or pytree
+            What replaces each coordinate, of the structure of x.
+
+        Returns
+        -------
+        array or pytree
+            The second derivatives, of the structure of x.
+        """
         flat, structure, (vector, at) = self._as_vectors(x, t)
         with self._traceable():
             return structure.unravel_parameters(_derivatives(flat, vector, at)[1])

@@ -106,6 +106,17 @@ class External(Objective):
     A function gets an x of its own, into which it may write, and what it returns is copied: it may
     return the same buffer every time. `check_gradient` tests a gradient against differences.
 
+    Parameters
+    ----------
+    value : callable
+        A function of x that returns f(x), or, without `gradient`, f(x) and the gradient.
+    gradient : callable, optional
+        A function of x that returns the gradient.
+    hessian : callable, optional
+        A function of x that returns the matrix of second derivatives, dense or sparse.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> f = cfgd.External(lambda x: np.sum((x - 3) ** 4), lambda x: 4 * (x - 3) ** 3)
     >>> print(cfgd.minimize(f, [0.0, 1.0]).x.round(3))

@@ -28,6 +28,15 @@ class Smooth(Objective):
 
     Arrays in `args` are copied; what `fn` captures is not, and may be compiled into it.
 
+    Parameters
+    ----------
+    fn : callable
+        A JAX function fn(x, *args) that returns one number.
+    args : tuple, default ()
+        Data that is passed to `fn`: pytrees of arrays.
+
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp, numpy as np
     >>> f = cfgd.Smooth(lambda p: jnp.sum(p["a"] ** 2) + 3 * p["b"])
     >>> print(f.gradient({"a": np.array([1.0, 2.0]), "b": 0.5}))

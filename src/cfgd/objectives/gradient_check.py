@@ -143,9 +143,9 @@ def check_gradient(
         Where to compare.
     gradient : callable, optional
         A function gradient(x, *args) of NumPy arrays, the gradient of the function `objective`.
-    args : tuple
+    args : tuple, default ()
         Data that is passed to the functions.
-    tolerance : float
+    tolerance : float, default 1e-06
         The relative error up to which a coordinate counts as right.
 
     Returns

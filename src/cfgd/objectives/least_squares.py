@@ -65,7 +65,7 @@ class ResidualLine(QuadraticLine):
 class LeastSquares(AnyQuadratic):
     r"""f(w) = |Xw - y|^2 / 2: the rows of X are the samples (equation 3.2).
 
-    X is dense or a scipy.sparse matrix, which stays sparse. With weights s and penalty l2,
+    A scipy.sparse matrix stays sparse. With weights s and penalty l2,
     f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2. The data are copied, except JAX arrays, NumPy
     arrays that are read-only, and memory-mapped files.
 
@@ -73,6 +73,19 @@ class LeastSquares(AnyQuadratic):
     not of X'X. The paper's methods update them along a step by a product with the Gram matrix where
     that is cheaper: X is dense and has at least as many samples as coefficients.
 
+    Parameters
+    ----------
+    X : matrix
+        The design matrix of shape (m, d), a row for each sample: an array or a scipy.sparse matrix.
+    y : array
+        The targets, one for each sample.
+    l2 : float, default 0.0
+        The penalty of the coefficients, at least 0.
+    sample_weight : array, optional
+        A weight of at least 0 for each sample; 1 by default.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.LeastSquares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
     >>> print(f.value([1.0, 2.0]), f.gradient([1.0, 1.0]))

@@ -33,6 +33,19 @@ class Local(Objective):
     "hutchinson", the unbiased mean of v * Hv over `probes` random signs v (two gradients each),
     drawn anew at every point from `key`, a JAX key or an integer.
 
+    Parameters
+    ----------
+    objective : Objective or callable
+        An objective, or a JAX function of x.
+    curvature : {"exact", "gauss_newton", "hutchinson"}, default "exact"
+        How D is computed.
+    probes : int, default 1
+        The number of random vectors v for "hutchinson", at least 1.
+    key : int, numpy.random.Generator or JAX key, optional
+        The source of the random signs; needed for "hutchinson" and for no other.
+
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp
     >>> f = cfgd.Local(lambda x: jnp.sum(x**4), curvature="exact")
     >>> print(f.coordinate_slope([1.0, 2.0], [1.5, 1.0]))

@@ -24,9 +24,9 @@ class Parameter:
     value : number or array, optional
         The start, or the value of a fixed parameter. It may be missing where an `expression` gives
         it, or where `curve_fit(p0="guess")` looks for a start.
-    bounds : pair
+    bounds : pair, default (None, None)
         The least and the largest value, numbers or arrays; None or an infinity where there is none.
-    fixed : bool
+    fixed : bool, default False
         Whether the parameter keeps its value.
     expression : callable, optional
         A JAX function of the dict of all parameters that gives this one: the parameter is tied.

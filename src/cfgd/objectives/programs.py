@@ -20,8 +20,9 @@ from cfgd.objectives.residuals import Residuals
 # Numbers in an objective up to which their copies on the device are kept for the next run: 8 MiB of
 # float64.
 MOST_KEPT = 2**20
-# Numbers in an array up to which it is passed with every call. That takes about 2 microseconds, a
-# transfer to the device 20, and on a busy machine more than a millisecond: another thread makes it.
+# Numbers in an array up to which it is passed with every call, on a CPU. That takes about
+# 2 microseconds, a transfer 20, and on a busy machine more than a millisecond: another thread makes
+# it. Other devices would take a transfer for every call.
 MOST_PASSED = 2**14
 
 
@@ -56,8 +57,11 @@ class Programs:
 
 
 def _on_device(leaf: object) -> object:
-    is_large = isinstance(leaf, np.ndarray) and leaf.size > MOST_PASSED
-    return jax.device_put(leaf) if is_large else leaf
+    # a single number is passed on every device
+    if not isinstance(leaf, np.ndarray) or leaf.ndim == 0:
+        return leaf
+    is_passed = leaf.size <= MOST_PASSED and jax.default_backend() == "cpu"
+    return leaf if is_passed else jax.device_put(leaf)
 
 
 class Outline(NamedTuple):

@@ -121,6 +121,17 @@ class Quadratic(AnyQuadratic):
     Its coordinate slopes are linear, so one node is exact (Corollary 3.1, with the a_jj of
     erratum 1): d = g + gamma diag(A) (x - c). A and b are copied.
 
+    Parameters
+    ----------
+    A : matrix
+        The symmetric matrix, of shape (d, d).
+    b : array
+        The linear part, of shape (d,).
+    constant : float, default 0.0
+        The value at 0.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> print(f.value([1.0, -10.0]), f.gradient([1.0, -10.0]))

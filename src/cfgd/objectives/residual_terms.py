@@ -99,7 +99,18 @@ class ResidualTerms(Objective):
 
     @numpy_in_numpy_out
     def term_values(self, x: PyTree) -> dict[str, Any]:
-        """Return the value of each term at x by name, without its weight."""
+        """Return the value of each term at x by name, without its weight.
+
+        Parameters
+        ----------
+        x : array or pytree
+            The point.
+
+        Returns
+        -------
+        dict of str to float
+            The values, in the order of the terms.
+        """
         values = (term.value(x) for term in self.terms)
         return dict(zip(self.names, values, strict=True))
 

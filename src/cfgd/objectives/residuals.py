@@ -39,21 +39,34 @@ PROBES = 16
 class Residuals(Objective):
     r"""f(x) = sum_i w_i rho(r_i^2) / 2 for a JAX function r = fn(x, *args).
 
-    `fn` returns an array or a pytree of arrays. `loss` is "squared", rho(z) = z, or one of SciPy's
-    robust losses "soft_l1", "huber" and "cauchy", for which residuals well beyond `scale` count for
-    less: rho is then scale^2 rho(z / scale^2). `weights` go with the residuals, and take their
-    structure or are one number. Arrays in `args`, `samples` and `weights` are copied; what `fn`
-    captures is not, and may be compiled into it.
-
-    With `samples`, a tuple of arrays of equal length, `fn` returns the residual of one sample, or
-    several: fn(x, *sample, *args), where `sample` holds an entry of each array. The Jacobian then
-    costs a few gradients, however many unknowns there are, because sample i alone decides its own
-    row. `weights` is then one number, one for each sample, or has a first axis of samples.
+    Arrays in `args`, `samples` and `weights` are copied; what `fn` captures is not, and may be
+    compiled into it. With `samples` the Jacobian costs a few gradients, however many unknowns there
+    are, because sample i alone decides its own row.
 
     Its Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r; where
     that weight is not positive, a small one takes its place. `Auto` minimises it by the method of
     Levenberg and Marquardt.
 
+    Parameters
+    ----------
+    fn : callable
+        A JAX function fn(x, *args) that returns the residuals r, an array or a pytree of arrays;
+        with `samples`, fn(x, *sample, *args) returns those of one sample.
+    loss : {"squared", "soft_l1", "huber", "cauchy"}, default "squared"
+        rho(z) = z, or one of SciPy's robust losses, for which residuals well beyond `scale` count
+        for less: rho is then scale^2 rho(z / scale^2).
+    scale : float, default 1.0
+        The size of a residual beyond which a robust loss grows slower than the square; positive.
+    weights : number, array or pytree, optional
+        Weights of at least 0: one number, or in the structure of the residuals; with `samples` one
+        number, one for each sample, or with a first axis of samples. 1 by default.
+    args : tuple, default ()
+        Data that is passed to `fn`: pytrees of arrays.
+    samples : tuple of arrays, optional
+        Arrays of equal length, of which each sample has an entry.
+
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp, numpy as np
     >>> t, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.1, 3.0, 1.9, 1.1])
     >>> f = cfgd.Residuals(lambda p: p[0] * jnp.exp(-p[1] * t) - y)

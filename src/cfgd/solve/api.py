@@ -58,7 +58,7 @@ def minimize(
         some may be fixed or tied; their bounds hold, and `x` is the dict of all of them.
     method : Method, optional
         `Auto()` by default.
-    args : tuple
+    args : tuple, default ()
         Data that is passed to the function. New data of the same shapes does not compile again.
     bounds : list of pairs, tuple (lower, upper), scipy.optimize.Bounds or dict, optional
         Bounds of x: a pair (lower, upper) for each coordinate, where None or an infinity means that
@@ -67,7 +67,7 @@ def minimize(
         outside is moved to the nearest point inside. `converged` then means that the gradient is
         small in the coordinates that may move: f falls out of the box along the others (the
         conditions of Karush, Kuhn and Tucker).
-    max_iterations : int
+    max_iterations : int, default 10000
         The run ends after this many iterations.
     tolerance : float, optional
         The run has converged when the norm of the gradient is at most `tolerance` times its norm at
@@ -82,23 +82,23 @@ def minimize(
     record : mapping of str to callable or str, optional
         What to add to the history: functions of x, or the names "eta" and "gamma" of the numbers
         that the method used in its last step (NaN at iteration 0).
-    every : int
+    every : int, default 1
         Iterations between two rows of the history and between two calls of `callback`.
     callback : callable, optional
         Called with the `Solution` so far. The run ends if it returns something true or raises
         StopIteration.
-    progress : bool
+    progress : bool, default False
         Whether to show a progress line on the terminal.
     checkpoint : path, optional
         A file that is written regularly and at the end. The same call resumes from it bit for bit,
         also after the process was killed; a run that has ended resumes if a larger `max_iterations`
         or `time_limit` allows it. A file of another problem, method or version is refused. The
         previous file is kept as well, and is used if the last one is damaged.
-    checkpoint_every : float
+    checkpoint_every : float, default 60.0
         Seconds between two checkpoints.
     resample : Resample, optional
         New samples every so many iterations, for `Auto`.
-    throw : bool
+    throw : bool, default False
         Whether to raise an error if the run does not converge.
 
     Returns
@@ -186,8 +186,6 @@ def sweep(
 ) -> Solution:
     """Run many settings of one method from x0, as one batched computation.
 
-    Keywords that are not listed below are those of `minimize`.
-
     Parameters
     ----------
     objective : Objective or callable
@@ -197,11 +195,31 @@ def sweep(
         for each setting, or, with one setting of a method such as `Auto()`, one run for each start.
         For a function of any shape, or `Residuals`, the rows of a matrix are starts unless the
         function takes the matrix itself.
-    methods : list of Method, or Method
+    methods : Method or list of Method
         A list of settings, or one method whose numeric fields have a leading axis of settings. A
         vector of gammas is then one gamma for each setting; an array of shape (settings, d) has one
         for each coordinate.
-    spread : bool
+    args : tuple, default ()
+        As in `minimize`.
+    bounds : list of pairs, tuple (lower, upper), scipy.optimize.Bounds or dict, optional
+        As in `minimize`.
+    max_iterations : int, default 10000
+        As in `minimize`.
+    tolerance, gradient_tolerance, time_limit : float, optional
+        As in `minimize`.
+    record : mapping of str to callable or str, optional
+        As in `minimize`.
+    every : int, default 1
+        As in `minimize`.
+    callback : callable, optional
+        As in `minimize`, called with the `Solution` of all settings.
+    progress : bool, default False
+        As in `minimize`.
+    checkpoint : path, optional
+        As in `minimize`.
+    checkpoint_every : float, default 60.0
+        As in `minimize`.
+    spread : bool, default False
         Whether to distribute the settings over all devices of all processes
         (docs/guides/processes.md). Every process returns the solution of all settings. The
         objective must be the same on every process, and not sharded itself.

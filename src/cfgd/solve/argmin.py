@@ -93,18 +93,18 @@ def argmin(
         precision of their first use.
     x0 : number, array or pytree
         The start. x has its structure.
-    args : tuple
+    args : tuple, default ()
         Data that is passed to the function: pytrees of arrays.
-    bounds : optional
+    bounds : optional, optional
         Known numbers, in the forms of `minimize`. Coordinates at active bounds have the derivative
         zero, and the others that of the problem with these held.
-    has_aux : bool
+    has_aux : bool, default False
         Whether the function returns (value, aux).
     tolerance : float, optional
         As in `minimize`: 1e-8 in float64, 1e-4 in float32.
-    max_iterations : int
+    max_iterations : int, default 1000
         The run ends after this many iterations.
-    full : bool
+    full : bool, default False
         Whether to return an `Argmin` with value, status and iterations, also of a run that did not
         converge.
 

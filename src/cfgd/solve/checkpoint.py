@@ -92,8 +92,8 @@ class Checkpoint:
         def load(path: Path) -> tuple[Saved, dict[str, Any], list[np.ndarray]]:
             meta, arrays = read(path)
             if meta.get("format") == OLD_FORMAT:
-                old = "an older version, whose solvers no longer exist: start the run anew"
-                wanted = "be a file of this version, or a new one"
+                old = "an older version, whose solvers no longer exist: start a new run"
+                wanted = "be a file of this version, or a new file"
                 checks.fail(self.owner, "checkpoint", wanted, f"{path} of {old}")
             check_identity(self.owner, path, meta, FORMAT, self.identity)
             saved = unpack(meta.get("tree"), arrays, classes)
@@ -135,10 +135,10 @@ def load_newest(owner: str, file: Path, load: Callable[[Path], T]) -> T | None:
             damages.append(f"The checkpoint {path} is damaged: {printable(str(damage))}.")
             continue
         if damages:
-            checks.warn(f"{damages[0]} The run goes on from the one before, {path}.")
+            checks.warn(f"{damages[0]} The run resumes from the previous one, {path}.")
         return loaded
     if damages:
-        wanted = "be a file that this run wrote, or a new one"
+        wanted = "be a file that this run wrote, or a new file"
         checks.fail(owner, "checkpoint", wanted, " ".join(damages).rstrip("."))
     return None
 
@@ -156,7 +156,7 @@ def check_identity(
         theirs = identity.get(name)
         if theirs != own:
             got = f"{path} of another one: its {name} is {_short(theirs)}, here {_short(own)}"
-            checks.fail(owner, "checkpoint", "be a file of this very run, or a new one", got)
+            checks.fail(owner, "checkpoint", "be a file of the same run, or a new file", got)
 
 
 def _point_of_comparison(x0: Any, box: Box | None) -> np.ndarray:

@@ -8,7 +8,7 @@ from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.information import Information
 
 UNKNOWN = (
-    "`covariance` is known for a fit of Residuals with a squared loss by `Auto`, and for "
+    "`covariance` is available for a fit of Residuals with a squared loss by `Auto`, and for "
     "LeastSquares or a LinearModel without l2, if the matrix of the model can be computed and "
     "there are at least as many samples as parameters."
 )

@@ -110,7 +110,7 @@ class Run:
     def _advice(self) -> str:
         """Return how to go on after a process was lost."""
         file = self.options.checkpoint
-        return "" if file is None else f" The same call goes on from its checkpoint, {file}."
+        return "" if file is None else f" The same call resumes from its checkpoint, {file}."
 
     def _go(self) -> Solution:
         tick = clock.now()

@@ -18,8 +18,8 @@ SLACK = 1.01
 UNBOUNDED_FALL = 1e25
 
 GRADIENT_GREW = (
-    " The gradient has grown: `x` may lie at an edge of where the objective is defined, at a kink "
-    "or at a pole."
+    " The gradient has grown: `x` may lie at the edge of the domain of the objective, at a kink or "
+    "at a pole."
 )
 
 

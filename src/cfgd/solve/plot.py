@@ -24,14 +24,14 @@ def draw(history: Mapping[str, Any], ends: Any, swept: bool, ax: Any) -> Any:
         checks.fail("Solution", "history", wanted, f"the names {list(history)}")
     ax = _new_axes() if ax is None else ax
     iterations = np.asarray(history["iteration"])
-    label, values = _positive(_finite(history["value"]))
+    label, values = positive(finite(history["value"]))
     ax.set(xlabel="iteration", ylabel=label)
     if swept:
         _draw_settings(ax, iterations, values, ends)
     else:
         (line,) = ax.plot(iterations, values, marker=_marker(iterations))
         if "gradient_norm" in history:
-            right, norms = _norm_axes(ax), _finite(history["gradient_norm"])
+            right, norms = _norm_axes(ax), finite(history["gradient_norm"])
             style = {"color": line.get_color(), "linestyle": "--", "linewidth": 1}
             right.plot(iterations, norms, marker=_marker(iterations), **style)
             _set_log_scale(right, norms)
@@ -74,13 +74,13 @@ def _norm_axes(ax: Any) -> Any:
     return right
 
 
-def _finite(entry: object) -> Any:
+def finite(entry: object) -> Any:
     """Return the numbers with NaN, which is not drawn, for those that are not finite."""
     entry = np.asarray(entry, np.float64)
     return np.where(np.isfinite(entry), entry, np.nan)
 
 
-def _positive(values: Any) -> tuple[str, Any]:
+def positive(values: Any) -> tuple[str, Any]:
     """Return a label and the values; subtract the least one if they are not all positive."""
     known = values[~np.isnan(values)]
     least = known.min(initial=np.inf)
@@ -91,6 +91,11 @@ def _positive(values: Any) -> tuple[str, Any]:
 
 def _set_log_scale(axes: Any, values: Any) -> None:
     """Make the vertical axis logarithmic if the positive values span a decade."""
-    positive = values[values > 0]
-    if len(positive) and positive.max() >= 10 * positive.min():
+    if spans_a_decade(values):
         axes.set_yscale("log", nonpositive="mask")
+
+
+def spans_a_decade(values: Any) -> bool:
+    """Return whether the positive values span a decade."""
+    above = values[values > 0]
+    return bool(len(above) and above.max() >= 10 * above.min())

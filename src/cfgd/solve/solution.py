@@ -18,7 +18,7 @@ from cfgd._core.files import write
 from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import checked_pytree, map_parameters
 from cfgd.objectives.information import Information
-from cfgd.solve import plot, solution_json
+from cfgd.solve import notebook, plot, solution_json
 from cfgd.solve.covariance import UNKNOWN
 from cfgd.status import Status
 
@@ -146,6 +146,13 @@ class Solution(ListsPublicNames):
         stored with dtype and shape; numbers that are not finite are stored as the strings "nan",
         "inf" and "-inf". The file is written completely or not at all.
 
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Examples
+        --------
         >>> import cfgd, tempfile, pathlib
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
         >>> solution = cfgd.minimize(f, [0.0, 0.0])
@@ -162,7 +169,23 @@ class Solution(ListsPublicNames):
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Solution:
-        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field."""
+        """Read a file that `to_json` wrote; raise a `ValueError` that names a damaged field.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Solution
+            The solution, with equal fields.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged; the message names the field.
+        """
         return cls(**solution_json.read(Path(path)))
 
     def plot(self, ax: object = None) -> Any:
@@ -175,6 +198,18 @@ class Solution(ListsPublicNames):
         setting. Without `ax` a new figure is made; several runs may share one axes. Requires
         matplotlib (extra `plot`).
 
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The axes.
+
+        Examples
+        --------
         >>> import cfgd
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
         >>> ax = cfgd.minimize(f, [0.0, 0.0], cfgd.GradientDescent()).plot()
@@ -192,6 +227,19 @@ class Solution(ListsPublicNames):
         `cfgd.objectives.linear.covariance`. It is infinite for parameters that the data do not
         determine. A fit with a penalty, or of robust `Residuals`, has none: that is a ValueError.
 
+        Returns
+        -------
+        array
+            The covariance matrix.
+
+        Raises
+        ------
+        ValueError
+            If there is none: of a fit with a penalty, of robust `Residuals`, or of an objective
+            that is no fit.
+
+        Examples
+        --------
         >>> import cfgd, numpy as np
         >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
         >>> f = cfgd.Residuals(lambda p: p[0] + p[1] * t - y)
@@ -260,6 +308,10 @@ class Solution(ListsPublicNames):
     def __iter__(self) -> Iterator[Solution]:
         return (self[i] for i in range(len(self)))
 
+    def _repr_html_(self) -> str:
+        """Return a table and a sparkline, for IPython and Jupyter."""
+        return notebook.of_one(self) if self._is_single else notebook.of_sweep(self)
+
     def __repr__(self) -> str:
         if self._is_single:
             head = f"Solution: {self.status.name}"
@@ -282,6 +334,13 @@ class Solution(ListsPublicNames):
 class ConvergenceError(RuntimeError):
     """Raised by `minimize(..., throw=True)`; its `solution` is what would have been returned.
 
+    Attributes
+    ----------
+    solution : Solution
+        What would have been returned.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> try:

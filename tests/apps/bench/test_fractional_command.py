@@ -79,7 +79,7 @@ def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
         runner, "judge", lambda *given: (judged.append(given[1].name), judge(*given))[1]
     )
     result = bench_fractional("--seeds", "3", "--resume", out=tmp_path)
-    assert "quadratic 1e1 tiny (from the run before)" in result.output
+    assert "quadratic 1e1 tiny (from the previous run)" in result.output
     assert judged == []
     own = tmp_path / "my_rule.py"
     own.write_text(OWN)

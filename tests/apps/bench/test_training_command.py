@@ -76,7 +76,7 @@ def test_ctrl_c_saves_finished_results_and_resume_skips_them(tmp_path, monkeypat
     result = bench_training("--seeds", "1", "--resume", out=tmp_path)
     assert result.exit_code == 0
     assert calls == ["SGD", "cfgd", "cfgd"]
-    assert "moons: SGD (from the run before)" in result.output
+    assert "moons: SGD (from the previous run)" in result.output
     assert json.loads((tmp_path / "training.json").read_text())["table"]
 
     bench_training("--seeds", "2", "--resume", out=tmp_path)  # other settings

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from messy_tables import city_table, fitted
 
+from cfgd.apps.fit.report_text import remarks
+
 pytestmark = pytest.mark.every_case
 
 
@@ -58,3 +60,14 @@ def test_missing_texts_are_a_level_with_missing_mean(tmp_path):
     city = frame.city.fillna("(missing)")
     X = np.column_stack([frame.x, *(city == level for level in levels), np.ones(400)]).astype(float)
     np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
+
+
+def test_a_column_with_few_rows_for_each_level_is_warned_of(tmp_path):
+    random = np.random.default_rng(0)
+    rows = {"x": random.normal(size=60), "y": random.normal(size=60)}
+    for levels, is_warned in ((25, True), (12, False)):
+        frame = pd.DataFrame(rows | {"code": [f"k{i % levels}" for i in range(60)]})
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        said = " ".join(remarks(fitted(tmp_path / "a.csv", rare=0)))
+        warning = f"Warning: the column 'code' has {levels} levels in 60 training rows: "
+        assert (warning in said) == is_warned

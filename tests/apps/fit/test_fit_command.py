@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from cfgd._core.extras import install_command
 from cfgd.apps.cli import app
+from cfgd.apps.fit.table_formats import ENDINGS
 
 CSV = "a,b,y\n1,2,3\n2,5,4\n3,1,9\n"
 
@@ -274,7 +275,7 @@ def test_missing_files_and_folders_print_one_message(tmp_path):
     )
     assert cfgd("fit", tmp_path, "--target", "y") == (
         2,
-        f"cfgd: {tmp_path} is a folder, not a file.\n",
+        f"cfgd: The folder {tmp_path} has no file of {', '.join(ENDINGS)}.\n",
     )
 
 

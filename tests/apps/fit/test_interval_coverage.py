@@ -13,7 +13,7 @@ from fit_tables import write
 from cfgd.apps.fit.newton import newton
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.progress import ProgressReporter
-from cfgd.apps.fit.rows import RowBlock
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
 from cfgd.objectives.linear.coefficient_table import CoefficientTable

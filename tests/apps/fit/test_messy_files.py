@@ -85,7 +85,7 @@ FILES = {
     "parts of dates": ("a.csv", "when,y\n2024-03-01,1\n2023-02-27,2\nNA,3\n", {"dates": "parts"}, {"when year": [2024, 2023, NAN], "when month": ["Mar", "Feb", None], "when weekday": ["Fri", "Mon", None], "y": [1, 2, 3]}, "The column 'when' is a date, read as year, month, weekday."),
     "times of day": ("a.csv", "at,y\n06:30,1\n18:45:36,2\n", {}, {"at": [6.5, 18.76], "y": [1, 2]}, "The column 'at' is a time of day, read as hours since midnight."),
     "booleans": ("a.csv", "a,b,c,y\nTrue,yes,N,1\nfalse,no,Y,2\nTRUE,yes,,3\n", {}, {"a": [1, 0, 1], "b": [1, 0, 1], "c": [0, 1, NAN], "y": [1, 2, 3]}, "The column 'b' is read as 1 for 'yes' and 0 for 'no'."),
-    "an id": ("a.csv", "id,x,y\n7,1,1\n7,3,2\n9,5,3\n", {}, {"x": [1, 3, 5], "y": [1, 2, 3]}, "The column 'id' is left out as an id: it is called so (--keep id uses it)."),
+    "an id": ("a.csv", "id,x,y\n7,1,1\n7,3,2\n9,5,3\n", {}, {"x": [1, 3, 5], "y": [1, 2, 3]}, "The column 'id' is left out as an id: it is named 'id' (--keep id uses it)."),
     "unique texts": ("a.csv", "x,name,y\n1,ann,1\n3,bob,2\n5,cy,3\n", {}, {"x": [1, 3, 5], "y": [1, 2, 3]}, "The column 'name' is left out as an id: it has a different text in every row"),
     "an index without a name": ("a.csv", ",x,y\n0,1,1\n1,3,2\n2,5,3\n", {}, {"x": [1, 3, 5], "y": [1, 2, 3]}, "The column 'Unnamed: 0' is left out as an id: it has a different number in every row"),
     "a table of R": ("a.txt", '"x"\t"y"\n"a1"\t1\t1\n"a2"\t3\t2\n"a3"\t5\t3\n', {}, {"x": [1, 3, 5], "y": [1, 2, 3]}, "'Unnamed: 0' is left out as an id"),

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from cfgd.apps.fit.newton import newton
-from cfgd.apps.fit.rows import RowBlock
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.objectives.linear.formulas import FORMULAS
 
 # losses as NumPy functions of predictions and targets, written anew

@@ -12,9 +12,11 @@ from fit_tables import skewed_columns, split_numbers, targets, write
 
 from cfgd.apps.fit.columns import NumberColumn, TextColumn, encode
 from cfgd.apps.fit.conditioning import correlation_matrix
+from cfgd.apps.fit.encoder import Encoder
 from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.reading_options import ReadingOptions
-from cfgd.apps.fit.rows import StreamedRows, rows_of_block
+from cfgd.apps.fit.row_block import rows_of_block
+from cfgd.apps.fit.rows import StreamedRows
 from cfgd.apps.fit.run import FitOptions, ProgressReporter, fit
 from cfgd.apps.fit.split import Split
 from cfgd.apps.fit.table_formats import open_table
@@ -26,7 +28,7 @@ NAMES = ("a.csv", "a.csv.gz", "a.parquet", "a.feather", "a.npz")
 ROWS = 1000  # which take 32,000 bytes as numbers
 GRADIENTS_ONLY = 2000.0  # bytes of --memory: too few for the Hessian of any model
 WITH_HESSIAN = 30_000.0  # bytes: enough for the Hessian of 15 coefficients, too few for the rows
-EXTRA_PASSES = 6  # correlations, checks of Blocks, standard errors, quality, leakage (2)
+EXTRA_PASSES = 7  # correlations, checks of Blocks, standard errors, quality (2), leakage (2)
 
 
 def write_table(tmp_path, loss, name="a.parquet", rows=ROWS):
@@ -174,15 +176,8 @@ def test_a_pass_has_one_block_in_memory(tmp_path):
     statistics = TableStatistics(table, "y", [], "refuse")
     statistics.collect(split, rows_of_block(1e6, 13), record_arrow_memory)
     known = statistics.columns(), statistics.standardisation(), choose_target(statistics, None)
-    rows = StreamedRows(
-        table,
-        *known,
-        split,
-        "refuse",
-        rows_of_block(1e6, 12),
-        statistics.training_count,
-        record_arrow_memory,
-    )
+    encoder = Encoder(*known, split, "refuse", rows_of_block(1e6, 12))
+    rows = StreamedRows(table, encoder, statistics.code_counts, record_arrow_memory)
     correlation_matrix(rows)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -236,7 +236,7 @@ def test_results_are_json_and_the_page_is_self_contained(tmp_path: Path) -> None
     assert results["versions"]["cfgd"]
     ours = [one for one in fig1["outcomes"] if one["where"].startswith("not in the paper")]
     assert results["verdicts"]["holds"] == len(fig1["outcomes"]) - len(ours)
-    assert results["verdicts on rows of ours"]["holds"] == len(ours) == 4
+    assert results["verdicts on our own claims"]["holds"] == len(ours) == 4
     assert len(results["story"]) == 5
     assert fig1["parameters"]["seeds"] == "none: nothing is random"
     assert (tmp_path / "fig1.png").read_bytes()[:4] == b"\x89PNG"

@@ -28,6 +28,13 @@ class Engine(abc.ABC):
         return total(self.map(function, *args))
 
 
+def even_slices(size: int, count: int) -> Iterator[slice]:
+    """Divide so many things into at most `count` slices whose sizes differ by one at most."""
+    count = min(size, max(count, 1))
+    for k in range(count):
+        yield slice(k * size // count, (k + 1) * size // count)
+
+
 # Results that are added to one sum, of which as many are added to one of the next level. A level of
 # additions on the workers of a cluster takes a task for as many results, all of them in memory.
 FAN_IN = 8

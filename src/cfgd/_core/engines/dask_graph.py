@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cfgd._core import checks
+from cfgd._core.engines.base import even_slices
 
 # Returns blocks of the chunks of one partition, one chunk of every collection.
 Read = Callable[..., Iterable[Any]]
@@ -100,8 +101,7 @@ def parts_of_collections(collections: Sequence[Any], read: Read, count: int) -> 
     )
     n = max(len(keys) for keys in columns if keys is not None)
     rows = [[None if keys is None else keys[i] for keys in columns] for i in range(n)]
-    size = -(-n // min(n, max(count, 1)))
-    parts = [_part(tasks, futures, rows[i : i + size], read) for i in range(0, n, size)]
+    parts = [_part(tasks, futures, rows[chosen], read) for chosen in even_slices(n, count)]
     _warn_of_shared(tasks, rows)
     return parts
 

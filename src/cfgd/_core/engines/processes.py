@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from cfgd._core.arrays import in_precision
 from cfgd._core.engines.base import Arrays, Engine, Pass
 from cfgd._core.process_group import ProcessGroup
@@ -31,4 +33,5 @@ class ProcessesEngine(Engine):
         with self.group.propagate_errors():
             found = self.own.sum(function, *args)
         with in_precision(WIDE):
-            return tuple(self.group.all_reduce_sum(array) for array in found)
+            # copies: those of JAX are read-only
+            return tuple(np.array(self.group.all_reduce_sum(array)) for array in found)

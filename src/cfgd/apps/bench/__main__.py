@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from cfgd.apps.bench.growth import runner as growth
 from cfgd.apps.bench.speed import (
     core,
+    dask_clusters,
     explorer,
     many_fits,
     networks,
@@ -24,6 +25,7 @@ SUITES: dict[str, Callable[[], Iterator[ReportRow]]] = {
     "many_fits": many_fits.rows,
     "explorer": explorer.rows,
     "processes": processes.rows,
+    "dask": dask_clusters.rows,
     "tables": tables.rows,
     "growth": growth.rows,
 }

@@ -63,7 +63,7 @@ class ProgressBar:
     def finish(self, text: str, reused: bool) -> None:
         self.bar.advance(self.task)
         if not self.console.is_terminal:
-            suffix = " (from the run before)" if reused else ""
+            suffix = " (from the previous run)" if reused else ""
             self.console.print(f"{text}{suffix}", highlight=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:

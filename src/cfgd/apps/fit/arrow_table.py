@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -28,6 +29,7 @@ class Parquet(Table):
     """
 
     format: ClassVar[str] = "Parquet"
+    groups: range  # row groups
 
     def __init__(self, path: Path, memory: float) -> None:
         self.texts: list[str] = []
@@ -35,8 +37,21 @@ class Parquet(Table):
             with self._open(path) as file:
                 self._check_metadata(path, file.metadata, memory)
                 schema = file.schema_arrow
+                self.groups = range(file.metadata.num_row_groups)
+                self._sizes = [file.metadata.row_group(i).num_rows for i in self.groups]
             self.texts = [field.name for field in schema if is_text(field.type)]
             super().__init__(path, memory, schema.names, schema.types)
+            self.row_count = sum(self._sizes)
+
+    def divided(self, count: int) -> list[Table]:
+        size = max(1, -(-len(self.groups) // count))
+        if len(self.groups) <= size:
+            return [self]
+        ranges = [self.groups[i : i + size] for i in range(0, len(self.groups), size)]
+        return [
+            self.part(groups=groups, row_count=sum(self._sizes[i] for i in groups))
+            for groups in ranges
+        ]
 
     def _open(self, path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(
@@ -68,22 +83,41 @@ class Parquet(Table):
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with self._open(self.path) as file:
-            yield from file.iter_batches(rows, columns=names)
+            yield from file.iter_batches(rows, row_groups=list(self.groups), columns=names)
 
 
 class Feather(Table):
     """A Feather file of version 2, which is the IPC file format of Arrow."""
 
     format: ClassVar[str] = "Feather"
+    indices: range  # of the record batches
 
     def __init__(self, path: Path, memory: float) -> None:
         with read_errors(path, self.format), pa.OSFile(str(path)) as raw:
-            schema = pa.ipc.open_file(raw).schema
-            super().__init__(path, memory, schema.names, schema.types)
+            file = pa.ipc.open_file(raw)
+            self.indices = range(file.num_record_batches)
+            super().__init__(path, memory, file.schema.names, file.schema.types)
+
+    def divided(self, count: int) -> list[Table]:
+        size = max(1, -(-len(self.indices) // count))
+        if len(self.indices) <= size:
+            return [self]
+        ranges = [self.indices[i : i + size] for i in range(0, len(self.indices), size)]
+        return [
+            self.part(indices=indices, row_count=sum(self._sizes[i] for i in indices))
+            for indices in ranges
+        ]
+
+    @functools.cached_property
+    def _sizes(self) -> list[int]:
+        """The rows of the record batches, which their headers have."""
+        options = pa.ipc.IpcReadOptions(included_fields=[0])
+        with pa.OSFile(str(self.path)) as raw, pa.ipc.open_file(raw, options=options) as file:
+            return [file.get_batch(i).num_rows for i in self.indices]
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         indices = [list(self.types).index(name) for name in names]
         options = pa.ipc.IpcReadOptions(included_fields=indices)
         with pa.OSFile(str(self.path)) as raw, pa.ipc.open_file(raw, options=options) as file:
-            for i in range(file.num_record_batches):
+            for i in self.indices:
                 yield file.get_batch(i)

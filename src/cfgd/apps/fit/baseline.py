@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
 
 # Newton's method for one intercept: steps of at most 1 reach it from any start, since the second
 # derivative of the logistic loss changes by less than a factor of e within that distance.
@@ -23,44 +27,60 @@ def weighted_baseline(rows: Rows) -> np.ndarray:
     """
     target = rows.target
     if target.loss in CLASSIFICATION_LOSSES:
-        totals = np.zeros(len(target.labels))
-        has_offset = False
-        for block in rows.blocks(training_rows):
-            totals += np.bincount(block.y.astype(int), block.weights, len(totals))
-            has_offset = block.offset is not None
+        totals, offsets = rows.sum(training_rows, class_totals, len(target.labels))
         if target.classes > 1:
             return np.log(totals) - np.mean(np.log(totals))
         start = float(np.log(totals[1] / totals[0]))
-        return np.array([_logistic_intercept(rows, start) if has_offset else start])
-    numerator = denominator = 0.0
-    for block in rows.blocks(training_rows):
+        return np.array([_logistic_intercept(rows, start) if offsets else start])
+    (sums,) = rows.sum(training_rows, _mean_sums, target.loss)
+    mean = float(sums[0] / sums[1])
+    return np.array([np.log(mean) if target.loss in ("poisson", "gamma") else mean])
+
+
+def class_totals(blocks: Iterator[RowBlock], labels: int) -> Arrays:
+    """Return the sum of the weights of each class, and how many blocks have offsets."""
+    totals, offsets = np.zeros(labels), np.zeros(())
+    for block in blocks:
+        totals += np.bincount(block.y.astype(int), block.weights, labels)
+        offsets += block.offset is not None
+    return totals, offsets
+
+
+def _mean_sums(blocks: Iterator[RowBlock], loss: str) -> Arrays:
+    """Return the numerator and the denominator of the mean."""
+    sums = np.zeros(2)
+    for block in blocks:
         weight, y = block.weights, block.y
         offset = np.zeros(len(y)) if block.offset is None else block.offset
-        if target.loss == "poisson":  # sum of w (exp(b + offset) - y) = 0
-            part, size = y, np.exp(offset)
-        elif target.loss == "gamma":  # sum of w (1 - y exp(-b - offset)) = 0
-            part, size = y * np.exp(-offset), np.ones(len(y))
+        if loss == "poisson":  # sum of w (exp(b + offset) - y) = 0
+            sums += weight @ y, weight @ np.exp(offset)
+        elif loss == "gamma":  # sum of w (1 - y exp(-b - offset)) = 0
+            sums += weight @ (y * np.exp(-offset)), weight.sum()
         else:
-            part, size = y - offset, np.ones(len(y))
-        numerator += float(weight @ part)
-        denominator += float(weight @ size)
-    mean = numerator / denominator
-    return np.array([np.log(mean) if target.loss in ("poisson", "gamma") else mean])
+            sums += weight @ (y - offset), weight.sum()
+    return (sums,)
 
 
 def _logistic_intercept(rows: Rows, start: float) -> float:
     """Return the intercept beside the offsets, by Newton's method with one pass for each step."""
-    b, loss = start, rows.target.loss_function
+    b = start
     for _ in range(MAX_STEPS):
-        slope = curvature = 0.0
-        for block in rows.blocks(training_rows):
-            p = block.plus_offset(np.full(len(block.y), b))
-            first, second = loss.derivatives(p, rows.target.for_loss(block.y))
-            slope += float(block.weights @ np.asarray(first))
-            curvature += float(block.weights @ np.asarray(second))
+        sums = rows.sum(training_rows, _slope_and_curvature, rows.target, b)
+        slope, curvature = map(float, sums)
         step = -np.sign(slope) if curvature == 0 else -slope / curvature
         step = float(np.clip(step, -MAX_STEP, MAX_STEP))
         b += step
         if abs(step) < TOLERANCE:
             break
     return b
+
+
+def _slope_and_curvature(blocks: Iterator[RowBlock], target: Target, b: float) -> Arrays:
+    """Return the derivatives of the loss of all rows with respect to the intercept."""
+    slope, curvature, loss = np.zeros(()), np.zeros(()), target.loss_function
+    for block in blocks:
+        p = block.plus_offset(np.full(len(block.y), b))
+        first, second = loss.derivatives(p, target.for_loss(block.y))
+        slope += block.weights @ np.asarray(first)
+        curvature += block.weights @ np.asarray(second)
+    return slope, curvature

@@ -38,6 +38,11 @@ class LevelCounts:
             for entry in pc.value_counts(values.filter(mask)):
                 counts[entry["values"].as_py()] += entry["counts"].as_py()
 
+    def merge(self, other: LevelCounts) -> None:
+        """Add the rows of other counts."""
+        self.training.update(other.training)
+        self.all.update(other.all)
+
     def column(self, path: Path, name: str, reference: str | None, rare: int | None) -> TextColumn:
         """Return the column with its levels.
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cfgd.apps.fit.baseline import class_totals
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.target import find_label
@@ -51,7 +52,5 @@ def class_weights(rows: Rows, text: str) -> np.ndarray:
     if given is not None:
         found = {find_label("--class-weight", name, labels): w for name, w in given.items()}
         return np.array([found.get(label, 1.0) for label in labels])
-    totals = np.zeros(len(labels))
-    for block in rows.blocks(training_rows):
-        totals += np.bincount(block.y.astype(int), block.weights, len(labels))
+    totals, _ = rows.sum(training_rows, class_totals, len(labels))
     return totals.sum() / (len(labels) * totals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pyarrow as pa
@@ -63,11 +63,15 @@ TextClass = str  # "number", "date", "time" or "text"
 
 
 class Examples:
-    """The first different texts of a class, with their numbers of rows and their first rows."""
+    """The first different texts of a class, with their numbers of rows and their first rows.
+
+    `labels` are the names of these rows in messages.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self.rows: dict[str, list[int]] = {}
+        self.labels: dict[str, list[str]] = {}
 
     def add(self, texts: list[str], chosen: np.ndarray, index: np.ndarray, before: int) -> None:
         """Add the texts that are chosen; `before` is the number of rows before these."""
@@ -79,6 +83,16 @@ class Examples:
                 continue
             found = np.flatnonzero(index == i)[: EXAMPLE_ROWS - len(known)]
             self.rows[texts[i]] = [*known, *(before + 1 + found).tolist()]
+
+    def merge(self, other: Examples, before: int) -> None:
+        """Add the texts of the rows after these, of which there are `before`."""
+        self.count += other.count
+        for text, rows in other.rows.items():
+            known = self.rows.get(text, [])
+            if len(known) >= EXAMPLE_ROWS or (not known and len(self.rows) >= EXAMPLES):
+                continue
+            shifted = [before + row for row in rows]
+            self.rows[text] = [*known, *shifted[: EXAMPLE_ROWS - len(known)]]
 
     @property
     def first(self) -> str:
@@ -247,6 +261,45 @@ class ColumnSurvey:
         for part, seen in self.parts[order].items():
             if len(days) and len(seen) < 2:
                 seen.update(part_of(days, part).unique().to_pylist())
+
+    def merge(self, other: ColumnSurvey) -> None:
+        """Add the texts of the rows after these."""
+        before = self.rows
+        self.rows, self.present = before + other.rows, self.present + other.present
+        for mine, theirs in zip(self._examples(), other._examples(), strict=True):
+            mine.merge(theirs, before)
+        self.currencies.update(other.currencies)
+        if len(self.different) <= MANY_TEXTS:
+            self.different |= other.different
+        self.short_dates += other.short_dates
+        self.first_fields |= other.first_fields
+        self.last_fields |= other.last_fields
+        self.days |= other.days
+        self.low_day = min(self.low_day, other.low_day)
+        self.high_day = max(self.high_day, other.high_day)
+        self._sentinels |= other._sentinels
+        for order, parts in self.parts.items():
+            self.first_day[order] = min(self.first_day[order], other.first_day[order])
+            for part, seen in parts.items():
+                seen |= other.parts[order][part]
+        self.uniqueness.merge(other.uniqueness)
+        self.has_plus |= other.has_plus
+        self.has_durations |= other.has_durations
+        self.totals += other.totals
+        self.last = other.last if other.rows else self.last
+        self.digits, self.compact = self.digits + other.digits, self.compact + other.compact
+        self.longest = max(self.longest, other.longest)
+        self.units.update(other.units)
+
+    def label_rows(self, label: Callable[[int], str]) -> None:
+        """Name the rows of examples as messages do."""
+        for examples in self._examples():
+            examples.labels = {text: list(map(label, rows)) for text, rows in examples.rows.items()}
+
+    def _examples(self) -> list[Examples]:
+        by_name = (self.by_class, self.decimal, self.group_marks, self.order)
+        others = self.unordered, self.percent, self.no_percent, self.leading_zeros
+        return [*(one for found in by_name for one in found.values()), *others, self.minus_behind]
 
     @property
     def total(self) -> str:

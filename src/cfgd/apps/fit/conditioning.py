@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import InMemoryRows, Rows
 from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
@@ -62,10 +64,15 @@ def correlation_matrix(rows: Rows) -> np.ndarray | None:
         return None
     if isinstance(rows, InMemoryRows):
         return rows.gram[:-1, :-1] / rows.count
-    total = np.zeros((rows.width, rows.width))
-    for block in rows.blocks(training_rows):
-        total += block.X.T @ block.X
+    (total,) = rows.sum(training_rows, _second_moments, rows.width)
     return total / rows.count
+
+
+def _second_moments(blocks: Iterator[RowBlock], width: int) -> Arrays:
+    total = np.zeros((width, width))
+    for block in blocks:
+        total += block.X.T @ block.X
+    return (total,)
 
 
 def conditioning(correlations: np.ndarray, standardisation: Standardisation) -> Conditioning:

@@ -14,13 +14,13 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from cfgd._core.files import check_writable, is_same_file, printable, write
+from cfgd.apps.errors import EXIT_CODE, EXPECTED
 from cfgd.apps.fit.coefficient_rows import (
     cells,
     coefficient_rows,
     coefficients_csv,
     headings,
 )
-from cfgd.apps.fit.memory import MEMORY_SHARE, free_memory
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.options import FitOptions
 from cfgd.apps.fit.prediction import predict
@@ -31,6 +31,7 @@ from cfgd.apps.fit.report_text import confusion_rows, outcome, quality_rows, rem
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.run import fit
 from cfgd.apps.fit.summary_table import coefficient_table
+from cfgd.apps.fit.workers import workers_of
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
 COEFFICIENTS_FILE = "coefficients.csv"
@@ -93,7 +94,10 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
     Of several processes only the first one prints and writes.
     """
     if process()[0] > 0:
-        return 0 if fit(options, ProgressReporter()).success else 1
+        try:
+            return 0 if fit(options, ProgressReporter()).success else 1
+        except EXPECTED:  # which the first process raises, too, and prints
+            return EXIT_CODE
     with progress_display(console) as progress:
         files = [MODEL_FILE, REPORT_FILE, COEFFICIENTS_FILE]
         result = fit(options, progress, lambda: check_writable(out, files))
@@ -117,7 +121,8 @@ def run_fit_in_processes(options: FitOptions, out: Path, processes: int) -> int:
         if name != "data"
     }
     arguments["--memory"] = None if options.memory is None else options.memory / 1e6
-    words = [*as_words(arguments | {"--out": out}), "--", str(options.data)]
+    data = (options.data,) if isinstance(options.data, Path) else options.data
+    words = [*as_words(arguments | {"--out": out}), "--", *map(str, data)]
     return launch([sys.executable, "-m", "cfgd", "fit", *words], processes, only_errors=True)
 
 
@@ -170,16 +175,21 @@ def _print_coefficients(console: Console, result: FitResult) -> None:
 
 
 def run_predict(
-    console: Console, model_path: Path, data: Path, out: Path, ids: Sequence[str] = ()
+    console: Console,
+    model_path: Path,
+    data: Path | Sequence[Path],
+    out: Path,
+    ids: Sequence[str] = (),
+    dask: str | None = None,
 ) -> int:
     """Write predictions for a table, and print where they are; return the exit code."""
     model = read_model(model_path)
     if is_same_file(out, model_path):
         raise ValueError(f"{out} is the model file: choose another name for the predictions.")
-    with progress_display(console) as progress:
+    with progress_display(console) as progress, workers_of(dask) as workers:
         progress.start_stage("predicting")
-        memory = MEMORY_SHARE * free_memory()
-        written = predict(model, data, out, memory, progress.rows_read, ids)
+        memory = workers.memory_budget(None)
+        written = predict(model, data, out, memory, progress.rows_read, ids, workers)
     for sentence in written.sentences:
         style = "yellow" if sentence.startswith("Warning") else ""
         console.print(_safe(sentence), highlight=False, style=style)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.fitting import (
     ProgressCallback,
     SolverOptions,
     baseline_coefficients,
     fit_coefficients,
 )
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import Rows
-from cfgd.apps.fit.split import FOLDS, RowSubset, fold, training_rows, without_fold
+from cfgd.apps.fit.split import FOLDS, fold, training_rows, without_fold
+from cfgd.apps.fit.target import Target
 
 PENALTIES_PER_ROW = 10.0 ** np.arange(1, -6, -1)  # from strong to weak: each starts the next fit
 # The losses of penalties that differ by a factor of ten differ by far more than this.
@@ -52,7 +56,7 @@ def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> 
     Each fit starts from the coefficients of the next stronger penalty. The method is always
     `Auto`: the minimiser does not depend on the method, and `Auto` is the fastest.
     """
-    weight = sum(float(rows.fit_weight(block).sum()) for block in rows.blocks(training_rows))
+    (weight,) = rows.sum(training_rows, _weight, rows.target)
     l2 = PENALTIES_PER_ROW * weight
     totals, sizes = np.zeros((FOLDS, len(l2))), np.zeros((FOLDS, len(l2)))
     for k in range(FOLDS):
@@ -64,7 +68,7 @@ def cross_validate(rows: Rows, memory: float, on_progress: ProgressCallback) -> 
                 float(penalty), "auto", memory, _ignore_progress, tolerance=TOLERANCE
             )
             w, _ = fit_coefficients(rows, without_fold(k), options, w)
-            totals[k, i], sizes[k, i] = _fold_loss(rows, fold(k), w)
+            totals[k, i], sizes[k, i] = rows.sum(fold(k), _loss, rows.target, w)
     with np.errstate(invalid="ignore"):  # a fold without rows
         return CrossValidation(l2, totals.sum(0) / sizes.sum(0), totals / sizes)
 
@@ -73,11 +77,16 @@ def _ignore_progress(fraction: float, description: str) -> None:
     """Report nothing: the progress of cross-validation counts fits."""
 
 
-def _fold_loss(rows: Rows, subset: RowSubset, w: np.ndarray) -> tuple[float, float]:
-    """Return the weighted sum of the losses of a subset, and the sum of the weights."""
-    target, total, size = rows.target, 0.0, 0.0
-    for block in rows.blocks(subset):
-        weight = rows.fit_weight(block)
+def _weight(blocks: Iterator[RowBlock], target: Target) -> Arrays:
+    """Return the sum of the weights."""
+    return (np.array(sum(float(block.fit_weight(target).sum()) for block in blocks)),)
+
+
+def _loss(blocks: Iterator[RowBlock], target: Target, w: np.ndarray) -> Arrays:
+    """Return the weighted sum of the losses, and the sum of the weights."""
+    total, size = np.zeros(()), np.zeros(())
+    for block in blocks:
+        weight = block.fit_weight(target)
         losses = target.loss_function.value(block.predictors(w), target.for_loss(block.y))
-        total, size = total + float(weight @ np.asarray(losses)), size + float(weight.sum())
+        total, size = total + weight @ np.asarray(losses), size + weight.sum()
     return total, size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import mmap
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from cfgd.apps.fit.header import MOST_ABOVE, describe_above
 from cfgd.apps.fit.missing_marks import MARKS
 from cfgd.apps.fit.number_text import COMMA, NAMES, POINT, NumberTexts
 from cfgd.apps.fit.sniffing import ENCODING_NAMES, last_rows, rows_of, sniff
-from cfgd.apps.fit.table import KEPT_SHARE, Table, is_numeric, read_errors
+from cfgd.apps.fit.table import Table, is_numeric, read_errors
 
 RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 LEADING_ZERO = re.compile(r"\s*0\d+\s*$")
@@ -28,6 +29,8 @@ POSTCODE = re.compile(r"\b(?:zip|plz|postal|post_?code|postleitzahl|fips|iban|is
 # Rows of a batch on average, below which all of them are put together: every column of every batch
 # takes some microseconds.
 MIN_BATCH = 2000
+# Bytes of a range at least: pyarrow infers types from a megabyte, and parses it in milliseconds.
+LEAST_RANGE = 2**20
 SHOWN = 60  # characters of a row that a message shows
 
 
@@ -49,6 +52,10 @@ class Csv(Table):
     """
 
     format: ClassVar[str] = "CSV"
+    infers_types: ClassVar[bool] = True
+    # of a part: where its bytes begin and end; a part behind the first one has no header
+    begin, end = 0, None
+    _blank_of_parts: Sequence[BlankRows] = ()
 
     def __init__(self, path: Path, memory: float, decimal: str | None = None) -> None:
         self.path, self.dialect = path, sniff(path)
@@ -69,8 +76,41 @@ class Csv(Table):
     def first_rows(self) -> Sequence[Sequence[str]]:
         return self.dialect.rows[:MOST_ABOVE]
 
+    def divided(self, count: int) -> list[Table]:
+        """Return ranges of whole lines, where no text may have the end of a line in it."""
+        size = self.path.stat().st_size
+        count = min(count, size // LEAST_RANGE)
+        if count < 2 or self._may_have_quotes:
+            return [self]
+        ends = [0]
+        with self.path.open("rb") as file:
+            for i in range(1, count):
+                file.seek(max(ends[-1], i * size // count))
+                file.readline()
+                if ends[-1] < file.tell() < size:
+                    ends.append(file.tell())
+        ends.append(size)
+        blank = self._blank_of_parts
+        if self._blank is not None and len(blank) != len(ends) - 1:
+            blank = [BlankRows(self._blank.names) for _ in ends[1:]]
+        found: list[Table] = []
+        for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            own = blank[i] if blank else None
+            found.append(self.part(begin=begin, end=end, types={**self.types}, _blank=own))
+        return found
+
+    def learn_blank_rows(self, parts: Sequence[Any]) -> None:
+        self._blank_of_parts = [part._blank for part in parts if part._blank is not None]
+        if len(parts) == 1:
+            self._blank = parts[0]._blank
+
+    def learn_types(self, part: Table) -> None:
+        if isinstance(part, Csv):
+            self.dialect = part.dialect
+            changed = [name for name, of in part.types.items() if of == pa.string()]
+            self.read_as_text(changed)
+
     def set_decimal(self, decimal: str) -> None:
-        """Read the columns of numbers with another decimal sign."""
         self.decimal = decimal
         with read_errors(self.path, self.format):
             types = self._inferred_types(self.path)
@@ -78,7 +118,6 @@ class Csv(Table):
             self._read_doubtful_columns_as_text()
 
     def read_as_text(self, names: Sequence[str]) -> None:
-        """Read columns as the texts that are in the file."""
         self.types |= {name: pa.string() for name in names if name in self.types}
 
     def _head_decimal(self) -> str:
@@ -123,12 +162,11 @@ class Csv(Table):
 
         A pass over all of them finds the rows; it must be the first one.
         """
-        self._blank = BlankRows(names)
+        self._blank, self._blank_of_parts = BlankRows(names), []
 
     @property
     def blank_rows(self) -> int:
-        """How many rows are left out since they have no value."""
-        return 0 if self._blank is None else self._blank.count
+        return sum(blank.count for blank in self._blank_of_parts)
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         found = self._parsed(names)
@@ -137,7 +175,7 @@ class Csv(Table):
     def _parsed(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         options = self._options({name: self.types[name] for name in names})
         try:
-            with open_stream(self.path) as stream:
+            with self._open() as stream:
                 if self._is_kept():  # all of it, by several threads
                     table = csv.read_csv(stream, **options)
                     chunks = table.column(0).num_chunks if names else 1
@@ -180,10 +218,17 @@ class Csv(Table):
         """
         if codec(self.path)[0] is not None or not self.dialect.rows:
             return False
-        size, rows = self.path.stat().st_size, self.dialect.rows
+        end = self.path.stat().st_size if self.end is None else self.end
+        size, rows = end - self.begin, self.dialect.rows
         characters = sum(len(field) + 1 for row in rows for field in row)
         numbers = sum(map(len, rows)) * size / characters
-        return 8 * numbers + size * (pa.string() in self.types.values()) < KEPT_SHARE * self.memory
+        return 8 * numbers + size * (pa.string() in self.types.values()) < self.kept_bytes
+
+    def _open(self) -> Any:
+        """Open the file, or the range of a part of it."""
+        if self.end is None:
+            return open_stream(self.path)
+        return pa.PythonFile(ByteRange(self.path, self.begin, self.end), mode="r")
 
     def _change_encoding(self, path: Path) -> None:
         """Take Windows-1252 where bytes behind the first rows are not UTF-8."""
@@ -220,8 +265,8 @@ class Csv(Table):
             "read_options": csv.ReadOptions(
                 encoding="utf-8" if self.dialect.encoding == "utf-8-sig" else self.dialect.encoding,
                 column_names=list(self.dialect.names),
-                skip_rows=self.dialect.skipped,
-                skip_rows_after_names=1,
+                skip_rows=0 if self.begin else self.dialect.skipped,
+                skip_rows_after_names=0 if self.begin else 1,
             ),
             "parse_options": csv.ParseOptions(
                 newlines_in_values=self._may_have_quotes,
@@ -235,6 +280,27 @@ class Csv(Table):
                 decimal_point=self.decimal,
             ),
         }
+
+
+class ByteRange(io.RawIOBase):
+    """The bytes of a file from a place to another one."""
+
+    def __init__(self, path: Path, begin: int, end: int) -> None:
+        self.file, self.left = path.open("rb"), end - begin
+        self.file.seek(begin)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)[: self.left]
+        count = self.file.readinto(view)
+        self.left -= count
+        return count
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
 
 def _read_type(inferred: pa.DataType) -> pa.DataType:

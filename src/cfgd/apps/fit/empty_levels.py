@@ -8,12 +8,14 @@ not occur separates the classes: the log-odds of that class are estimated as min
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.columns import Column, TextColumn
 from cfgd.apps.fit.formats import format_label
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
 
@@ -32,20 +34,18 @@ def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence
     terms
         The names of the columns of the design matrix.
     """
-    low, high = (np.full((2, rows.width), sign * np.inf) for sign in (1, -1))
-    for block in rows.blocks(training_rows):
-        for k, X in enumerate((block.X, block.X[block.y > 0])):  # all rows, those with counts
-            low[k] = np.minimum(low[k], X.min(0, initial=np.inf))
-            high[k] = np.maximum(high[k], X.max(0, initial=-np.inf))
+    found_limits = zip(*rows.map(training_rows, _limits, rows.width), strict=True)
+    lows, highs = map(np.array, found_limits)
+    low, high = lows.min(0), highs.max(0)
     is_constant = high[1] - low[1] <= EQUAL
     above = is_constant & (high[0] > high[1] + EQUAL) & (low[0] >= low[1] - EQUAL)
     below = is_constant & (low[0] < low[1] - EQUAL) & (high[0] <= high[1] + EQUAL)
     groups = _groups(columns)
-    with_counts = dict.fromkeys(groups, 0)  # rows of the reference level that have a count
-    for block in rows.blocks(training_rows) if groups else ():
-        for name, (place, _) in groups.items():
-            is_other = (block.X[:, place] > low[0, place] + EQUAL).any(1)
-            with_counts[name] += int(np.sum((block.y > 0) & ~is_other))
+    places = [place for place, _ in groups.values()]
+    with_counts: dict[str, int] = {}
+    if groups:
+        (counts,) = rows.sum(training_rows, _with_counts, places, low[0])
+        with_counts = dict(zip(groups, counts.tolist(), strict=True))
     levels = {j for place, _ in groups.values() for j in range(place.start, place.stop)}
     found = [repr(terms[j]) for j in sorted(levels) if above[j]]
     found += [
@@ -58,25 +58,39 @@ def describe_empty_levels(rows: Rows, columns: Sequence[Column], terms: Sequence
     return f"All training rows with {' and with '.join(found)} have the target 0." if found else ""
 
 
+def _limits(blocks: Iterator[RowBlock], width: int) -> Arrays:
+    """Return the least and the largest values of all rows, and of those with counts."""
+    low, high = (np.full((2, width), sign * np.inf) for sign in (1, -1))
+    for block in blocks:
+        for k, X in enumerate((block.X, block.X[block.y > 0])):
+            low[k] = np.minimum(low[k], X.min(0, initial=np.inf))
+            high[k] = np.maximum(high[k], X.max(0, initial=-np.inf))
+    return low, high
+
+
+def _with_counts(blocks: Iterator[RowBlock], places: Sequence[slice], low: np.ndarray) -> Arrays:
+    """Return for each text how many rows of the reference level have a count."""
+    found = np.zeros(len(places), int)
+    for block in blocks:
+        for k, place in enumerate(places):
+            is_other = (block.X[:, place] > low[place] + EQUAL).any(1)
+            found[k] += int(np.sum((block.y > 0) & ~is_other))
+    return (found,)
+
+
 def describe_levels_without_class(rows: Rows, columns: Sequence[Column]) -> str:
     """Return which classes no training row of a level has, as sentences; "" if there are none.
 
     There are none to return for text columns in a formula, whose terms are no levels.
     """
     groups, labels = _groups(columns), rows.target.labels
-    low = np.full(rows.width, np.inf)
-    for block in rows.blocks(training_rows) if groups else ():
-        low = np.minimum(low, block.X.min(0, initial=np.inf))
-    counts = {
-        name: np.zeros((place.stop - place.start + 1, len(labels)))
-        for name, (place, _) in groups.items()
-    }
-    for block in rows.blocks(training_rows) if groups else ():
-        classes = np.eye(len(labels))[block.y.astype(int)]
-        for name, (place, _) in groups.items():
-            is_level = block.X[:, place] > low[place] + EQUAL
-            is_level = np.column_stack([is_level, ~is_level.any(1)])  # the reference level is last
-            counts[name] += is_level.T.astype(float) @ classes
+    if not groups:
+        return ""
+    lows, _ = zip(*rows.map(training_rows, _limits, rows.width), strict=True)
+    low = np.array(lows).min((0, 1))
+    places = [place for place, _ in groups.values()]
+    found = rows.sum(training_rows, _classes_of_levels, places, low, len(labels))
+    counts = dict(zip(groups, found, strict=True))
     sentences = []
     for column in columns:
         if not isinstance(column, TextColumn):
@@ -100,3 +114,17 @@ def _groups(columns: Sequence[Column]) -> dict[str, tuple[slice, str]]:
             found[column.name] = slice(start, start + len(column.terms)), column.base
         start += len(column.terms)
     return found
+
+
+def _classes_of_levels(
+    blocks: Iterator[RowBlock], places: Sequence[slice], low: np.ndarray, labels: int
+) -> Arrays:
+    """Return for each text how many rows of each level, the reference level last, have a class."""
+    counts = [np.zeros((place.stop - place.start + 1, labels)) for place in places]
+    for block in blocks:
+        classes = np.eye(labels)[block.y.astype(int)]
+        for place, of_text in zip(places, counts, strict=True):
+            is_level = block.X[:, place] > low[place] + EQUAL
+            is_level = np.column_stack([is_level, ~is_level.any(1)])
+            of_text += is_level.T.astype(float) @ classes
+    return tuple(counts)

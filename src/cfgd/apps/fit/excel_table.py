@@ -54,6 +54,7 @@ class Excel(Table):
             )
         types = list(map(python_type, columns))
         super().__init__(path, memory, names, types)
+        self.row_count = len(rows)
         arrays = [python_array(*both) for both in zip(columns, types, strict=True)]
         self.rows = pa.RecordBatch.from_arrays(arrays, names)
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfgd._core.engines.base import Part
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
 from cfgd.apps.fit.newton import newton
-from cfgd.apps.fit.processes import process
-from cfgd.apps.fit.rows import InMemoryRows, Rows
+from cfgd.apps.fit.rows import InMemoryRows, Rows, of_subset
 from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.split import RowSubset, training_rows
-from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
+from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, Target
 from cfgd.status import Status
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def fit_coefficients(
     """
     if isinstance(rows, InMemoryRows) and _is_plain(rows, options):
         block, target = rows.select(subset), rows.target
-        weight, y = rows.fit_weight(block), target.for_loss(block.y)
+        weight, y = block.fit_weight(target), target.for_loss(block.y)
         # a row on the wrong side has a loss of at least log 2 times its weight
         can_be_separated = target.loss in CLASSIFICATION_LOSSES and not options.l2
         can_be_separated &= block.offset is None
@@ -99,12 +99,9 @@ def fit_coefficients(
             evaluations = float(found.iterations + 1)
             run = SolverRun(status, found.iterations, evaluations, history)
             return found.w, dataclasses.replace(run, is_determined=run.success)
-    objective: LinearModel | Blocks = (
-        _in_memory_objective(rows, subset, options.l2)
-        if isinstance(rows, InMemoryRows)
-        else _streamed_objective(rows, subset, options.l2, options.memory)
-    )
+    objective = _objective(rows, subset, options.l2, options.memory)
     solution = _minimize(objective, w0, options)
+    rows.passes += getattr(objective, "passes", 0)
     w = np.asarray(solution.x)
     if w.ndim == 2:  # adding a constant to the coefficients of all classes changes nothing
         w = w - w.mean(1, keepdims=True)
@@ -118,7 +115,7 @@ def _is_plain(rows: InMemoryRows, options: SolverOptions) -> bool:
         and options.checkpoint is None
         and rows.target.loss in NEWTON_LOSSES
         and rows.width <= MAX_COLUMNS
-        and process()[1] == 1
+        and rows.workers.is_alone
     )
 
 
@@ -137,19 +134,14 @@ def name_separation(
 ) -> SolverRun:
     """Return the run of a fit to the training rows with the names of what is separated.
 
-    It also recognises separated classes where `minimize` does not look for them: in several
-    processes, and after a run that the callback ended.
+    It also recognises separated classes after a run that the callback ended.
     """
-    known = (Status.separated, Status.callback)
-    may_be = solution.status in known or process()[1] > 1
+    may_be = solution.status in (Status.separated, Status.callback)
     if not may_be or rows.target.loss not in CLASSIFICATION_LOSSES:
         return solution
     from cfgd.solve.separated import describe_separation, separation_of
 
-    if isinstance(rows, InMemoryRows):
-        objective: LinearModel | Blocks = _local_objective(rows, training_rows, 0.0)
-    else:
-        objective = _streamed_objective(rows, training_rows, 0.0, memory)
+    objective = _objective(rows, training_rows, 0.0, memory)
     found = separation_of(objective, w.reshape(-1))
     if found is None:
         return solution
@@ -160,42 +152,39 @@ def name_separation(
     return dataclasses.replace(solution, status=Status.separated, details=details)
 
 
-def _streamed_objective(rows: Rows, subset: RowSubset, l2: float, memory: float) -> Blocks:
-    from cfgd.objectives import Blocks
+def _objective(rows: Rows, subset: RowSubset, l2: float, memory: float) -> LinearModel | Blocks:
+    """Return the objective: a linear model of rows in memory, if there is one process."""
+    from cfgd.objectives import Blocks, LinearModel
 
+    target = rows.target
+    if isinstance(rows, InMemoryRows) and rows.workers.is_alone:
+        block = rows.select(subset)
+        weight = block.fit_weight(target)
+        return LinearModel(
+            block.X, block.y, target.loss, l2, weight, intercept=True, offset=block.offset
+        )
     return Blocks(
-        lambda: (
-            (block.X, block.y, rows.fit_weight(block), block.offset)
-            for block in rows.blocks(subset)
-        ),
-        loss=rows.target.loss,
+        [FitPart(part, subset, target) for part in rows.parts],
+        loss=target.loss,
         l2=l2,
         intercept=True,
         memory=memory,
+        **rows.workers.of_blocks,
     )
 
 
-def _local_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
-    from cfgd.objectives import LinearModel
+@dataclasses.dataclass(frozen=True)
+class FitPart:
+    """A part of a subset of the rows as `Blocks` takes it: X, y, weights and offsets."""
 
-    block = rows.select(subset)
-    weight, loss = rows.fit_weight(block), rows.target.loss
-    return LinearModel(block.X, block.y, loss, l2, weight, intercept=True, offset=block.offset)
+    part: Part
+    subset: RowSubset
+    target: Target
 
-
-def _in_memory_objective(rows: InMemoryRows, subset: RowSubset, l2: float) -> LinearModel:
-    """Return the objective of rows in memory; each of several processes holds a share of them."""
-    index, count = process()
-    if count == 1:
-        return _local_objective(rows, subset, l2)
-    from cfgd import distributed
-    from cfgd.objectives import LinearModel
-
-    block, loss = rows.select(subset), rows.target.loss
-    weight = rows.fit_weight(block)
-    own = slice(index, None, count)
-    X, y, own_weight = distributed.rows(block.X[own], block.y[own], weight[own])
-    return LinearModel(X, y, loss, l2, own_weight, intercept=True)
+    def __call__(self) -> Iterator[tuple[Any, ...]]:
+        for block in of_subset(iter(self.part()), self.subset):
+            yield block.X, block.y, block.fit_weight(self.target), block.offset
+            del block
 
 
 def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOptions) -> Solution:

@@ -31,15 +31,15 @@ def texts_and_rows(examples: Examples, most: int = SHOWN_TEXTS) -> str:
     """Return the first texts with their rows, for a message."""
     shown = [
         f"{text!r} (row{'s' * (len(rows) > 1)} {_rows(rows)})"
-        for text, rows in list(examples.rows.items())[:most]
+        for text, rows in list(examples.labels.items())[:most]
     ]
-    more = ", ..." if len(examples.rows) > most > 1 else ""
+    more = ", ..." if len(examples.labels) > most > 1 else ""
     return ", ".join(shown) + more
 
 
-def _rows(rows: list[int]) -> str:
+def _rows(rows: list[str]) -> str:
     more = ", ..." if len(rows) == EXAMPLE_ROWS else ""
-    return ", ".join(map(str, rows[: EXAMPLE_ROWS - 1])) + more
+    return ", ".join(rows[: EXAMPLE_ROWS - 1]) + more
 
 
 def decide_decimal(
@@ -265,7 +265,7 @@ class FormatDecision:
         values = f"{bad:,} value{'s are' if bad > 1 else ' is'} not: {texts_and_rows(examples)}"
         if name in examples.rows and self.options.bad_values != BAD_AS_MISSING:
             raise ValueError(
-                f"{self.path}: the header is repeated in row {_rows(examples.rows[name])}, as in "
+                f"{self.path}: the header is repeated in row {_rows(examples.labels[name])}, as in "
                 "files that were put together: delete it there."
             )
         noun = "date" if kind == "date" else "number" if kind == "number" else "time of day"

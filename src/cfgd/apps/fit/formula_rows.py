@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from cfgd.apps.fit.columns import term_names
+from cfgd.apps.fit.encoder import Encoder
 from cfgd.apps.fit.formula import Formula
 from cfgd.apps.fit.formula_states import collect_states, formula_standardisation
 from cfgd.apps.fit.read_formula import ParsedFormula, read_formula
@@ -15,7 +16,7 @@ from cfgd.apps.fit.reading import ReadTable, read_for_fit
 from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import StreamedRows
-from cfgd.apps.fit.split import Split, training_rows
+from cfgd.apps.fit.split import Split
 from cfgd.apps.fit.table import Table
 from cfgd.apps.fit.table_statistics import Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
@@ -78,21 +79,16 @@ def evaluate_formula(
     columns = statistics.columns()
     width = len(term_names(columns))
     as_they_are = Standardisation(np.zeros(width), np.ones(width))
-    stream = StreamedRows(
-        statistics.table,
+    encoder = Encoder(
         columns,
         as_they_are,
         target,
         split,
         statistics.missing,
         block_rows,
-        statistics.training_count,
-        lambda rows: None,
         statistics.roles,
+        cluster_codes=statistics.cluster_codes,
     )
-
-    def blocks() -> Iterator[np.ndarray]:
-        return (block.X for block in stream.blocks(training_rows))
-
-    formula = parsed.formula(columns, collect_states(parsed.factors, columns, blocks))
-    return formula, formula_standardisation(formula, columns, blocks)
+    rows = StreamedRows(statistics.table, encoder, statistics.code_counts)
+    formula = parsed.formula(columns, collect_states(parsed.factors, columns, rows))
+    return formula, formula_standardisation(formula, columns, rows)

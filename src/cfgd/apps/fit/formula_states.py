@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from cfgd.apps.fit.columns import Column
 from cfgd.apps.fit.expression import Expression, States
 from cfgd.apps.fit.formula import BaseColumns, Formula, monic_polynomials, needs_state
 from cfgd.apps.fit.moments import RunningMoments
+from cfgd.apps.fit.row_block import RowBlock
+from cfgd.apps.fit.rows import Rows
+from cfgd.apps.fit.split import training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
-
-Blocks = Callable[[], Iterator[np.ndarray]]  # the encoded columns of the training rows
 
 
 class Collector(abc.ABC):
@@ -29,6 +31,10 @@ class Collector(abc.ABC):
     @abc.abstractmethod
     def add(self, x: np.ndarray) -> None:
         """Take in the argument of the call for a block of rows."""
+
+    @abc.abstractmethod
+    def merge(self, other: Any) -> None:
+        """Include what another one has found in the rows of the next part."""
 
     @abc.abstractmethod
     def end_pass(self) -> None:
@@ -44,6 +50,9 @@ class Moments(Collector):
 
     def add(self, x: np.ndarray) -> None:
         self.moments.add(x[:, None])
+
+    def merge(self, other: Any) -> None:
+        self.moments.merge(other.moments)
 
     def end_pass(self) -> None:
         rows = self.moments.rows
@@ -63,6 +72,13 @@ class Levels(Collector):
     def add(self, x: np.ndarray) -> None:
         values, counts = np.unique(x, return_counts=True)
         self.counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        self._check_count()
+
+    def merge(self, other: Any) -> None:
+        self.counts.update(other.counts)
+        self._check_count()
+
+    def _check_count(self) -> None:
         if len(self.counts) > MAX_LEVELS:
             raise ValueError(
                 f"--formula: {self.call.text!r} has more than {MAX_LEVELS} different values, too "
@@ -97,6 +113,10 @@ class Recurrence(Collector):
         squares = monic_polynomials(x, self.alpha, self.norm)[-1] ** 2
         self.sums += squares.sum(), x @ squares
 
+    def merge(self, other: Any) -> None:
+        self.values = np.union1d(self.values, other.values)[: self.call.degree + 1]
+        self.sums += other.sums
+
     def end_pass(self) -> None:
         if len(self.values) <= self.call.degree:
             raise ValueError(
@@ -112,10 +132,8 @@ class Recurrence(Collector):
         self.sums = np.zeros(2)
 
 
-def collect_states(
-    factors: Sequence[Expression], columns: Sequence[Column], blocks: Blocks
-) -> States:
-    """Return the states of all calls that have one; each call of `blocks` is a pass.
+def collect_states(factors: Sequence[Expression], columns: Sequence[Column], rows: Rows) -> States:
+    """Return the states of all calls that have one; `rows` are the encoded columns as they are.
 
     A call whose argument has such calls in it waits for their states.
     """
@@ -131,31 +149,49 @@ def collect_states(
             for collector in waiting.values()
             if not any(call.text in waiting for call in collector.call.argument.stateful_calls)
         ]
-        for X in blocks():
-            base = BaseColumns(columns, X)
-            for collector in ready:
-                x = np.broadcast_to(collector.call.argument.evaluate(base.numbers, states), len(X))
-                if not np.isfinite(x).all():
-                    raise ValueError(
-                        f"--formula: {collector.call.argument.text!r} is no finite number in all "
-                        "rows."
-                    )
-                collector.add(x)
+        parts = rows.map(training_rows, _collected, ready, columns, states)
+        ready = [_merged(list(of_parts)) for of_parts in zip(*parts, strict=True)]
         for collector in ready:
             collector.end_pass()
+            waiting[collector.call.text] = collector
             if collector.state is not None:
                 states[collector.call.text] = collector.state
                 del waiting[collector.call.text]
     return states
 
 
+def _collected(
+    blocks: Iterator[RowBlock],
+    collectors: Sequence[Collector],
+    columns: Sequence[Column],
+    states: States,
+) -> Sequence[Collector]:
+    """Return the collectors with the rows of a part."""
+    found = copy.deepcopy(collectors)
+    for block in blocks:
+        base = BaseColumns(columns, block.X)
+        for collector in found:
+            argument = collector.call.argument
+            x = np.broadcast_to(argument.evaluate(base.numbers, states), len(block.X))
+            if not np.isfinite(x).all():
+                raise ValueError(f"--formula: {argument.text!r} is no finite number in all rows.")
+            collector.add(x)
+    return found
+
+
+def _merged(collectors: Sequence[Collector]) -> Collector:
+    for other in collectors[1:]:
+        collectors[0].merge(other)
+    return collectors[0]
+
+
 def formula_standardisation(
-    formula: Formula, columns: Sequence[Column], blocks: Blocks
+    formula: Formula, columns: Sequence[Column], rows: Rows
 ) -> Standardisation:
     """Return means and deviations of the columns of the design matrix, by one pass."""
     moments = RunningMoments(len(formula.products))
-    for X in blocks():
-        moments.add(formula(columns, X)[0])
+    for part in rows.map(training_rows, _moments, formula, columns):
+        moments.merge(part)
     for name, low, high in zip(formula.terms, moments.minimum, moments.maximum, strict=True):
         if low == high:
             raise ValueError(
@@ -163,3 +199,12 @@ def formula_standardisation(
                 "it out."
             )
     return Standardisation(moments.mean, moments.deviation)
+
+
+def _moments(
+    blocks: Iterator[RowBlock], formula: Formula, columns: Sequence[Column]
+) -> RunningMoments:
+    moments = RunningMoments(len(formula.products))
+    for block in blocks:
+        moments.add(formula(columns, block.X)[0])
+    return moments

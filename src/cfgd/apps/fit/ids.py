@@ -62,6 +62,9 @@ class Uniqueness:
         self.rows = self.missing = 0
         self.is_unique = self.is_ascending = True
         self._seen: set[object] = set()
+        # the compared values, None for missing ones, up to the first one that is repeated
+        self._compared: list[object] = []
+        self._first: float | None = None
         self._last: float | None = None
 
     def add(self, values: list[object]) -> None:
@@ -72,16 +75,42 @@ class Uniqueness:
         self.rows += len(values)
         if not self.is_unique or room <= 0:
             return
-        present = [value for value in values[:room] if value is not None]
-        self.missing += min(room, len(values)) - len(present)
-        before = len(self._seen)
-        self._seen.update(present)
-        if len(self._seen) < before + len(present):
+        self._compare(values[:room])
+
+    def merge(self, other: Uniqueness) -> None:
+        """Add the values of the rows after these, which another one has seen."""
+        if self._last is not None and other._first is not None:
+            self.is_ascending &= other._first == self._last + 1
+        self.is_ascending &= other.is_ascending
+        self._first = self._first if self._first is not None else other._first
+        self._last = other._last if other._last is not None else self._last
+        room = COMPARED_ROWS - self.rows
+        self.rows += other.rows
+        if not self.is_unique or room <= 0:
+            return
+        self._compare(other._compared[:room])
+        if not other.is_unique and len(other._compared) < room:
             self.is_unique, self._seen = False, set()
+
+    def _compare(self, values: list[object]) -> None:
+        present = [value for value in values if value is not None]
+        self.missing += len(values) - len(present)
+        if len(set(present)) == len(present) and self._seen.isdisjoint(present):
+            self._seen.update(present)
+            self._compared += values
+            return
+        for value in values:
+            if value is not None and value in self._seen:
+                break
+            self._seen.add(value)
+            self._compared.append(value)
+        self.is_unique, self._seen = False, set()
 
     def _add_to_run(self, values: list[object]) -> None:
         """Check that every value is the integer after the one before it."""
         numbers = [float(value) for value in values if _is_integer(value)]  # type: ignore[arg-type]
+        if self._first is None and numbers:
+            self._first = numbers[0]
         if self._last is not None:
             numbers.insert(0, self._last)
         steps = np.diff(np.array(numbers, float))
@@ -124,7 +153,7 @@ def reason_for_id(name: str, is_first: bool, values: Uniqueness, digits: int = 0
     `digits` is the number of digits of texts that are integers, 0 for other columns.
     """
     if name.strip().lower() == "id":
-        return "is called so"
+        return f"is named {name!r}"
     rows, time = min(values.rows, COMPARED_ROWS), TIME_NAME.search(name.lower())
     if rows - values.missing < max(MIN_TEXTS, rows / 2) or not values.is_unique:
         return None

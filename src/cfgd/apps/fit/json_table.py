@@ -80,8 +80,10 @@ class JsonLines(Table):
                 "once: write a line for each row (.jsonl)."
             )
         types: dict[str, pa.DataType | None] = {}
+        count = 0
         with read_errors(path, self.format):
             for rows in self._rows():
+                count += len(rows)
                 for name in {name: None for row in rows for name in row}:
                     values = [row.get(name) for row in rows]
                     if any(value is not None for value in values):
@@ -91,6 +93,7 @@ class JsonLines(Table):
                         types.setdefault(name, None)
         known_types = [pa.float64() if one is None else one for one in types.values()]
         super().__init__(path, memory, list(types), known_types)
+        self.row_count = count
 
     def describe(self) -> list[str]:
         if self.encoding == "utf-8":

@@ -8,13 +8,15 @@ measured on held-out rows.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.columns import Column, TextColumn
 from cfgd.apps.fit.quality import R_SQUARED, ROC_AUC, Quality
-from cfgd.apps.fit.rows import RowBlock, Rows
+from cfgd.apps.fit.row_block import RowBlock
+from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import RowSubset, training_rows
 from cfgd.apps.fit.table_statistics import Standardisation
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES
@@ -24,7 +26,7 @@ from cfgd.apps.fit.two_classes import roc_auc
 # best one of the breast cancer data has an area under the ROC curve of 0.975.
 MAX_R_SQUARED, MAX_AUC = 0.999, 0.995
 MAX_ROWS = 20_000  # training rows, and as many held-out ones, that are looked at: the first ones
-MAX_NUMBERS = 2_500_000  # of the design matrix of held-out rows, which take 20 MB
+MAX_NUMBERS = 2_500_000  # of the design matrix of either, which take 20 MB
 MIN_ROWS = 10  # held-out rows, so that the measure is no accident
 # The share of the baseline's error below which the model's error is rounding: of a mean of squares,
 # and of other measures. Tables are often written with six digits.
@@ -64,17 +66,14 @@ def suspects(
     loss = rows.target.loss
     if len(groups) < 2 or (loss in CLASSIFICATION_LOSSES and rows.target.classes > 1):
         return []
-    sums, of_target = np.zeros((rows.width, 3)), np.zeros(3)
-    for block in _first(rows, training_rows, MAX_ROWS):
-        X, y, weight = block.X, block.y, block.weights
-        sums += np.column_stack([weight @ X, weight @ X**2, (weight * y) @ X])
-        of_target += weight.sum(), weight @ y, weight @ y**2
     limit = min(MAX_ROWS, MAX_NUMBERS // rows.width)
-    blocks = list(_first(rows, measured, limit))
-    if sum(len(block.y) for block in blocks) < MIN_ROWS:
+    X, y, weight = rows.first(training_rows, limit, _values)
+    sums = np.column_stack([weight @ X, weight @ X**2, (weight * y) @ X])
+    of_target = np.array([weight.sum(), weight @ y, weight @ y**2])
+    chosen = rows.first(measured, limit, _values)
+    if not chosen or len(chosen[1]) < MIN_ROWS:
         return []
-    parts = ((block.X, block.y, block.weights) for block in blocks)
-    X, y, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    X, y, weight = chosen
     found: list[Suspect] = []
     for name, place in groups.items():
         if place.stop - place.start == 1:
@@ -114,14 +113,8 @@ def _groups(columns: Sequence[Column], terms: Sequence[str]) -> dict[str, slice]
     return groups
 
 
-def _first(rows: Rows, subset: RowSubset, count: int) -> Iterator[RowBlock]:
-    """Iterate over the first rows of a subset, and read no further."""
-    for block in rows.blocks(subset):
-        part = block.select(slice(count))
-        yield part
-        count -= len(part.y)
-        if count <= 0:
-            return
+def _values(block: RowBlock) -> Arrays:
+    return block.X, block.y, block.weights
 
 
 def _line(sums: np.ndarray, of_target: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cfgd.apps.fit.processes import process
-
 MEMORY_SHARE = (
     1 / 4
 )  # of the free memory for the rows: a fit makes about two copies of some of them
@@ -25,21 +23,3 @@ def free_memory() -> float:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return ASSUMED_MEMORY
-
-
-def memory_budget(given: float | None) -> float:
-    """Return the bytes for rows; `given` ones, or a share of those that are free.
-
-    All processes agree on them, so as to read the same blocks.
-    """
-    _, count = process()
-    memory = given
-    if memory is None:
-        memory = MEMORY_SHARE * free_memory() / count
-    if count > 1:
-        import jax
-
-        from cfgd._core.process_group import ProcessGroup
-
-        memory = float(ProcessGroup(jax.devices()).gather([memory]).min())
-    return memory

@@ -46,6 +46,17 @@ class RunningMoments:
         self.minimum = np.fmin(self.minimum, np.fmin.reduce(block, 0, initial=np.inf))
         self.maximum = np.fmax(self.maximum, np.fmax.reduce(block, 0, initial=-np.inf))
 
+    def merge(self, other: RunningMoments) -> None:
+        """Include the rows of other moments."""
+        count = self.count + other.count
+        shift = other.mean - self.mean
+        weight = np.divide(other.count, count, out=np.zeros_like(self.mean), where=count > 0)
+        self.sum_of_squares += other.sum_of_squares + shift**2 * self.count * weight
+        self.mean += shift * weight
+        self.count, self.rows = count, self.rows + other.rows
+        self.minimum = np.fmin(self.minimum, other.minimum)
+        self.maximum = np.fmax(self.maximum, other.maximum)
+
     @property
     def deviation(self) -> np.ndarray:
         """The standard deviation over all rows, missing values being the mean."""

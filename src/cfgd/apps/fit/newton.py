@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cfgd.apps.fit.rows import RowBlock
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.objectives.linear.formulas import Formulas
 
 MAX_STEPS = 40  # from a good start fewer than ten are usual

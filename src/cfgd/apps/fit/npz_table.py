@@ -52,6 +52,7 @@ class Npz(Table):
         columns = [(name, member) for member in self.members for name in column_names(member)]
         types = [_arrow_type(member) for _, member in columns]
         super().__init__(path, memory, [name for name, _ in columns], types)
+        self.row_count = self.length
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         wanted = set(names)

@@ -12,7 +12,6 @@ from cfgd.apps.fit.conditioning import SINGULAR, Conditioning
 from cfgd.apps.fit.fitting import METHODS
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import POLICIES, REFUSE
-from cfgd.apps.fit.processes import process
 from cfgd.apps.fit.reading_options import ReadingOptions
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.sandwich import (
@@ -20,8 +19,10 @@ from cfgd.apps.fit.sandwich import (
     CLUSTER,
     KINDS,
 )
+from cfgd.apps.fit.table_formats import name_of
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import LOSS_NAMES, Target
+from cfgd.apps.fit.workers import Workers
 from cfgd.objectives.linear.formulas import MULTINOMIAL
 
 
@@ -29,7 +30,7 @@ from cfgd.objectives.linear.formulas import MULTINOMIAL
 class FitOptions(ReadingOptions):
     """The arguments of `cfgd fit`; `memory` is in bytes."""
 
-    data: Path
+    data: Path | tuple[Path, ...]  # files, folders and wildcards
     target: str = ""  # by default that of the formula
     loss: str | None = None
     l2: float | None = None
@@ -49,6 +50,12 @@ class FitOptions(ReadingOptions):
     summary: bool = False
     errors: str = CLASSICAL
     cluster: str | None = None
+    dask: str | None = None  # the address of a scheduler, or "local"
+
+    @property
+    def name(self) -> Path:
+        """How messages name the data."""
+        return name_of(self.data)
 
     @property
     def roles(self) -> RowRoles:
@@ -82,8 +89,6 @@ def check_options(options: FitOptions) -> None:
         raise ValueError("--errors cluster and --cluster COLUMN: give both of them or none.")
     if options.class_weight is not None:
         read_class_weights(options.class_weight)
-    if options.offset is not None and process()[1] > 1:
-        raise ValueError("--offset needs one process: leave out --processes.")
     if options.checkpoint is not None and not options.checkpoint.parent.is_dir():
         raise ValueError(f"--checkpoint must be in an existing folder, got {options.checkpoint}.")
     for option, value, known in (
@@ -97,17 +102,13 @@ def check_options(options: FitOptions) -> None:
             raise ValueError(f"{option} must be one of {names}, got {value!r}.")
 
 
-def check_streaming(options: FitOptions, streamed: bool, memory: float) -> None:
-    if streamed and process()[1] > 1:
+def check_streaming(options: FitOptions, streamed: bool, workers: Workers) -> None:
+    """Raise a `ValueError` if the method cannot take rows that are streamed or shared."""
+    if (streamed or not workers.is_alone) and options.method == "adaptive_terminal":
+        where = "do not fit into --memory" if workers.is_alone else "are not in one process"
         raise ValueError(
-            f"--processes: the rows of {options.data} do not fit into --memory {memory / 1e6:.0f}, "
-            "and only one process can stream them: increase --memory, or use one process."
-        )
-    if streamed and options.method == "adaptive_terminal":
-        raise ValueError(
-            "--method adaptive_terminal needs derivatives along every column, and the rows do not "
-            "fit into --memory: use --method auto, which takes one pass over the file for each "
-            "gradient."
+            "--method adaptive_terminal needs derivatives along every column, and the rows "
+            f"{where}: use --method auto, which takes one pass over the rows for each gradient."
         )
 
 
@@ -116,7 +117,7 @@ def check_columns(options: FitOptions, condition: Conditioning, terms: list[str]
         where = "with --drop" if options.formula is None else "of the formula"
         constant = condition.constant_combinations(terms)
         raise ValueError(
-            f"{options.data}: the column {terms[condition.worst]!r} is a linear combination of "
+            f"{options.name}: the column {terms[condition.worst]!r} is a linear combination of "
             f"others{constant}, so that their coefficients are not determined: leave one out "
             f"{where}, or add a penalty with --l2 or --cross-validate."
         )
@@ -141,7 +142,7 @@ def check_rows(
     coefficients, rows = width + 1, statistics.training_count
     if rows <= coefficients and not options.l2 and not options.cross_validate:
         raise ValueError(
-            f"{options.data}: {rows} training rows do not determine {coefficients} coefficients"
+            f"{options.name}: {rows} training rows do not determine {coefficients} coefficients"
             f"{_most_levels(statistics, rows)} add a penalty with --l2 or --cross-validate."
         )
     if options.cross_validate and target.labels and statistics.label_counts is not None:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,14 @@ from cfgd.apps.fit.column_format import ColumnFormat, Reading
 from cfgd.apps.fit.columns import EncodedRows, Mask, TextColumn, encode
 from cfgd.apps.fit.missing_values import check_for_prediction, left_out_rows
 from cfgd.apps.fit.model import Model
+from cfgd.apps.fit.reading import ReadTable
 from cfgd.apps.fit.reading_of_predictions import read_for_prediction
+from cfgd.apps.fit.row_block import rows_of_block
 from cfgd.apps.fit.row_roles import RowRoles
-from cfgd.apps.fit.rows import rows_of_block
 from cfgd.apps.fit.table import Table, is_text, to_float64, value_type
 from cfgd.apps.fit.table_formats import matching_ending
 from cfgd.apps.fit.target import CLASSIFICATION_LOSSES, loss_function
+from cfgd.apps.fit.workers import THIS_PROCESS, Workers
 
 CSV_FORMATS = [".csv", ".csv.gz"]
 OUTPUT_FORMATS = [*CSV_FORMATS, ".parquet", ".feather"]
@@ -59,11 +61,12 @@ class Written:
 
 def predict(
     model: Model,
-    data: Path,
+    data: Path | Sequence[Path],
     out: Path,
     memory: float,
     on_rows_read: Callable[[int], None],
     ids: Sequence[str] = (),
+    workers: Workers = THIS_PROCESS,
 ) -> Written:
     """Write a prediction for each row of `data`, in their order.
 
@@ -76,45 +79,82 @@ def predict(
     ending = matching_ending(out, OUTPUT_FORMATS)
     roles = RowRoles(offset=model.offset)
     names = list(dict.fromkeys([*(column.name for column in model.columns), *roles.names]))
-    table = read_for_prediction(data, memory, _reading(model), names, ids)
+    table = read_for_prediction(data, memory, _reading(model), names, ids, workers)
     _check_columns(model, table)
-    if is_same_file(out, data):
+    if any(is_same_file(out, file) for file in table.files):
         raise ValueError(f"{out} is the data file: choose another name for the predictions.")
     known_ids = [name for name in _reading(model).ids if name in table.raw.types]
     through = list(dict.fromkeys([*ids, *known_ids]))
-    block_rows, count = rows_of_block(memory, len(model.terms) + len(through)), 0
-    unknown: Counter[str] = Counter()
-    without = 0  # rows without a prediction
     in_csv = ending in CSV_FORMATS
     id_fields = [pa.field(name, value_type(table.raw.types[name])) for name in through]
     schema = pa.schema([*id_fields, *_fields(model, through)])
     if in_csv:
         labels = (spreadsheet_text(x) if isinstance(x, str) else x for x in model.labels)
         model = dataclasses.replace(model, labels=tuple(labels))
+    block_rows = rows_of_block(memory, len(model.terms) + len(through))
+    predictor = Predictor(model, names, through, block_rows, schema, in_csv)
+    count = without = 0
+    unknown: Counter[str] = Counter()
     with atomic_writer(out) as file, _writer(file, ending, schema) as writer:
-        for batch, id_columns in table.blocks_with_ids(names, through, block_rows):
-            _check_finite(model, table, batch, count)
-            encoded = encode(model.columns, batch)
-            _check_rows(model, table, batch, encoded, count, unknown)
-            roles.check_values(table.path, batch, model.missing, count)
-            about = roles.read(batch, {})
-            left_out = left_out_rows(model.missing, encoded.missing) | about.unused
-            X = _design_matrix(model, table, encoded.X, left_out)
-            without += int(np.sum(left_out))
-            columns = predictions(model, X, left_out, about.offset)
-            if in_csv and len(schema) == 1:  # readers of CSV skip an empty line
-                columns = [pc.fill_null(column, np.nan) for column in columns]
-            written = [_id_column(column, in_csv) for column in id_columns]
-            writer.write_batch(pa.record_batch([*written, *columns], schema=schema))
-            count += batch.num_rows
-            on_rows_read(batch.num_rows)
+        for block in table.workers.items(table.parts(), predictor):
+            writer.write_batch(block.batch)
+            count, without = count + block.batch.num_rows, without + block.without
+            unknown.update(block.unknown)
+            on_rows_read(block.batch.num_rows)
         if not count:
-            raise ValueError(f"{data} has no rows.")
+            raise ValueError(f"{table.path} has no rows.")
     sentences = [*table.sentences, *_unknown_texts(model, unknown)]
     if without:
         rows = "1 row has" if without == 1 else f"{without:,} rows have"
         sentences.append(f"Warning: {rows} a missing value, and no prediction.")
     return Written(count, sentences)
+
+
+class PredictedBlock(NamedTuple):
+    """Rows as they are written; `without` of them have no prediction.
+
+    `unknown` counts for each column the rows with a text that no training row has.
+    """
+
+    batch: pa.RecordBatch
+    without: int
+    unknown: Counter[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Predictor:
+    """Predicts the rows of a part of a table, in blocks of `block_rows`.
+
+    `names` are the columns that the model needs, and `through` those that are written through.
+    """
+
+    model: Model
+    names: list[str]
+    through: list[str]
+    block_rows: int
+    schema: pa.Schema
+    in_csv: bool
+
+    def __call__(self, table: ReadTable) -> Iterator[PredictedBlock]:
+        model, before = self.model, table.rows_before_in_file
+        roles = RowRoles(offset=model.offset)
+        for batch, ids in table.blocks_with_ids(self.names, self.through, self.block_rows):
+            unknown: Counter[str] = Counter()
+            _check_finite(model, table, batch, before)
+            encoded = encode(model.columns, batch)
+            _check_rows(model, table, batch, encoded, before, unknown)
+            roles.check_values(table.path, batch, model.missing, before)
+            about = roles.read(batch, {})
+            left_out = left_out_rows(model.missing, encoded.missing) | about.unused
+            X = _design_matrix(model, table, encoded.X, left_out)
+            columns = predictions(model, X, left_out, about.offset)
+            if self.in_csv and len(self.schema) == 1:  # readers of CSV skip an empty line
+                columns = [pc.fill_null(column, np.nan) for column in columns]
+            fields = zip(ids, self.schema, strict=False)
+            written = [_id_column(column, field.type, self.in_csv) for column, field in fields]
+            found = pa.record_batch([*written, *columns], schema=self.schema)
+            yield PredictedBlock(found, int(np.sum(left_out)), unknown)
+            before += batch.num_rows
 
 
 def _reading(model: Model) -> Reading:
@@ -124,9 +164,9 @@ def _reading(model: Model) -> Reading:
     return Reading(columns=tuple(ColumnFormat(one.name, one.kind) for one in model.columns))
 
 
-def _id_column(column: pa.Array, in_csv: bool) -> pa.Array:
-    """Return a column as it is written: in CSV no text is a formula."""
-    column = column.cast(value_type(column.type))
+def _id_column(column: pa.Array, written: pa.DataType, in_csv: bool) -> pa.Array:
+    """Return a column as it is written, with the type of the first file: no formula in CSV."""
+    column = column.cast(value_type(column.type)).cast(written)
     if in_csv and is_text(column.type):
         texts = [None if text is None else spreadsheet_text(text) for text in column.to_pylist()]
         return pa.array(texts, column.type)

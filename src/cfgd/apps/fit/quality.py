@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.apps.fit.row_roles import RowRoles
 from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import RowSubset
@@ -90,33 +92,12 @@ def measure_quality(rows: Rows, subset: RowSubset, w: np.ndarray) -> Quality:
     Rows count by the weights of `--weights`; class weights do not count.
     """
     target, measures = rows.target, MEASURES[rows.target.loss]
-    model, baseline = ({name: 0.0 for name in measures} for _ in range(2))
-    count = sample_size = 0
-    total_weight, moments = 0.0, np.zeros(2)
-    confusion = np.zeros(2 * (len(target.labels),))
-    sample: list[tuple[np.ndarray, ...]] = []
-    for block in rows.blocks(subset):
-        y, weight = target.centre + target.scale * block.y, block.weights
-        p = block.predictors(w)
-        by_model = target.expected(p)
-        without_columns = block.plus_offset(target.baseline_predictors(len(y)))
-        by_baseline = target.expected(without_columns)
-        for name, measure in measures.items():
-            model[name] += float(weight @ measure(by_model, y))
-            baseline[name] += float(weight @ measure(by_baseline, y))
-        if target.labels:
-            np.add.at(confusion, (y.astype(int), by_model.argmax(1)), weight)
-        else:
-            moments += weight @ block.y, weight @ block.y**2
-        room = SAMPLE - sample_size
-        sample.append((by_model[:room], y[:room], weight[:room], p[:room]))
-        total_weight += float(weight.sum())
-        count, sample_size = count + len(y), sample_size + len(sample[-1][1])
+    by_measure, confusion, moments, sizes = rows.sum(subset, _measured, target, w)
+    count, total_weight = int(sizes[0]), sizes[1]
     model, baseline = (
-        {name: total / total_weight for name, total in totals.items()}
-        for totals in (model, baseline)
+        dict(zip(measures, (totals / total_weight).tolist(), strict=True)) for totals in by_measure
     )
-    expected, y, weight, p = (np.concatenate(arrays) for arrays in zip(*sample, strict=True))
+    expected, y, weight, p = rows.first(subset, SAMPLE, _predicted, target, w)
     if target.loss == "logistic":
         model |= _two_class_measures(expected[:, 1], p, y, weight) | _rates(confusion)
         baseline[ROC_AUC] = 0.5
@@ -129,6 +110,34 @@ def measure_quality(rows: Rows, subset: RowSubset, w: np.ndarray) -> Quality:
             found[R_SQUARED] = 1 - float(share)
     known = confusion if target.labels else None
     return Quality(count, model, baseline, known, expected, y, weight)
+
+
+def _measured(blocks: Iterator[RowBlock], target: Target, w: np.ndarray) -> Arrays:
+    """Return sums of the measures of the model and of the baseline, and what goes with them.
+
+    These are the confusion matrix, the moments of y, and the number of rows with their weight.
+    """
+    measures = MEASURES[target.loss].values()
+    found, moments, sizes = np.zeros((2, len(measures))), np.zeros(2), np.zeros(2)
+    confusion = np.zeros(2 * (len(target.labels),))
+    for block in blocks:
+        by_model, y, weight, _ = _predicted(block, target, w)
+        without_columns = block.plus_offset(target.baseline_predictors(len(y)))
+        by_baseline = target.expected(without_columns)
+        for k, measure in enumerate(measures):
+            found[:, k] += weight @ measure(by_model, y), weight @ measure(by_baseline, y)
+        if target.labels:
+            np.add.at(confusion, (y.astype(int), by_model.argmax(1)), weight)
+        else:
+            moments += weight @ block.y, weight @ block.y**2
+        sizes += len(y), weight.sum()
+    return found, confusion, moments, sizes
+
+
+def _predicted(block: RowBlock, target: Target, w: np.ndarray) -> Arrays:
+    """Return expected values, targets, weights and linear predictors of the rows of a block."""
+    p = block.predictors(w)
+    return target.expected(p), target.centre + target.scale * block.y, block.weights, p
 
 
 def _two_class_measures(

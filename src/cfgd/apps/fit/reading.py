@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cfgd.apps.fit.column_format import REFUSE_BAD, ColumnFormat, Reading, convert
 from cfgd.apps.fit.column_survey import ColumnSurvey
-from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.format_decision import FormatDecision, decide_decimal
 from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.header import NUMBERLIKE
@@ -47,6 +48,21 @@ class ReadTable(Table):
                 self.sources[column] = name
                 types.append(column_type)
         super().__init__(raw.path, raw.memory, list(self.sources), types)
+        self.workers = raw.workers
+
+    def parts(self) -> list[Table]:
+        """Return the parts of the file, converted."""
+        return [self.part(raw=part, path=part.path, **place_of(part)) for part in self.raw.parts()]
+
+    @property
+    def files(self) -> list[Path]:
+        return self.raw.files
+
+    def row_label(self, row: int) -> str:
+        return self.raw.row_label(row)
+
+    def forget_batches(self) -> None:
+        """Do nothing: the batches are those of the file."""
 
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         return (batch for batch, _ in self.blocks_with_ids(names, [], rows))
@@ -60,7 +76,7 @@ class ReadTable(Table):
     ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
         """Read the table once: yield converted columns, and the columns `ids` as they are."""
         sources = list(dict.fromkeys([*(self.sources[name] for name in names), *ids]))
-        before = 0
+        before = self.rows_before_in_file
         for batch in self.raw.blocks(sources, rows):
             found: dict[str, pa.Array] = {}
             for source in dict.fromkeys(self.sources[name] for name in names):
@@ -83,6 +99,12 @@ class ReadTable(Table):
                 f"got {column[first].as_py()!r} in row {before + first + 1}."
             )
         return converted.columns
+
+
+def place_of(part: Table) -> dict[str, Any]:
+    """Return where the rows of a part are."""
+    names = ("row_count", "rows_before", "rows_before_in_file")
+    return {name: getattr(part, name) for name in names}
 
 
 def read_for_fit(
@@ -125,7 +147,7 @@ def check_name(raw: Table, flag: str, name: str) -> None:
     hint = ""
     if all(map(NUMBERLIKE.match, names)) or (len(names) > 1 and NUMBERLIKE.match(names[0])):
         hint = " (does the first line have the names of the columns?)"
-    elif len(names) == 1 and isinstance(raw, Csv):
+    elif len(names) == 1 and raw.infers_types:
         separators = ", ".join(SEPARATORS.values())
         hint = f" (known separators are {separators})"
     below = [i for i, row in enumerate(raw.first_rows(), 1) if name in map(str.strip, row)]
@@ -147,7 +169,7 @@ class _FitReader:
         raw, options = self.raw, self.options
         reading = Reading(na=options.na, bad_values=options.bad_values)
         names = [name for name in raw.types if name not in self.drop]
-        if isinstance(raw, Csv):
+        if raw.infers_types:
             raw.read_as_text([*options.id, *options.category])
             raw.leave_out_blank_rows(names)
         for name in names:
@@ -156,7 +178,7 @@ class _FitReader:
         surveys = self._survey(names, reading)
         self._check_last_row(surveys)
         decimal, doubtful = self._decimal(surveys)
-        if isinstance(raw, Csv) and decimal != raw.decimal:
+        if raw.infers_types and decimal != raw.decimal:
             raw.set_decimal(decimal)
             raw.read_as_text([*options.id, *options.category])
             surveys = self._survey(names, reading)
@@ -180,7 +202,7 @@ class _FitReader:
             if name not in {*formats, *ids, *empty, *options.id}:
                 formats[name] = ColumnFormat(name, "number")
         formats |= {name: ColumnFormat(name, "id") for name in (*options.id, *ids)}
-        if isinstance(raw, Csv):
+        if raw.infers_types:
             raw.read_as_text(list(ids))
         columns = tuple(formats[name] for name in raw.types if name in formats)
         left_out = {*options.id, *ids, *empty}
@@ -218,7 +240,7 @@ class _FitReader:
         return name not in self.used and (is_first or is_id_name(name))
 
     def _survey(self, names: list[str], reading: Reading) -> Surveys:
-        every = isinstance(self.raw, Csv)  # the pass that checks the types of all columns
+        every = self.raw.infers_types  # the pass that checks the types of all columns
         chosen = [
             name
             for name in names
@@ -234,7 +256,7 @@ class _FitReader:
             for name, known in found.items()
             if isinstance(known, NumberSurvey) and known.is_long
         ]
-        if isinstance(self.raw, Csv):  # other files have integers
+        if self.raw.infers_types:  # other files have integers
             self.raw.read_as_text(long)
         else:  # whose values were not compared with each other
             again = [name for name in long if name not in self.used]
@@ -247,7 +269,7 @@ class _FitReader:
             and known.is_compact_date
             and name not in self.options.number
         ]
-        again = [*(long if isinstance(self.raw, Csv) else ()), *units, *dates]
+        again = [*(long if self.raw.infers_types else ()), *units, *dates]
         found |= survey(self.raw, again, self._compares, marks, SURVEY_ROWS, units, dates)
         return found
 
@@ -303,7 +325,7 @@ class _FitReader:
 
 def _describe_blank(raw: Table) -> list[str]:
     """Return a sentence about rows that are left out since they have no value."""
-    if not isinstance(raw, Csv) or not raw.blank_rows:
+    if not raw.blank_rows:
         return []
     rows = "1 row" if raw.blank_rows == 1 else f"{raw.blank_rows:,} rows"
     return [f"{rows} without a value {'is' if raw.blank_rows == 1 else 'are'} left out."]
@@ -355,7 +377,7 @@ def _unit_of(known: ColumnSurvey | NumberSurvey) -> str:
 
 def decimal_of_numbers(raw: Table, surveys: Surveys) -> dict[str, str]:
     """Return the decimal sign of columns that a text file has as numbers, and one such column."""
-    if not isinstance(raw, Csv):
+    if not raw.infers_types:
         return {}
     found = (
         name

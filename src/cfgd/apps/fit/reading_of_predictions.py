@@ -8,7 +8,6 @@ from pathlib import Path
 
 from cfgd.apps.fit.column_format import ANY_ORDER, ColumnFormat, Reading
 from cfgd.apps.fit.column_survey import ColumnSurvey
-from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.date_patterns import DAY_FIRST
 from cfgd.apps.fit.dates import is_date
 from cfgd.apps.fit.format_decision import decide_decimal, decide_order
@@ -21,11 +20,17 @@ from cfgd.apps.fit.reading import (
 )
 from cfgd.apps.fit.survey import Surveys, is_surveyed, survey
 from cfgd.apps.fit.table import Table, is_numeric, value_type
-from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table_formats import open_tables
+from cfgd.apps.fit.workers import THIS_PROCESS, Workers
 
 
 def read_for_prediction(
-    path: Path, memory: float, reading: Reading, names: Sequence[str], ids: Sequence[str]
+    data: Path | Sequence[Path],
+    memory: float,
+    reading: Reading,
+    names: Sequence[str],
+    ids: Sequence[str],
+    workers: Workers = THIS_PROCESS,
 ) -> ReadTable:
     """Open a table with the formats of a model; its separator and its decimals are its own.
 
@@ -36,7 +41,8 @@ def read_for_prediction(
     ids
         Columns that are written through.
     """
-    raw = open_table(path, memory, reading.decimal)
+    raw = open_tables(data, memory, reading.decimal, workers=workers)
+    path = raw.path
     formats = [one for one in reading.columns if one.kind == "id" or set(one.types) & set(names)]
     needed = [one.name for one in formats if one.kind != "id"]
     for name in needed:
@@ -50,15 +56,15 @@ def read_for_prediction(
     decimal = reading.decimal
     doubtful: list[str] = []
     for _ in range(2):  # once more if the decimal sign is another one
-        if isinstance(raw, Csv):
+        if raw.infers_types:
             raw.read_as_text(texts)
-        surveyed = needed if isinstance(raw, Csv) else doubtful_kinds
-        surveyed = [name for name in surveyed if isinstance(raw, Csv) or is_surveyed(raw, name)]
+        surveyed = needed if raw.infers_types else doubtful_kinds
+        surveyed = [name for name in surveyed if raw.infers_types or is_surveyed(raw, name)]
         units = {one.name: one.unit for one in formats if one.unit}
         surveys = survey(raw, surveyed, lambda name: False, reading.marks, SURVEY_ROWS, units)
         certain = decimal_of_numbers(raw, surveys)
         decimal, doubtful = decide_decimal(path, surveys, certain, reading.decimal)
-        if not isinstance(raw, Csv) or decimal == raw.decimal:
+        if not raw.infers_types or decimal == raw.decimal:
             break
         raw.set_decimal(decimal)
     for one in formats:

@@ -18,6 +18,9 @@ from cfgd.apps.fit.target import DEVIATION_PER_MAD, Target
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
 SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
+# training rows for each level of a text column below which it is warned of: its coefficients would
+# be means of so few rows
+ROWS_PER_LEVEL = 3
 SHOWN_RARE = 5  # levels that are pooled
 SHOWN_BASES = 10  # text columns whose reference categories are listed
 
@@ -61,7 +64,7 @@ def summary(result: FitResult) -> str:
     statistics, target = result.statistics, result.target
     used = len(result.model.columns)
     columns = f"{used:,} column{'' if used == 1 else 's'}"
-    rows = f"{statistics.training_count:,} rows of {result.options.data.name}"
+    rows = f"{statistics.training_count:,} rows of {result.options.name.name}"
     if statistics.held_out_count:
         rows += f", with {statistics.held_out_count:,} held out for testing"
     if statistics.left_out_count:
@@ -98,6 +101,7 @@ def remarks(result: FitResult) -> list[str]:
     """Return the sentences that a reader of the coefficients should know."""
     return [
         *_leakage(result),
+        *_many_levels(result),
         *result.sentences,
         *_model_remarks(result),
         *_penalty(result),
@@ -228,6 +232,20 @@ def _reference_categories(result: FitResult) -> list[str]:
     ]
 
 
+def _many_levels(result: FitResult) -> list[str]:
+    """Return a warning of each text column that has few training rows for each of its levels."""
+    rows, sentences = result.statistics.training_count, []
+    for column in result.model.columns:
+        levels = len(column.terms) + 1
+        if isinstance(column, TextColumn) and levels > 2 and ROWS_PER_LEVEL * levels > rows:
+            sentences.append(
+                f"Warning: the column {column.name!r} has {levels:,} levels in {rows:,} training "
+                f"rows: if it names the rows, leave it out with {typed('--id', column.name)}; if "
+                "its texts are numbers or dates, write them in a usual form."
+            )
+    return sentences
+
+
 def _pools(columns: list[TextColumn]) -> list[str]:
     """Return a sentence for each column whose rare levels are pooled."""
     sentences = []
@@ -244,14 +262,16 @@ def _pools(columns: list[TextColumn]) -> list[str]:
 def _reading(result: FitResult) -> list[str]:
     sentences = []
     if result.streamed:
-        sentences.append(
-            "The rows do not fit into --memory: the file was read "
-            f"{result.passes + 1:,} times, block by block."
-        )
+        what = "The rows do not fit into --memory: the file was read"
+        if result.options.dask is not None:
+            what = "The workers of the Dask cluster have read the rows"
+        sentences.append(f"{what} {result.passes + 1:,} times, block by block.")
     if result.unknown_text_rows:
+        rows = result.unknown_text_rows
         sentences.append(
-            f"{result.unknown_text_rows:,} held-out rows have a text that no training row has: "
-            "it is treated as the pool of rare levels, or as the reference level if there is none."
+            f"{rows:,} held-out row{'s have' if rows > 1 else ' has'} a text that no training row "
+            "has: it is treated as the pool of rare levels, or as the reference level if there is "
+            "none."
         )
     if result.undefined_rows:
         sentences.append(

@@ -68,7 +68,7 @@ def model_facts(result: FitResult) -> dict[str, Any]:
     condition, statistics = result.conditioning, result.statistics
     return {
         "made by": f"cfgd {__version__}",
-        "data": result.options.data.name,
+        "data": result.options.name.name,
         "rows fitted to": statistics.training_count,
         "rows held out": statistics.held_out_count,
         "rows left out": statistics.left_out_count,

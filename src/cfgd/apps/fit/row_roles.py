@@ -86,8 +86,15 @@ class RowRoles:
                         f"{rows_before + first + 1}{remedy}."
                     )
 
+    def add_clusters(self, batch: pa.RecordBatch, codes: ClusterCodes) -> None:
+        """Number the clusters of a block that are new."""
+        if self.cluster is not None:
+            for value in _values_and_indices(batch.column(self.cluster))[0]:
+                if value == value:  # NaN is a missing value
+                    codes.setdefault(value, len(codes))
+
     def read(self, batch: pa.RecordBatch, codes: ClusterCodes) -> RoleValues:
-        """Return the values of a block; `codes` numbers the clusters and takes up new ones."""
+        """Return the values of a block; `codes` has the number of every cluster."""
         unused = np.zeros(batch.num_rows, bool)
         is_weight_zero = unused.copy()
         weight = offset = cluster = None
@@ -101,7 +108,7 @@ class RowRoles:
         if self.cluster is not None:
             unused |= _is_missing(batch.column(self.cluster))
             values, indices = _values_and_indices(batch.column(self.cluster))
-            numbers = [codes.setdefault(value, len(codes)) for value in values]
+            numbers = [codes.get(value, -1) for value in values]
             cluster = np.array([*numbers, -1])[indices]
         return RoleValues(weight, offset, cluster, unused, is_weight_zero)
 

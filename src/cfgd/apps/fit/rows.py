@@ -1,121 +1,89 @@
-"""Standardised rows of the design matrix in blocks, streamed from the file or in memory."""
+"""Standardised rows of the design matrix in blocks, streamed from the file or in memory.
+
+A pass is a function of the blocks of a part of the rows, which gets further arguments besides and
+returns arrays; `Rows.sum` adds what it returns over all parts.
+"""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from cfgd.apps.fit.columns import Column, EncodedRows, encode
-from cfgd.apps.fit.formula import Formula
-from cfgd.apps.fit.missing_values import left_out_rows
-from cfgd.apps.fit.row_roles import ClusterCodes, RowRoles
-from cfgd.apps.fit.split import RowSubset, Split, training_rows
+from cfgd._core.engines.base import Arrays, Engine, Part
+from cfgd.apps.fit.encoder import EncodedPart, Encoder, no_rows
+from cfgd.apps.fit.row_block import NO_PENALTY, CodedBlock, RowBlock
+from cfgd.apps.fit.split import FOLDS, HELD_OUT, RowSubset, training_rows
 from cfgd.apps.fit.table import Table
-from cfgd.apps.fit.table_statistics import NO_ROLES, Standardisation, TableStatistics
 from cfgd.apps.fit.target import Target
-from cfgd.objectives.linear.block_size import rows_of_memory
-
-# copies of a block that are in memory at once: what pyarrow has read, the encoded and standardised
-# rows, and the temporary arrays of the pass
-COPIES = 16
-CACHED_NUMBERS, MIN_CACHED = 2**17, 4096  # numbers in a block (1 MiB), and rows of wide ones
-NO_PENALTY = np.zeros(())
-
-
-def rows_of_block(memory: float, columns: int) -> int:
-    """Return the number of rows of a block for which `memory` bytes suffice.
-
-    Blocks of few columns are no larger than the cache of a core, with the temporary arrays.
-    """
-    in_cache = max(MIN_CACHED, CACHED_NUMBERS // max(columns, 1))
-    return min(in_cache, rows_of_memory(memory, columns, COPIES))
-
-
-class RowBlock(NamedTuple):
-    """Rows of the design matrix with what is known of each; None where no column says it.
-
-    `weight` is the one of `--weights`, `offset` is in the units of y, and `cluster` a number.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray | None = None
-    offset: np.ndarray | None = None
-    cluster: np.ndarray | None = None
-
-    def select(self, mask: np.ndarray | slice) -> RowBlock:
-        """Return some of the rows."""
-        about = (None if of is None else of[mask] for of in self[2:])
-        return RowBlock(self.X[mask], self.y[mask], *about)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weight of each row, 1 where none is given."""
-        return np.ones(len(self.y)) if self.weight is None else self.weight
-
-    def predictors(self, w: np.ndarray) -> np.ndarray:
-        """Return the linear predictors for coefficients of standardised columns."""
-        return self.plus_offset(self.X @ w[:-1] + w[-1])
-
-    def design(self, classes: int) -> Any:
-        """Return what has `gram`: the rows, or for several classes the design matrix of cfgd."""
-        if classes == 1:
-            return self
-        from cfgd.objectives.linear.design import Dense  # which needs JAX
-        from cfgd.objectives.linear.intercept import WithIntercept
-
-        return WithIntercept(Dense(self.X))
-
-    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-        """Return X'SX of the rows with a column of ones, plus a penalty for each coefficient."""
-        is_weighted = bool(np.any(weight != 1))
-        root = np.sqrt(weight)[:, None]
-        by_root = self.X * root if is_weighted else self.X
-        d = self.X.shape[1]
-        found = np.empty((d + 1, d + 1))
-        # of a matrix and its own transpose BLAS computes one half
-        found[:d, :d] = by_root.T @ by_root
-        found[:d, d] = found[d, :d] = by_root.T @ root[:, 0]
-        found[d, d] = weight.sum()
-        found.flat[:: d + 2] += penalty
-        return found
-
-    def plus_offset(self, p: np.ndarray) -> np.ndarray:
-        """Return linear predictors with the offset added."""
-        return p if self.offset is None else p + self.offset
-
-
-class KnownGram(NamedTuple):
-    """The Gram matrix of rows in the place of the rows."""
-
-    matrix: np.ndarray
-
-    def gram(self, weight: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-        """Return the matrix: all weights are 1."""
-        return self.matrix + penalty
+from cfgd.apps.fit.workers import Report, Workers, ignore_rows
 
 
 class Rows(abc.ABC):
-    """Rows of the design matrix X with their targets y."""
+    """Rows of the design matrix X with their targets y.
+
+    Attributes
+    ----------
+    width, count, cluster_count : int
+        How many columns X has, how many training rows there are, and how many clusters.
+    parts : list of parts
+        Those of this process, each of which iterates over blocks with codes.
+    passes : int
+        How often all rows have been asked for.
+    unknown_rows, undefined_rows : int
+        The sums of the fields of `CodedBlock` in the last pass of `sum`.
+    """
 
     target: Target
-    width: int  # columns of X
-    count: int  # training rows
+    width: int
+    count: int
+    cluster_count: int
+    workers: Workers
+    parts: Sequence[Part]
+    passes: int
+    unknown_rows: int
+    undefined_rows: int
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        return self.workers.engine(self.parts)
+
+    def map(self, subset: RowSubset, function: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Iterate over function(blocks, *args) of all parts; the blocks are of the subset."""
+        self.passes += 1
+        return self.engine.map(_of_subset, subset, function, args)
+
+    def sum(self, subset: RowSubset, function: Callable[..., Arrays], *args: Any) -> Arrays:
+        """Return the sum of the arrays function(blocks, *args) of all parts."""
+        self.passes += 1
+        *arrays, counts = self.engine.sum(_of_subset_with_counts, subset, function, args)
+        self.unknown_rows, self.undefined_rows = counts.tolist()
+        return tuple(arrays)
+
+    def first(
+        self, subset: RowSubset, count: int, function: Callable[..., Arrays], *args: Any
+    ) -> Arrays:
+        """Return arrays with a row for each of the first `count` rows of the subset.
+
+        `function(block, *args)` returns arrays with a row for each row of a block. Parts behind
+        those rows are not read.
+        """
+        self.passes += 1
+        found: list[Arrays] = []
+        for parts in self._leading(subset, count):
+            found += self.workers.engine(parts).map(_first, subset, count, function, args)
+            if sum(len(arrays[0]) for arrays in found if arrays) >= count:
+                break
+        filled = [arrays for arrays in found if arrays]
+        return tuple(np.concatenate(some)[:count] for some in zip(*filled, strict=True))
 
     @abc.abstractmethod
-    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
-        """Iterate over a subset of the rows, in blocks."""
-
-    def fit_weight(self, block: RowBlock) -> np.ndarray:
-        """Return the weights of the rows in the fit: those of their class included."""
-        if self.target.class_weights is None:
-            return block.weights
-        return block.weights * self.target.class_weights[block.y.astype(int)]
+    def _leading(self, subset: RowSubset, count: int) -> Iterator[Sequence[Part]]:
+        """Iterate over parts, of which the first ones should have so many rows of the subset."""
 
     @property
     def coefficient_shape(self) -> tuple[int, ...]:
@@ -124,82 +92,126 @@ class Rows(abc.ABC):
         return (d,) if classes == 1 else (d, classes)
 
 
-@dataclasses.dataclass
+def of_subset(blocks: Iterator[CodedBlock], subset: RowSubset) -> Iterator[RowBlock]:
+    """Iterate over those rows of blocks that belong to a subset."""
+    for rows, codes, _, _ in blocks:
+        mask = subset(codes)
+        if mask.any():
+            yield rows if mask.all() else rows.select(mask)
+        del rows
+
+
+def _of_subset(
+    blocks: Iterator[CodedBlock], subset: RowSubset, function: Callable[..., Any], args: Any
+) -> Any:
+    return function(of_subset(blocks, subset), *args)
+
+
+def _of_subset_with_counts(
+    blocks: Iterator[CodedBlock], subset: RowSubset, function: Callable[..., Arrays], args: Any
+) -> Arrays:
+    counts = np.zeros(2, int)
+    return (*function(of_subset(_counted(blocks, counts), subset), *args), counts)
+
+
+def _counted(blocks: Iterator[CodedBlock], counts: np.ndarray) -> Iterator[CodedBlock]:
+    """Iterate over blocks, and add what they count."""
+    for block in blocks:
+        counts += block.unknown, block.undefined
+        yield block
+        del block
+
+
+def _first(
+    blocks: Iterator[CodedBlock],
+    subset: RowSubset,
+    count: int,
+    function: Callable[..., Arrays],
+    args: Any,
+) -> Arrays:
+    """Return the arrays of the first rows of a part, and read no further; () for no rows."""
+    found: list[Arrays] = []
+    for block in of_subset(blocks, subset):
+        part = block.select(slice(count))
+        found.append(function(part, *args))
+        count -= len(part.y)
+        if count <= 0:
+            break
+    return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+
+
 class StreamedRows(Rows):
-    """Rows that each pass reads from the file again, with one block of them in memory."""
+    """Rows that each pass reads from the file again, with one block of them in memory.
 
-    table: Table
-    columns: list[Column]
-    standardisation: Standardisation
-    target: Target
-    split: Split
-    missing: str  # the policy for missing values
-    block_rows: int
-    count: int
-    on_rows_read: Callable[[int], None]
-    roles: RowRoles = NO_ROLES
-    formula: Formula | None = None
-    passes: int = 0
-    # rows of the last pass with a text that no training row has, and those for which the formula
-    # has no value, because a level of C(...) is in no training row
-    unknown_text_rows: int = 0
-    undefined_rows: int = 0
-    cluster_codes: ClusterCodes = dataclasses.field(default_factory=dict)
+    `code_counts` are those of `TableStatistics`.
+    """
 
-    def __post_init__(self) -> None:
-        self.width = len(self.standardisation.mean)
+    def __init__(
+        self,
+        table: Table,
+        encoder: Encoder,
+        code_counts: Sequence[np.ndarray],
+        on_rows_read: Report = ignore_rows,
+    ) -> None:
+        self.target, self.width = encoder.target, len(encoder.standardisation.mean)
+        self.code_counts, self.encoder = code_counts, encoder
+        self.count = int(sum(self._rows_of(training_rows)))
+        self.workers, self.passes = table.workers, 0
+        self.unknown_rows = self.undefined_rows = 0
+        self.cluster_count = len(encoder.cluster_codes)
+        report = self.workers.reporting(on_rows_read)
+        rows = [int(counts.sum()) for counts in code_counts]
+        parts = zip(table.parts(), rows, strict=True)
+        self.all_parts = [EncodedPart(part, encoder, report, n) for part, n in parts]
+        self.parts = self._own(self.all_parts)
 
-    def coded_blocks(self) -> Iterator[tuple[RowBlock, np.ndarray]]:
-        """Iterate over the rows and the codes of the split, without the rows that are left out."""
-        next_codes = self.split.code_generator()
-        self.unknown_text_rows = self.undefined_rows = 0
-        self.passes += 1
-        names = [*(column.name for column in self.columns), self.target.name, *self.roles.names]
-        for batch in self.table.blocks(names, self.block_rows):
-            codes = next_codes(batch.num_rows)
-            y = self.target.encode(batch.column(self.target.name))
-            encoded = encode(self.columns, batch)
-            undefined = np.zeros_like(encoded.missing)
-            if self.formula is not None:
-                X, undefined = self.formula(self.columns, encoded.X)
-                encoded = EncodedRows(X, encoded.missing, encoded.unknown)
-            roles = self.roles.read(batch, self.cluster_codes)
-            left_out = left_out_rows(self.missing, encoded.missing | np.isnan(y)) | roles.unused
-            self.unknown_text_rows += int(np.sum(encoded.unknown & ~left_out))
-            self.undefined_rows += int(np.sum(undefined & ~left_out))
-            used = ~left_out & ~undefined
-            offset = None if roles.offset is None else roles.offset / self.target.scale
-            about = RowBlock(encoded.X, y, roles.weight, offset, roles.cluster)
-            if not used.all():
-                about, codes = about.select(used), codes[used]
-            yield about._replace(X=self.standardisation(about.X)), codes
-            self.on_rows_read(batch.num_rows)
+    def _own(self, parts: Sequence[Part]) -> Sequence[Part]:
+        return self.workers.share(parts) or [no_rows]
 
-    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
-        for block, codes in self.coded_blocks():
-            mask = subset(codes)
-            if mask.any():
-                yield block if mask.all() else block.select(mask)
+    def _rows_of(self, subset: RowSubset) -> list[int]:
+        """Return how many rows of a subset each part has."""
+        mask = subset(np.arange(HELD_OUT, FOLDS))
+        return [int(counts[mask].sum()) for counts in self.code_counts]
+
+    def _leading(self, subset: RowSubset, count: int) -> Iterator[Sequence[Part]]:
+        ends = np.cumsum(self._rows_of(subset))
+        needed = int(np.searchsorted(ends, count)) + 1
+        for start in range(0, len(self.all_parts), needed):
+            yield self._own(self.all_parts[start : start + needed])
 
 
 @dataclasses.dataclass
 class InMemoryRows(Rows):
-    """All rows in memory, the training rows first."""
+    """All rows of this process in memory, the training rows first.
+
+    `counted` are the unknown and undefined rows of this process.
+    """
 
     data: RowBlock
     codes: np.ndarray
     target: Target
     block_rows: int
     count: int
+    workers: Workers
+    cluster_count: int
+    counted: tuple[int, int]
+    passes: int = 0
+    unknown_rows: int = 0
+    undefined_rows: int = 0
 
     def __post_init__(self) -> None:
         self.width = self.data.X.shape[1]
+        self.parts = [self._blocks]
 
     @classmethod
-    def read(cls, rows: StreamedRows, statistics: TableStatistics) -> InMemoryRows:
+    def read(cls, rows: StreamedRows) -> InMemoryRows:
         """Read all rows in one pass, into arrays that are allocated once."""
-        n = statistics.training_count + statistics.held_out_count
-        roles, codes = rows.roles, np.empty(n, np.int8)
+        own = rows.workers.share(rows.code_counts)
+        n, n_training = (
+            int(sum(counts[skipped:].sum() for counts in own))
+            for skipped in (0, 1)  # the first code is that of held-out rows
+        )
+        roles, codes = rows.encoder.roles, np.empty(n, np.int8)
         data = RowBlock(
             np.empty((n, rows.width)),
             np.empty(n),
@@ -207,38 +219,49 @@ class InMemoryRows(Rows):
             None if roles.offset is None else np.empty(n),
             None if roles.cluster is None else np.empty(n, int),
         )
-        training_end, end = 0, statistics.training_count
-        for block, block_codes in rows.coded_blocks():
-            training = training_rows(block_codes)
-            for mask, start in ((training, training_end), (~training, end)):
-                chosen = np.flatnonzero(mask)
-                place = slice(start, start + len(chosen))
-                codes[place] = block_codes[chosen]
-                for array, values in zip(data, block, strict=True):
-                    if array is not None and values is not None:
-                        # a quarter of the time of a mask; "clip" writes without a buffer
-                        np.take(values, chosen, 0, out=array[place], mode="clip")
-            training_end += int(training.sum())
-            end += int((~training).sum())
+        ends = [0, n_training]
+        unknown = undefined = 0
+        with rows.workers.together():
+            for block in (block for part in rows.parts for block in part()):
+                training = training_rows(block.codes)
+                for k, mask in enumerate((training, ~training)):
+                    chosen = np.flatnonzero(mask)
+                    place = slice(ends[k], ends[k] + len(chosen))
+                    codes[place] = block.codes[chosen]
+                    for array, values in zip(data, block.rows, strict=True):
+                        if array is not None and values is not None:
+                            # a quarter of the time of a mask; "clip" writes without a buffer
+                            np.take(values, chosen, 0, out=array[place], mode="clip")
+                    ends[k] = place.stop
+                unknown, undefined = unknown + block.unknown, undefined + block.undefined
         # fewer than n where the formula has no value
-        data = data.select(slice(end))
-        return cls(data, codes[:end], rows.target, rows.block_rows, statistics.training_count)
+        data, codes = data.select(slice(ends[1])), codes[: ends[1]]
+        return cls(
+            data,
+            codes,
+            rows.target,
+            rows.encoder.block_rows,
+            rows.count,
+            rows.workers,
+            rows.cluster_count,
+            (unknown, undefined),
+            rows.passes + 1,
+        )
 
-    def blocks(self, subset: RowSubset) -> Iterator[RowBlock]:
+    def _blocks(self) -> Iterator[CodedBlock]:
+        unknown, undefined = self.counted
         for start in range(0, len(self.codes), self.block_rows):
             place = slice(start, start + self.block_rows)
-            mask = subset(self.codes[place])
-            if mask.any():
-                yield self.data.select(place).select(mask)
+            yield CodedBlock(self.data.select(place), self.codes[place], unknown, undefined)
+            unknown = undefined = 0
+
+    def _leading(self, subset: RowSubset, count: int) -> Iterator[Sequence[Part]]:
+        yield self.parts
 
     @functools.cached_property
     def gram(self) -> np.ndarray:
         """X'X of the training rows with a column of ones, without weights."""
-        d = self.width
-        total = np.zeros((d + 1, d + 1))
-        for block in self.blocks(training_rows):
-            total += block.gram(np.ones(len(block.y)), NO_PENALTY)
-        return total
+        return self.sum(training_rows, _gram, self.width)[0]
 
     def known_gram(self, subset: RowSubset) -> np.ndarray | None:
         """Return X'SX if it is that of all columns' correlations: of all training rows, S = 1."""
@@ -246,8 +269,16 @@ class InMemoryRows(Rows):
         return None if is_weighted or subset is not training_rows else self.gram
 
     def select(self, subset: RowSubset) -> RowBlock:
-        """Return a subset of the rows; all training rows are not copied."""
+        """Return a subset of the rows of this process; all training rows are not copied."""
         mask = subset(self.codes)
-        if mask[: self.count].all() and not mask[self.count :].any():
-            return self.data.select(slice(self.count))
+        n = int(np.sum(training_rows(self.codes)))
+        if mask[:n].all() and not mask[n:].any():
+            return self.data.select(slice(n))
         return self.data.select(mask)
+
+
+def _gram(blocks: Iterator[RowBlock], width: int) -> Arrays:
+    total = np.zeros((width + 1, width + 1))
+    for block in blocks:
+        total += block.gram(np.ones(len(block.y)), NO_PENALTY)
+    return (total,)

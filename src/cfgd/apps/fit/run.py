@@ -14,6 +14,7 @@ from cfgd.apps.fit.columns import term_names
 from cfgd.apps.fit.conditioning import conditioning, correlation_matrix
 from cfgd.apps.fit.cross_validation import cross_validate
 from cfgd.apps.fit.empty_levels import describe_empty_levels, describe_levels_without_class
+from cfgd.apps.fit.encoder import Encoder
 from cfgd.apps.fit.fitting import (
     SolverOptions,
     baseline_coefficients,
@@ -22,7 +23,6 @@ from cfgd.apps.fit.fitting import (
 )
 from cfgd.apps.fit.formula_rows import evaluate_formula, read_table_of_formula
 from cfgd.apps.fit.leakage import suspects
-from cfgd.apps.fit.memory import memory_budget
 from cfgd.apps.fit.model import Model
 from cfgd.apps.fit.options import (
     FitOptions,
@@ -36,15 +36,17 @@ from cfgd.apps.fit.progress import ProgressReporter
 from cfgd.apps.fit.quality import measure_quality
 from cfgd.apps.fit.reading import read_for_fit
 from cfgd.apps.fit.result import FitResult, model_facts
-from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows, rows_of_block
+from cfgd.apps.fit.row_block import rows_of_block
+from cfgd.apps.fit.rows import InMemoryRows, Rows, StreamedRows
 from cfgd.apps.fit.sandwich import (
     describe_errors,
 )
 from cfgd.apps.fit.split import Split, held_out_rows, training_rows
-from cfgd.apps.fit.table_formats import open_table
+from cfgd.apps.fit.table_formats import open_tables
 from cfgd.apps.fit.table_statistics import TableStatistics
 from cfgd.apps.fit.target import choose_target
 from cfgd.apps.fit.uncertainty import chosen_covariance, in_original_units
+from cfgd.apps.fit.workers import Workers, workers_of
 from cfgd.status import Status
 
 
@@ -55,7 +57,7 @@ def fit(
 ) -> FitResult:
     """Read, check and encode the data, fit the model, and measure its quality.
 
-    Each of several processes reads the file and fits to its share of the rows.
+    Each of several processes reads its share of the rows.
 
     Parameters
     ----------
@@ -71,12 +73,22 @@ def fit(
     ValueError
         If an option or the data are invalid; the message is one sentence for the user.
     """
-    began = time.perf_counter()
     check_options(options)
     options.check_reading()
-    memory = memory_budget(options.memory)
+    with workers_of(options.dask) as workers:
+        return _fit(options, progress, on_data_checked, workers)
+
+
+def _fit(
+    options: FitOptions,
+    progress: ProgressReporter,
+    on_data_checked: Callable[[], None],
+    workers: Workers,
+) -> FitResult:
+    began = time.perf_counter()
+    memory = workers.memory_budget(options.memory)
     progress.start_stage("reading")
-    raw = open_table(options.data, memory, options.decimal, options.sheet)
+    raw = open_tables(options.data, memory, options.decimal, options.sheet, workers)
     parsed, drop = None, list(options.drop)
     if options.formula is not None:
         parsed, table, drop = read_table_of_formula(
@@ -104,26 +116,26 @@ def fit(
         progress.start_stage("formula")
         formula, standardisation = evaluate_formula(parsed, statistics, target, split, block_rows)
     width = len(standardisation.mean)
-    streamed = 8 * width * (statistics.training_count + statistics.held_out_count) > memory
-    check_streaming(options, streamed, memory)
+    count = statistics.training_count + statistics.held_out_count
+    streamed = 8 * width * count > memory * workers.processes
+    check_streaming(options, streamed, workers)
     check_rows(options, statistics, target, width)
-    stream = StreamedRows(
-        table,
+    encoder = Encoder(
         columns,
         standardisation,
         target,
         split,
         options.missing,
         rows_of_block(memory, width * target.classes),
-        statistics.training_count,
-        progress.rows_read,
         options.roles,
         formula,
+        statistics.cluster_codes,
     )
+    stream = StreamedRows(table, encoder, statistics.code_counts, progress.rows_read)
     rows: Rows = stream
     if not streamed:
         progress.start_stage("encoding", statistics.row_count)
-        rows = InMemoryRows.read(stream, statistics)
+        rows = InMemoryRows.read(stream)
         raw.forget_batches()
     if options.weights is not None or options.offset is not None:
         progress.start_stage("baseline")
@@ -197,10 +209,10 @@ def fit(
         no_errors=found.reason,
         dof=found.dof,
         statistics=statistics,
-        unknown_text_rows=stream.unknown_text_rows,
-        undefined_rows=stream.undefined_rows,
+        unknown_text_rows=rows.unknown_rows,
+        undefined_rows=rows.undefined_rows,
         streamed=streamed,
-        passes=stream.passes,
+        passes=rows.passes,
         l2=l2,
         cross_validation=validation,
         solution=solution,

@@ -18,12 +18,16 @@ Each sum is one pass over the rows: one for A, and another one for B.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
-from cfgd.apps.fit.rows import RowBlock, Rows
+from cfgd.apps.fit.row_block import RowBlock
+from cfgd.apps.fit.rows import Rows
 from cfgd.apps.fit.split import training_rows
+from cfgd.apps.fit.target import Target
 from cfgd.objectives.information import centred, inverse_where_definite
 
 CLASSICAL, HC3, CLUSTER = "classical", "hc3", "cluster"
@@ -74,9 +78,7 @@ def robust_covariance(
     if size > MAX_COLUMNS:
         return RobustCovariance(None, reason=f"there are more than {MAX_COLUMNS:,} coefficients")
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
-    A = np.diag(penalty)
-    for block in rows.blocks(training_rows):
-        A += _information(rows, block, w)
+    A = np.diag(penalty) + rows.sum(training_rows, _information, target, w)[0]
     found = inverse_where_definite(A)
     if found is None or found.null.size:
         return RobustCovariance(None, reason="the rows do not determine the coefficients")
@@ -92,23 +94,25 @@ def robust_covariance(
         B = clusters / (clusters - 1) * (n - 1) / (n - k) * sums.T @ sums
         dof = clusters - 1.0
     else:
-        B, clusters, dof = np.zeros((size, size)), 0, float(n - k)
-        for block in rows.blocks(training_rows):
-            scores = _scores(rows, block, w)
-            if target.loss == "squared":
-                leverage = _leverages(rows, block, inverse)
-                if leverage.max() > MAX_LEVERAGE:
-                    return RobustCovariance(None, reason="a row determines a coefficient alone")
-                scores = scores / (1 - leverage)[:, None]
-            B += scores.T @ scores
+        clusters, dof = 0, float(n - k)
+        B, alone = rows.sum(training_rows, _squared_scores, target, w, inverse)
+        if alone:
+            return RobustCovariance(None, reason="a row determines a coefficient alone")
     C = centred(inverse @ B @ inverse, target.classes)
     return RobustCovariance(C, dof if target.loss == "squared" else np.inf, clusters)
 
 
-def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
-    """Return a block's part of the Hessian."""
-    target, loss = rows.target, rows.target.loss_function
-    X, p, weight = block.design(target.classes), block.predictors(w), rows.fit_weight(block)
+def _information(blocks: Iterator[RowBlock], target: Target, w: np.ndarray) -> Arrays:
+    """Return the Hessian without the penalty."""
+    total = np.zeros((w.size, w.size))
+    for block in blocks:
+        total += _information_of_block(block, target, w)
+    return (total,)
+
+
+def _information_of_block(block: RowBlock, target: Target, w: np.ndarray) -> np.ndarray:
+    loss = target.loss_function
+    X, p, weight = block.design(target.classes), block.predictors(w), block.fit_weight(target)
     if loss.has_classes:
         from cfgd.objectives.linear.multinomial import fix_gauge, matrix_of_classes  # needs JAX
 
@@ -119,34 +123,59 @@ def _information(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
     return np.asarray(X.gram(weight * curvature, NO_PENALTY))
 
 
-def _scores(rows: Rows, block: RowBlock, w: np.ndarray) -> np.ndarray:
+def _squared_scores(
+    blocks: Iterator[RowBlock], target: Target, w: np.ndarray, inverse: np.ndarray
+) -> Arrays:
+    """Return B of hc3, and how many rows determine a coefficient alone."""
+    B, alone = np.zeros((w.size, w.size)), np.zeros((), int)
+    for block in blocks:
+        scores = _scores(block, target, w)
+        if target.loss == "squared":
+            leverage = _leverages(block, target, inverse)
+            is_alone = leverage > MAX_LEVERAGE
+            alone += int(np.sum(is_alone))
+            scores = scores / (1 - np.where(is_alone, 0.0, leverage))[:, None]
+        B += scores.T @ scores
+    return B, alone
+
+
+def _scores(block: RowBlock, target: Target, w: np.ndarray) -> np.ndarray:
     """Return the weighted gradient of the loss of each row."""
-    target, p = rows.target, block.predictors(w)
+    p = block.predictors(w)
     slope = np.asarray(target.loss_function.derivatives(p, target.for_loss(block.y))[0])
-    slope = slope.reshape(len(p), -1) * rows.fit_weight(block)[:, None]
+    slope = slope.reshape(len(p), -1) * block.fit_weight(target)[:, None]
     X = np.column_stack([block.X, np.ones(len(p))])
     return (X[:, :, None] * slope[:, None, :]).reshape(len(p), -1)
 
 
-def _leverages(rows: Rows, block: RowBlock, inverse: np.ndarray) -> np.ndarray:
+def _leverages(block: RowBlock, target: Target, inverse: np.ndarray) -> np.ndarray:
     X = np.column_stack([block.X, np.ones(len(block.y))])
-    return rows.fit_weight(block) * np.einsum("ij,jk,ik->i", X, inverse, X, optimize=True)
+    return block.fit_weight(target) * np.einsum("ij,jk,ik->i", X, inverse, X, optimize=True)
 
 
 def _cluster_sums(rows: Rows, w: np.ndarray, memory: float) -> np.ndarray:
     """Return the sum of the scores of each cluster that has training rows, in a row for each."""
-    sums, is_seen = np.zeros((0, w.size)), np.zeros(0, bool)
-    for block in rows.blocks(training_rows):
-        assert block.cluster is not None
-        more = int(block.cluster.max()) + 1 - len(sums)
-        if more > 0:
-            if 8 * w.size * (len(sums) + more) > max(memory, 8 * w.size * MAX_COLUMNS):
-                raise ValueError(
-                    f"--cluster: the sums of {len(sums) + more:,} clusters do not fit into "
-                    f"--memory {memory / 1e6:.0f}: increase it."
-                )
-            sums = np.concatenate([sums, np.zeros((max(more, len(sums)), w.size))])
-            is_seen = np.concatenate([is_seen, np.zeros(len(sums) - len(is_seen), bool)])
-        np.add.at(sums, block.cluster, _scores(rows, block, w))
-        is_seen[block.cluster] = True
+    count = rows.cluster_count
+    if 8 * w.size * count > max(memory, 8 * w.size * MAX_COLUMNS):
+        raise ValueError(
+            f"--cluster: the sums of {count:,} clusters do not fit into --memory "
+            f"{memory / 1e6:.0f}: increase it."
+        )
+    sums, is_seen = np.zeros((count, w.size)), np.zeros(count, bool)
+    for found, of_part in rows.map(training_rows, _sums_of_clusters, rows.target, w, count):
+        sums[found] += of_part
+        is_seen[found] = True
     return sums[is_seen]
+
+
+def _sums_of_clusters(
+    blocks: Iterator[RowBlock], target: Target, w: np.ndarray, count: int
+) -> Arrays:
+    """Return the clusters that rows belong to, and the sum of the scores of each."""
+    sums, is_seen = np.zeros((count, w.size)), np.zeros(count, bool)
+    for block in blocks:
+        assert block.cluster is not None
+        np.add.at(sums, block.cluster, _scores(block, target, w))
+        is_seen[block.cluster] = True
+    found = np.flatnonzero(is_seen)
+    return found, sums[found]

@@ -30,9 +30,11 @@ class Split:
     test_share: float
     seed: int
 
-    def code_generator(self) -> Callable[[int], np.ndarray]:
-        """Return a function that gives the codes of the next `rows` rows, from the first row on."""
-        random = np.random.default_rng([STREAM, self.seed])
+    def code_generator(self, rows_before: int = 0) -> Callable[[int], np.ndarray]:
+        """Return a function that gives the codes of the next `rows` rows, after so many rows."""
+        bits = np.random.PCG64([STREAM, self.seed])
+        bits.advance(rows_before)  # one step for each number
+        random = np.random.Generator(bits)
 
         def next_codes(rows: int) -> np.ndarray:
             drawn = random.random(rows)

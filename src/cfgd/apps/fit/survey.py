@@ -88,6 +88,18 @@ class NumberSurvey:
             rows = zip(exact, present.tolist(), strict=True)
             self.uniqueness.add([value if here else None for value, here in rows])
 
+    def merge(self, other: NumberSurvey) -> None:
+        """Add the numbers of the rows after these."""
+        self.rows, self.present = self.rows + other.rows, self.present + other.present
+        self.has_decimals |= other.has_decimals
+        self.is_long |= other.is_long
+        self.is_date &= other.is_date
+        self.days |= other.days
+        if self.uniqueness is not None and other.uniqueness is not None:
+            self.uniqueness.merge(other.uniqueness)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self._sentinels.update(other._sentinels)
+
     @property
     def is_compact_date(self) -> bool:
         """Whether the values are different dates such as 20240131."""
@@ -121,20 +133,55 @@ def survey(
     dates
         Columns of numbers that are dates such as 20240131.
     """
+    if not names:
+        return {}
+    is_compared = {name for name in names if compared(name)}
     while True:
-        found: Surveys = {}
-        for name in names:
-            is_number = is_numeric(value_type(table.types[name]))
-            if is_number and name not in dates:
-                found[name] = NumberSurvey(compared(name))
-            else:
-                found[name] = ColumnSurvey(units.get(name, ""))
-        try:
-            for batch in table.blocks(list(names), rows) if names else ():
-                _add(found, batch, marks)
-            return found
-        except TypesChanged:  # read the file again with the types that it has
-            continue
+        results = list(table.map(_survey_part, names, is_compared, marks, rows, units, dates))
+        changed = [part for surveys, part in results if surveys is None]
+        for part in changed:  # read the file again with the types that it has
+            table.learn_types(part)
+        if not changed:
+            break
+    if table.infers_types:
+        table.learn_blank_rows([part for _, part in results])
+    table.set_counts([next(iter(surveys.values())).rows for surveys, _ in results])
+    found: Surveys = results[0][0]
+    for surveys, _ in results[1:]:
+        for name, known in found.items():
+            known.merge(surveys[name])
+    for known in found.values():
+        if isinstance(known, ColumnSurvey):
+            known.label_rows(table.row_label)
+    return found
+
+
+def _survey_part(
+    table: Table,
+    names: Sequence[str],
+    compared: Collection[str],
+    marks: MissingMarks,
+    rows: int,
+    units: Mapping[str, str],
+    dates: Collection[str],
+) -> tuple[Surveys | None, Table | None]:
+    """Survey a part of a table, and return it, if the pass may have changed it.
+
+    There are no surveys if it has changed the type of a column.
+    """
+    found: Surveys = {}
+    for name in names:
+        is_number = is_numeric(value_type(table.types[name]))
+        if is_number and name not in dates:
+            found[name] = NumberSurvey(name in compared)
+        else:
+            found[name] = ColumnSurvey(units.get(name, ""))
+    try:
+        for batch in table.blocks(list(names), rows):
+            _add(found, batch, marks)
+    except TypesChanged:
+        return None, table
+    return found, table if table.infers_types else None
 
 
 def _add(found: Surveys, batch: pa.RecordBatch, marks: MissingMarks) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError
 from cfgd.apps.fit.formats import typed
+from cfgd.apps.fit.workers import THIS_PROCESS, Workers
 
 ColumnKind = Literal["number", "text"]
 # Share of the memory for reading up to which the columns of a file are kept after a pass: parsing a
@@ -25,15 +27,40 @@ KEPT_SHARE = 1 / 8
 class Table(abc.ABC):
     """A table in a file; `types` maps the names of its columns, in their order, to Arrow types.
 
-    `memory` is the number of bytes that reading may take.
+    A table may be a part of another one: some of its consecutive rows.
+
+    Attributes
+    ----------
+    memory : float
+        The number of bytes that reading may take.
+    infers_types : bool
+        Whether the types are inferred from texts: the first pass then reads all columns, and may
+        change them.
+    decimal : str
+        The decimal sign of numbers that are inferred from texts.
+    workers : Workers
+        Who computes the passes of `map`.
+    row_count : int or None
+        The number of rows, where it is known before they are read.
+    rows_before, rows_before_in_file : int
+        Of a part: the rows of the whole table before it, and those of its file.
+    kept_bytes : float
+        The size up to which the columns are kept after a pass.
     """
 
     format: ClassVar[str]
+    infers_types: ClassVar[bool] = False
+    decimal = "."
+    workers: Workers = THIS_PROCESS
+    row_count: int | None = None
+    rows_before = rows_before_in_file = 0
+    _known_counts: tuple[int, ...] = ()
 
     def __init__(
         self, path: Path, memory: float, names: Sequence[str], types: Sequence[pa.DataType]
     ) -> None:
         self.path, self.memory = path, memory
+        self.kept_bytes = KEPT_SHARE * memory
         self._kept: tuple[dict[str, pa.DataType], list[pa.RecordBatch]] = {}, []
         seen: set[str] = set()
         for name in names:
@@ -42,6 +69,11 @@ class Table(abc.ABC):
             seen.add(name)
         self.types = dict(zip(names, types, strict=True))
 
+    @property
+    def files(self) -> list[Path]:
+        """The files in which the rows are."""
+        return [self.path]
+
     def describe(self) -> list[str]:
         """Return sentences about how the file is written, where that is not plain."""
         return []
@@ -49,6 +81,73 @@ class Table(abc.ABC):
     def first_rows(self) -> Sequence[Sequence[str]]:
         """Return the first rows of a file whose header had to be found, as texts."""
         return ()
+
+    def read_as_text(self, names: Sequence[str]) -> None:  # noqa: B027 - not for other files
+        """Read columns as the texts that are in the file, where it is one of texts."""
+
+    def set_decimal(self, decimal: str) -> None:  # noqa: B027
+        """Read columns of numbers with another decimal sign, where the file is one of texts."""
+
+    def leave_out_blank_rows(self, names: Sequence[str]) -> None:  # noqa: B027
+        """Leave out rows that have no value in any of these columns, where a file has such."""
+
+    @property
+    def blank_rows(self) -> int:
+        """How many rows are left out since they have no value."""
+        return 0
+
+    # ------------------------------------------------------------------ parts
+
+    def map(self, function: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Iterate over function(part, *args) for all parts, in their order."""
+        workers = self.workers
+        parts = [OnePart(part) for part in workers.share(self.parts())]
+        return workers.engine(parts).map(_of_part, function, *args)
+
+    def parts(self) -> list[Table]:
+        """Return the parts that the workers compute."""
+        parts = self.divided(self.workers.count)
+        counts = self._known_counts or [part.row_count for part in parts]
+        before = in_file = 0
+        for part, count, previous in zip(parts, counts, [None, *parts[:-1]], strict=True):
+            if previous is not None and previous.path != part.path:
+                in_file = 0
+            part.rows_before, part.rows_before_in_file = before, in_file
+            before, in_file = before + (count or 0), in_file + (count or 0)
+        return parts
+
+    def divided(self, count: int) -> list[Table]:
+        """Return about `count` parts, if the format allows it."""
+        return [self]
+
+    def part(self, **changed: Any) -> Any:
+        """Return a copy for a part of the rows; `changed` are its attributes."""
+        other = copy.copy(self)
+        other.forget_batches()
+        vars(other).update(changed)
+        return other
+
+    def set_counts(self, counts: Sequence[int]) -> None:
+        """Set the numbers of rows of the parts, once a pass has found them."""
+        self._known_counts = tuple(counts)
+
+    def learn_types(self, part: Table) -> None:  # noqa: B027
+        """Take over the types that the pass over a part has changed."""
+
+    def learn_blank_rows(self, parts: Sequence[Any]) -> None:  # noqa: B027
+        """Take over the blank rows that a pass has found in all parts."""
+
+    def row_label(self, row: int) -> str:
+        """Return how a message names a row of the whole table, which is counted from 1."""
+        return f"{row}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what goes to another process: all but the workers and the batches."""
+        known = vars(self) | {"_kept": ({}, []), "kept_bytes": 0.0}
+        known.pop("workers", None)
+        return known
+
+    # ------------------------------------------------------------------ rows
 
     @abc.abstractmethod
     def batches(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -79,7 +178,7 @@ class Table(abc.ABC):
                 size += batch.nbytes
                 if kept is not None:
                     kept.append(batch)
-                if size > KEPT_SHARE * self.memory:
+                if size > self.kept_bytes:
                     kept = None
                 yield batch
         if kept is not None and self.types.items() >= types.items():
@@ -117,6 +216,20 @@ class Table(abc.ABC):
             f"{self.path}: the column {name!r} has the type {column_type}, but only numbers, "
             f"texts, dates and booleans can be used: leave it out with {typed('--drop', name)}."
         )
+
+
+class OnePart:
+    """A part of a table as the engines take it: its only block is the table itself."""
+
+    def __init__(self, table: Table) -> None:
+        self.table, self.rows = table, table.row_count
+
+    def __call__(self) -> Iterator[Table]:
+        return iter((self.table,))
+
+
+def _of_part(tables: Iterator[Table], function: Callable[..., Any], *args: Any) -> Any:
+    return function(next(tables), *args)
 
 
 def value_type(column_type: pa.DataType) -> pa.DataType:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from cfgd._core.files import reason
@@ -10,10 +12,12 @@ from cfgd.apps.fit.arrow_table import Feather, Parquet
 from cfgd.apps.fit.compression import CODECS, codec, first_bytes
 from cfgd.apps.fit.csv_table import Csv
 from cfgd.apps.fit.excel_table import Excel
+from cfgd.apps.fit.files_table import Files
 from cfgd.apps.fit.json_table import JsonLines
 from cfgd.apps.fit.npz_table import Npz
 from cfgd.apps.fit.sniffing import BOMS, detect_encoding
 from cfgd.apps.fit.table import Table
+from cfgd.apps.fit.workers import THIS_PROCESS, Workers
 
 TEXT_FORMATS: dict[str, type[Csv | JsonLines]] = {
     ".csv": Csv,
@@ -30,6 +34,7 @@ BINARY_FORMATS: dict[str, tuple[type[Parquet | Feather | Npz | Excel], bytes]] =
     ".feather": (Feather, b"ARROW1"),
     ".npz": (Npz, b"PK"),
 }
+IN_MEMORY = (".xlsx",)  # whose tables are in memory while they are open
 ENDINGS = [
     *(ending + more for ending in TEXT_FORMATS for more in ("", *CODECS)),
     *BINARY_FORMATS,
@@ -53,6 +58,82 @@ SIGNATURES = {
     b"\xfd7zXZ": "xz",
 }
 HEAD = 64  # bytes that are enough to recognise a format
+
+
+def files_of(data: Path | Sequence[Path]) -> list[Path]:
+    """Return the files of a path, which may be a folder or have wildcards, or of several paths.
+
+    The files of a folder, or of wildcards, are in the order of their names.
+    """
+    if isinstance(data, Path):
+        return _files_of_path(data)
+    found = [file for path in data for file in _files_of_path(path)]
+    for path in found:
+        if found.count(path) > 1:
+            raise ValueError(f"{path} is given twice.")
+    return found
+
+
+def _files_of_path(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            found = [one for one in sorted(path.iterdir()) if has_ending(one) and one.is_file()]
+            if not found:
+                raise ValueError(f"The folder {path} has no file of {', '.join(ENDINGS)}.")
+            return found
+        if not path.exists() and any(sign in str(path) for sign in "*?["):
+            found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+            if not found:
+                raise ValueError(f"There is no file {path}.")
+            return found
+    except OSError:  # a name that is too long, a folder that may not be read: opening it says so
+        pass
+    return [path]
+
+
+def has_ending(path: Path) -> bool:
+    """Return whether the name of a file has the ending of a format, and does not begin with a dot.
+
+    Programs that write folders of Parquet files add others, such as _SUCCESS and .crc files.
+    """
+    return path.name[0] not in "._" and any(map(path.name.lower().endswith, ENDINGS))
+
+
+def name_of(data: Path | Sequence[Path]) -> Path:
+    """Return how messages name data that may be several files."""
+    if isinstance(data, Path):
+        return data
+    if len(data) == 1:
+        return data[0]
+    others = f"{len(data) - 1} other{'s' if len(data) > 2 else ''}"
+    return data[0].with_name(f"{data[0].name} and {others}")
+
+
+def open_tables(
+    data: Path | Sequence[Path],
+    memory: float,
+    decimal: str | None = None,
+    sheet: str | None = None,
+    workers: Workers = THIS_PROCESS,
+) -> Table:
+    """Open the files of `data` as one table, whose passes the workers compute.
+
+    The other parameters are those of `open_table`.
+    """
+    paths = files_of(data)
+    if len(paths) == 1:
+        table = open_table(paths[0], memory, decimal, sheet)
+    else:
+        endings = sorted({_ending(path) for path in paths})
+        if len(endings) > 1:
+            raise ValueError(
+                f"{name_of(data)}: the files of a table must be of one format, got "
+                f"{' and '.join(endings)}."
+            )
+        share = memory / len(paths) if endings[0] in IN_MEMORY else memory
+        table = Files(name_of(data), [open_table(path, share, decimal, sheet) for path in paths])
+    table.workers = workers
+    return table
 
 
 def open_table(

@@ -6,6 +6,7 @@ so that the rows that are held out do not influence the model that they test.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from cfgd.apps.fit.formats import typed
 from cfgd.apps.fit.missing_values import DROP, check_for_fit, left_out_rows
 from cfgd.apps.fit.moments import RunningMoments
 from cfgd.apps.fit.reading_options import ReadingOptions
-from cfgd.apps.fit.row_roles import RowRoles
+from cfgd.apps.fit.row_roles import ClusterCodes, RowRoles
 from cfgd.apps.fit.split import FOLDS, HELD_OUT, Split, training_rows
 from cfgd.apps.fit.table import Table, to_float64, to_strings
 
@@ -29,6 +30,10 @@ MAX_LABELS = 100  # different values of a target that can be classes
 LARGEST = 1e140
 SHOWN = 20  # columns that a message names
 SAMPLE = 100_000  # rows whose targets are stored, for medians and figures
+COUNTS = (
+    *("row_count", "left_out_count", "training_count", "held_out_count"),
+    *("weight_zero_count", "target_present"),
+)
 NO_ROLES, PLAIN = RowRoles(), ReadingOptions()
 
 
@@ -65,6 +70,10 @@ class TableStatistics:
         if the target has more than `MAX_LABELS` values.
     missing_counts : Counter
         How many rows of the file have no value in a column.
+    code_counts : list of arrays
+        For each part of the table the number of rows that are held out and in each fold.
+    cluster_codes : dict
+        The number of each cluster.
     """
 
     def __init__(
@@ -110,6 +119,8 @@ class TableStatistics:
         self.target_sample: list[np.ndarray] = []
         self.label_counts: dict[Any, np.ndarray] | None = {}
         self.missing_counts: Counter[str] = Counter()
+        self.code_counts: list[np.ndarray] = []
+        self.cluster_codes: ClusterCodes = {}
 
     @property
     def names(self) -> list[str]:
@@ -118,14 +129,45 @@ class TableStatistics:
 
     def collect(self, split: Split, block_rows: int, on_rows_read: Callable[[int], None]) -> None:
         """Read the table once; raise a `ValueError` for the first thing that prevents a fit."""
-        next_codes = split.code_generator()
-        for batch in self.table.blocks(self.names, block_rows):
-            self._add(batch, next_codes(batch.num_rows))
-            self.row_count += batch.num_rows
-            on_rows_read(batch.num_rows)
+        report = self.table.workers.reporting(on_rows_read)
+        for found in self.table.map(_collected, self._of_part(None), split, block_rows, report):
+            self._merge(found)
         if not self.row_count:
             raise ValueError(f"{self.table.path} has no rows.")
+        for name in self.text_columns:
+            self._check_texts(name)
         self._check(split)
+
+    def _of_part(self, part: Table | None) -> TableStatistics:
+        """Return statistics of no rows, for a part of the table."""
+        other = copy.copy(self)
+        # there is none while the statistics are sent
+        other.table = part  # type: ignore[assignment]
+        other._begin()
+        return other
+
+    def _merge(self, other: TableStatistics) -> None:
+        """Include the rows of the next part."""
+        for name in COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.code_counts += other.code_counts
+        self.moments.merge(other.moments)
+        for name, counts in other.level_counts.items():
+            self.level_counts[name].merge(counts)
+        self.target_moments.merge(other.target_moments)
+        self.target_minimum = min(self.target_minimum, other.target_minimum)
+        if sum(map(len, self.target_sample)) < SAMPLE:
+            self.target_sample += other.target_sample
+        if self.label_counts is not None and other.label_counts is not None:
+            for label, by_code in other.label_counts.items():
+                self.label_counts[label] = self.label_counts.get(label, 0 * by_code) + by_code
+        else:
+            self.label_counts = None
+        if len(self.label_counts or ()) > MAX_LABELS:
+            self.label_counts = None
+        self.missing_counts.update(other.missing_counts)
+        for value in other.cluster_codes:
+            self.cluster_codes.setdefault(value, len(self.cluster_codes))
 
     def _add(self, batch: pa.RecordBatch, codes: np.ndarray) -> None:
         numbers = {name: self._finite_numbers(name, batch) for name in self.number_columns}
@@ -141,19 +183,26 @@ class TableStatistics:
             missing[self.target] = np.isnan(y)
         self.target_present += int(np.sum(~missing[self.target]))
         used = self._used_rows(missing)
-        self.roles.check_values(self.table.path, batch, self.missing, self.row_count)
-        roles = self.roles.read(batch, {})
+        self.roles.check_values(self.table.path, batch, self.missing, self._rows_before)
+        self.roles.add_clusters(batch, self.cluster_codes)
+        roles = self.roles.read(batch, self.cluster_codes)
         self.weight_zero_count += int(np.sum(roles.is_weight_zero))
         used &= ~roles.unused
         training = used & training_rows(codes)
         self.left_out_count += int(np.sum(~used & ~roles.is_weight_zero))
         self.training_count += int(np.sum(training))
         self.held_out_count += int(np.sum(used & ~training))
+        self.code_counts[-1] += np.bincount(codes[used] - HELD_OUT, minlength=FOLDS + 1)
         if numbers:
             self.moments.add(np.stack(list(numbers.values()), 1)[training])
         for name, values in texts.items():
             self._count_levels(name, values, used, training)
         self._add_target(y, used, training, codes)
+
+    @property
+    def _rows_before(self) -> int:
+        """The rows of the file before the next block."""
+        return self.table.rows_before_in_file + self.row_count
 
     def _finite_numbers(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
         """Return a column as numbers, with NaN for missing values; infinity is an error."""
@@ -161,7 +210,7 @@ class TableStatistics:
         infinite = np.isinf(values)
         if infinite.any():
             first = int(np.argmax(infinite))
-            got = f"{values[first]} in row {self.row_count + first + 1}"
+            got = f"{values[first]} in row {self._rows_before + first + 1}"
             raise ValueError(
                 f"{self.table.path}: the column {name!r} must be finite, got {got}: "
                 f"--na {values[first]} takes it as missing."
@@ -172,7 +221,7 @@ class TableStatistics:
             raise ValueError(
                 f"{self.table.path}: the column {name!r} must be at most {LARGEST:g} in size, so "
                 f"that squares can be added, got {values[first]:g} in row "
-                f"{self.row_count + first + 1}: use other units."
+                f"{self._rows_before + first + 1}: use other units."
             )
         return values
 
@@ -181,13 +230,17 @@ class TableStatistics:
         if any_missing.any():
             self.missing_counts.update({name: int(np.sum(of)) for name, of in missing.items()})
             path = self.table.path
-            check_for_fit(path, self.missing, self.kinds, self.target, missing, self.row_count)
+            before = self._rows_before
+            check_for_fit(path, self.missing, self.kinds, self.target, missing, before)
         return ~left_out_rows(self.missing, any_missing)
 
     def _count_levels(self, name: str, values: pa.Array, used: Mask, training: Mask) -> None:
         counts = self.level_counts[name]
         counts.add(values, pa.array(used), pa.array(training))
-        if len(counts.all) > MAX_TEXTS:
+        self._check_texts(name)
+
+    def _check_texts(self, name: str) -> None:
+        if len(self.level_counts[name].all) > MAX_TEXTS:
             raise ValueError(
                 f"{self.table.path}: the column {name!r} has more than {MAX_TEXTS} different "
                 f"texts, too many for categories: leave it out with {typed('--drop', name)}."
@@ -326,3 +379,22 @@ class TableStatistics:
                     means.append(share)
                     deviations.append(np.sqrt(share * (1 - share)))
         return Standardisation(np.array(means), np.array(deviations))
+
+
+def _collected(
+    part: Table,
+    empty: TableStatistics,
+    split: Split,
+    block_rows: int,
+    report: Callable[[int], None],
+) -> TableStatistics:
+    """Return the statistics of a part of the table."""
+    found = empty._of_part(part)
+    found.code_counts.append(np.zeros(FOLDS + 1, int))
+    next_codes = split.code_generator(part.rows_before)
+    for batch in part.blocks(found.names, block_rows):
+        found._add(batch, next_codes(batch.num_rows))
+        found.row_count += batch.num_rows
+        report(batch.num_rows)
+    found.table = empty.table
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cfgd.apps.fit.newton import newton
-from cfgd.apps.fit.rows import RowBlock
+from cfgd.apps.fit.row_block import RowBlock
 from cfgd.objectives.linear.formulas import FORMULAS
 
 # An intercept below this, relative to its parts, is zero: the solution has about eight digits more

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from cfgd._core.engines.base import Arrays
 from cfgd.apps.fit.conditioning import MAX_COLUMNS
-from cfgd.apps.fit.rows import InMemoryRows, KnownGram, Rows
+from cfgd.apps.fit.row_block import KnownGram, RowBlock
+from cfgd.apps.fit.rows import InMemoryRows, Rows
 from cfgd.apps.fit.sandwich import CLASSICAL, RobustCovariance, robust_covariance
 from cfgd.apps.fit.solver_run import SolverRun
 from cfgd.apps.fit.split import training_rows
@@ -25,18 +29,26 @@ def covariance(rows: Rows, w: np.ndarray, l2: float) -> CoefficientCovariance | 
     if w.size > MAX_COLUMNS:
         return None
     sums = InformationSums(target.loss_function, w.size)
-    if isinstance(rows, InMemoryRows) and target.loss == "squared":
+    if isinstance(rows, InMemoryRows) and rows.workers.is_alone and target.loss == "squared":
         known = rows.known_gram(training_rows)
         if known is not None:
             block = rows.select(training_rows)
             sums.add(KnownGram(known), block.y, block.predictors(w), block.weights)
     if not sums.count:
-        for block in rows.blocks(training_rows):
-            y, weight = target.for_loss(block.y), rows.fit_weight(block)
-            sums.add(block.design(target.classes), y, block.predictors(w), weight)
+        arrays = rows.sum(training_rows, _information_sums, target, w)
+        sums = InformationSums.of(target.loss_function, *arrays)
     penalty = np.repeat(np.append(np.full(rows.width, l2), 0.0), target.classes)
     found = sums.covariance(penalty)
     return found if np.all(np.isfinite(found.matrix)) else None
+
+
+def _information_sums(blocks: Iterator[RowBlock], target: Target, w: np.ndarray) -> Arrays:
+    """Return the matrix and the numbers of `InformationSums`."""
+    sums = InformationSums(target.loss_function, w.size)
+    for block in blocks:
+        y, weight = target.for_loss(block.y), block.fit_weight(target)
+        sums.add(block.design(target.classes), y, block.predictors(w), weight)
+    return sums.arrays
 
 
 def chosen_covariance(

@@ -87,7 +87,7 @@ def show_run(
         }
 
         def on_finished(result: ExperimentResult, reused: bool) -> None:
-            task, suffix = tasks[result.name], " [dim](from the run before)[/]" if reused else ""
+            task, suffix = tasks[result.name], " [dim](from the previous run)[/]" if reused else ""
             progress.start_task(task)
             progress.update(task, total=1, completed=1, description=f"{result.name}{suffix}")
             progress.stop_task(task)

@@ -90,17 +90,19 @@ def curve_fit_many(
         the start of each fit.
     tolerance : float, optional
         As in `minimize`: 1e-8 in float64, 1e-4 in float32. The precision is that of Y and x.
-    max_iterations : int
+    max_iterations : int, default 200
         How many steps a fit tries at most: by default about as many as SciPy's `curve_fit`.
     threads : int, optional
         How many blocks of fits are computed at a time; by default as many as there are cores. Where
         JAX has several devices, blocks go to them in turn.
-    progress : bool
+    progress : bool, default False
         Whether to show a progress line on the terminal.
     checkpoint : path, optional
         A file with the fits that have ended. The same call goes on from it.
-    checkpoint_every : float
+    checkpoint_every : float, default 60.0
         Seconds between two checkpoints.
+    **options
+        Arguments of SciPy and lmfit are refused with the name of cfgd's.
 
     Returns
     -------

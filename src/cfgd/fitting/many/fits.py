@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cfgd.fitting import notebook
 from cfgd.fitting.build import build
 from cfgd.fitting.datasets import read_data
 from cfgd.fitting.fit import Fit
@@ -167,6 +168,10 @@ class Fits:
         row = np.asarray(self.table[place])
         at = tuple(int(i) % n for i, n in zip(place, self.shape, strict=True))
         return _fit_of_row(self, at, row)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the parameters with their distributions, for IPython and Jupyter."""
+        return notebook.of_fits(self)
 
     def __repr__(self) -> str:
         if not isinstance(self.table, np.ndarray):

@@ -162,15 +162,17 @@ class Hutchinson(Measured):
 
     Parameters
     ----------
-    every : int
+    every : int, default 10
         Number of steps between two measurements.
-    decay : float
+    decay : float, default 0.9
         Decay of the running mean of the measurements, in [0, 1]; 0 uses the last one only.
-    probes : int or None
+    probes : int or None, default 1
         Number of random vectors v in a measurement; None takes all coordinates, which is exact.
-    seed : int
+    seed : int, default 0
         Seed of the random signs.
 
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Hutchinson, scale_by_caputo
     >>> loss = lambda p: jnp.sum(p**4)

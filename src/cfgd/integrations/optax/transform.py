@@ -54,15 +54,17 @@ def scale_by_caputo(
 
     Parameters
     ----------
-    gamma : float or schedule
+    gamma : float or schedule, default -0.25
         beta - (1 - alpha)/(2 - alpha).
-    lag : int
+    lag : int, default 1
         Number of steps that the terminal c lies back.
-    curvature : str, rule, number or pytree
+    curvature : str, rule, number or pytree, default "hutchinson"
         The diagonal D: "hutchinson" (random signs, every tenth step), "gauss_newton", "exact" or
         "quadrature" (the formula without a local model); a rule such as `Hutchinson(every=5)`; or
         D itself, a number or a pytree like the parameters.
 
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import scale_by_caputo
     >>> t = scale_by_caputo(gamma=-0.5, curvature=2.0)

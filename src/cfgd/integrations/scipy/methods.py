@@ -62,6 +62,8 @@ def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
     OptimizeResult
         With the fields of SciPy's own methods.
 
+    Examples
+    --------
     >>> from scipy.optimize import minimize, rosen, rosen_der
     >>> from cfgd.integrations.scipy import auto
     >>> print(minimize(rosen, [-1.2, 1.0], jac=rosen_der, method=auto).x.round(6))
@@ -97,6 +99,8 @@ def adaptive_terminal(fun: Callable[..., Any], x0: Any, **options: Any) -> Optim
     OptimizeResult
         With the fields of SciPy's own methods.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from scipy.optimize import minimize
     >>> from cfgd.integrations.scipy import adaptive_terminal
@@ -134,6 +138,8 @@ def adaptive_order(fun: Callable[..., Any], x0: Any, **options: Any) -> Optimize
     OptimizeResult
         With the fields of SciPy's own methods.
 
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> from scipy.optimize import minimize
     >>> from cfgd.integrations.scipy import adaptive_order

@@ -46,22 +46,22 @@ def least_squares(
         `fun(x, *args)` returns the residuals.
     x0 : array
         Initial point.
-    jac : callable, "2-point" or None
+    jac : callable, "2-point" or None, optional
         The Jacobian, dense or sparse, as a function of NumPy arrays, or forward differences. With
         None `fun` is differentiated by JAX if JAX can trace it, else by forward differences.
-    bounds : tuple (lower, upper) or scipy.optimize.Bounds
+    bounds : tuple (lower, upper) or scipy.optimize.Bounds, default (-inf, inf)
         Numbers or arrays. A start outside of them is moved inside.
-    loss : {"linear", "soft_l1", "huber", "cauchy"}
+    loss : {"linear", "soft_l1", "huber", "cauchy"}, default "linear"
         Loss of a residual.
-    f_scale : float
+    f_scale : float, default 1.0
         Residual size at which the loss departs from the squared one.
-    args : tuple
+    args : tuple, default ()
         Further arguments of `fun` and `jac`.
     xtol : float, optional
         Relative tolerance of the gradient (default 1e-8).
-    max_nfev : int
+    max_nfev : int, optional
         Maximum number of iterations (default 10,000).
-    verbose : int
+    verbose : int, default 0
         Whether to print progress.
 
     Returns
@@ -70,6 +70,8 @@ def least_squares(
         With SciPy's fields `cost`, `fun`, `jac`, `grad`, `optimality`, `active_mask`, `nfev`,
         `njev`, and `nit`. `status` is 0 if the iterations ran out, 1 if the run converged, else -1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from cfgd.integrations.scipy import least_squares
     >>> fun = lambda x: np.array([10 * (x[1] - x[0] ** 2), 1 - x[0]])

@@ -62,6 +62,8 @@ def minimize(model: Any, loss: Any, data: Any = None, **options: Any) -> Solutio
     Solution
         `solution.x` has the parameters as one vector in the order of `model.parameters()`.
 
+    Examples
+    --------
     >>> import torch
     >>> from cfgd.integrations.torch import minimize
     >>> _ = torch.manual_seed(0)

@@ -27,25 +27,27 @@ class CFGD(CaputoOptimizer):
     alpha, beta, gamma : float
         Either `gamma`, or `beta` with the order `alpha`: gamma = beta - (1-alpha)/(2-alpha). If
         neither is given, gamma = -0.25.
-    lag : int
+    lag : int, default 1
         Number of steps that the terminal lies back.
-    curvature : {"hutchinson", "exact"}, float or list of tensors
+    curvature : {"hutchinson", "exact"}, float or list of tensors, default "hutchinson"
         D, the diagonal of the Hessian: "hutchinson", the running mean of v * Hv for random signs v;
         "exact", for small models; a number; or a tensor for each parameter. The first two are
         measured and need `observe(loss)` before `loss.backward()`.
-    every : int
+    every : int, default 10
         Number of steps between two measurements.
-    probes : int
+    probes : int, default 1
         Number of random vectors v in a measurement.
-    keep : float
+    keep : float, default 0.9
         Decay of the running mean, in [0, 1).
-    seed : int
+    seed : int, default 0
         Seed of the random signs.
-    weight_decay : float
+    weight_decay : float, default 0.0
         Adds weight_decay/2 |x|^2 to the loss, and thus to g and to D.
-    capturable, differentiable : bool
+    capturable, differentiable : bool, default False
         Not supported: must be False.
 
+    Examples
+    --------
     >>> import torch
     >>> from cfgd.integrations.torch import CFGD
     >>> x = torch.nn.Parameter(torch.tensor([1.0, -10.0]))
@@ -81,6 +83,8 @@ class CFAdam(CaputoOptimizer):
     **options
         The keyword options of `CFGD`.
 
+    Examples
+    --------
     >>> import torch
     >>> from cfgd.integrations.torch import CFAdam
     >>> model = torch.nn.Linear(2, 1)

@@ -75,10 +75,12 @@ class Auto(Method):
 
     Parameters
     ----------
-    solver
-        "conjugate_gradients", "levenberg_marquardt", "lbfgs" or "quasi_newton", where the choice is
-        the user's.
+    solver : {"conjugate_gradients", "levenberg_marquardt", "lbfgs", "quasi_newton"}, optional
+        The solver, where the choice is the user's. By default it follows the structure of the
+        objective.
 
+    Examples
+    --------
     >>> import cfgd
     >>> f = lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
     >>> print(cfgd.minimize(f, [-1.2, 1.0]).x.round(6))
@@ -124,6 +126,13 @@ class Auto(Method):
         A network whose gradient at the start is beyond 1e60 or below 1e-60 is rescaled, and then
         minimised without variable projection; `Solution.how` names the solver that ran.
 
+        Parameters
+        ----------
+        objective : Objective or callable
+            An objective of cfgd, or a function f(x) written in JAX.
+
+        Examples
+        --------
         >>> import cfgd
         >>> cfgd.Auto().explain(cfgd.Quadratic([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0]))
         conjugate gradients (scaled by diag(A)), because the objective is quadratic.

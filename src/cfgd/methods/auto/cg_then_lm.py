@@ -25,7 +25,7 @@ class CGThenLM(Solver[SolverState]):
     cg, lm = ConjugateGradients(), LevenbergMarquardt()
 
     def describe(self, objective: Objective) -> str:
-        return f"{self.cg.describe(objective)}, then Newton steps in the box"
+        return f"{self.cg.describe(objective)}, then Newton steps within the bounds"
 
     def init(self, oracle: Oracle, x0: Vector) -> CGState:
         return self.cg.init(oracle, x0)

@@ -103,8 +103,8 @@ class LBFGS(Solver[LBFGSState]):
 
     def describe(self, objective: Objective) -> str:
         diagonal = objective.traits.diagonal
-        by = "a secant diagonal" if diagonal is None else f"the {diagonal} diagonal"
-        return f"L-BFGS (up to {PAIRS} pairs, scaled by {by})"
+        scaling = "adaptive diagonal" if diagonal is None else f"{diagonal} diagonal"
+        return f"L-BFGS ({PAIRS} pairs, {scaling} scaling)"
 
     def init(self, oracle: Oracle, x0: Vector) -> LBFGSState:
         at = oracle.evaluate(x0)

@@ -208,8 +208,11 @@ def final_check(
         for sign in (1.0, -1.0) if found.leaves_saddle else (1.0,):
             t = sign * found.t
             for _ in range(MOST_TRIES):
-                value = oracle.value(evaluation.x - t * found.step)
-                if value <= f - ACCEPT * t * found.slope and value < f:
+                x = evaluation.x - t * found.step
+                value = oracle.value(x)
+                is_lower = value <= f - ACCEPT * t * found.slope and value < f
+                # the gradient is needed at the next point in any case
+                if is_lower and np.isfinite(oracle.evaluate(x).gradient).all():
                     return FinalCheck(Status.running, t * found.step)
                 t = t / 3
     # a sum of squares that has fallen to rounding has nothing to gain along flat directions, and

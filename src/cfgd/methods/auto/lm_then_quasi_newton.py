@@ -57,7 +57,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
     lm, quasi_newton = TrustRegion(), QuasiNewton()
 
     def describe(self, objective: Objective) -> str:
-        more = f"beyond {FEW_UNKNOWNS} unknowns quasi-Newton steps where it is slow"
+        more = f"quasi-Newton steps if it is slow with more than {FEW_UNKNOWNS} unknowns"
         return f"{self.lm.describe(objective)}, {more}"
 
     def init(self, oracle: Oracle, x0: Vector) -> SolverState:

@@ -42,7 +42,7 @@ class QuasiNewton(Solver[SolverState]):
     lbfgs = LBFGS()
 
     def describe(self, objective: Objective) -> str:
-        return f"{self.lbfgs.describe(objective)}, then a dense self-scaled Broyden matrix"
+        return f"{self.lbfgs.describe(objective)}, on long runs with a dense quasi-Newton matrix"
 
     def init(self, oracle: Oracle, x0: Vector) -> LBFGSState:
         return self.lbfgs.init(oracle, x0)

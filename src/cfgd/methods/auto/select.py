@@ -49,21 +49,23 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     if traits.is_quadratic:
         return Choice("conjugate_gradients", "the objective is quadratic")
     if traits.curvature is None:
-        return Choice("quasi_newton", "value and gradient are all that is known")
+        return Choice("quasi_newton", "only its value and gradient are known")
     if traits.structure == "linear model":
         _, columns = traits.size or (0, 0)
         if traits.is_sparse:
-            return Choice("lbfgs_then_lm", "X is sparse: a matrix costs many gradients")
+            return Choice("lbfgs_then_lm", "X is sparse, and the Hessian costs many gradients")
         if columns > MANY_COLUMNS:
-            more = f"{columns} columns, more than {MANY_COLUMNS}: a matrix costs many gradients"
-            return Choice("lbfgs_then_lm", more)
-        return Choice("levenberg_marquardt", f"{columns} columns: the Hessian costs few gradients")
+            more = f"X has {columns} columns, more than {MANY_COLUMNS}"
+            return Choice("lbfgs_then_lm", f"{more}, and the Hessian costs many gradients")
+        return Choice(
+            "levenberg_marquardt", f"X has {columns} columns, and the Hessian costs few gradients"
+        )
     network, _ = without_factor(objective)
     is_network = isinstance(network, ShallowNetwork) and not is_bounded
     if is_network and network.on_host() is not None:
-        return Choice("variable_projection", "the output weights enter linearly")
+        return Choice("variable_projection", "the network is linear in its output weights")
     if traits.structure == "residuals":  # which prefer gradients where the unknowns are many
-        return Choice("lm_then_quasi_newton", f"its {traits.curvature} matrix is known")
+        return Choice("lm_then_quasi_newton", f"its {traits.curvature} matrix is available")
     if traits.prefers_gradients:
         return Choice("quasi_newton", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
@@ -71,7 +73,7 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     d = 0 if traits.size is None else min(traits.size)
     if is_general and not _is_affordable((d, d)):
         return Choice("quasi_newton", "the Hessian is too large to be factorised")
-    return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is known")
+    return Choice("levenberg_marquardt", f"its {traits.curvature} matrix is available")
 
 
 def can_factor(curvature: Curvature) -> bool:

@@ -98,27 +98,27 @@ def fractional_gradient(
 
     Parameters
     ----------
-    objective
+    objective : Objective or callable
         An objective, or a JAX function of x.
-    x
-        The point: a number, an array or a pytree.
-    terminal
+    x : number, array or pytree
+        The point.
+    terminal : number, array or pytree
         The terminal c: one number, or of the structure of x.
-    alpha, beta
+    alpha, beta : number or array
         Order in (0, 1) and smoothing: numbers, or one for each coordinate.
-    nodes
+    nodes : int, default 10
         Number of quadrature nodes. One node is used where it is exact, as on a quadratic.
-    reading
+    reading : {"exact", "printed"}, default "exact"
         "printed" replaces x_j - c_j by |x_j - c_j| in both places, as in equation (2.6) of the
         paper (errata 2 and 3). For x_j > c_j nothing changes. For x_j < c_j the result is no Caputo
         derivative: the nodes do not lie between c_j and x_j, and the term that is added to the
-        gradient does not follow the sign of x_j - c_j but has one sign and grows with
-        |x_j - c_j|. On a quadratic d_j = g_j + a_jj ((c_j - x_j) + (E U + beta) |x_j - c_j|).
+        gradient does not follow the sign of x_j - c_j but has one sign and grows with |x_j - c_j|.
+        On a quadratic d_j = g_j + a_jj ((c_j - x_j) + (E U + beta) |x_j - c_j|).
 
     Returns
     -------
-    direction
-        Of the structure of x.
+    number, array or pytree
+        The direction d, of the structure of x.
 
     Examples
     --------

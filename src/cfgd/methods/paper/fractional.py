@@ -38,7 +38,7 @@ ADVICE = {
         "The steps are too long: use a smaller `FixedStep`, `ArmijoStep` or `ExactStep`, or a "
         "gamma nearer to 0."
     ),
-    Status.stalled: "Another step may go on.",
+    Status.stalled: "Another step rule may make progress.",
 }
 
 
@@ -100,11 +100,26 @@ class TikhonovLine(Line):
 class Fractional(Method):
     """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step.
 
-    The paper's methods are presets of it; any other combination is written out. `reading` is how
-    the formula is read: "exact", or "printed" as in equation (2.6) of the paper, with |x - c| for
-    x - c. Where x < c that is no Caputo derivative: it adds a term of one sign that grows with
-    |x - c| (see `fractional_gradient`).
+    The paper's methods are presets of it; any other combination is written out. With
+    `reading="printed"` the direction is no Caputo derivative where x < c: it adds a term of one
+    sign that grows with |x - c| (see `fractional_gradient`).
 
+    Parameters
+    ----------
+    terminal : cfgd.terminal.Terminal
+        The rule for the terminal c_k.
+    order : cfgd.order.Order
+        The rule for alpha_k and beta_k.
+    step : StepRule
+        The rule for the step size.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1. One is used where it is exact, as on a
+        quadratic.
+    reading : {"exact", "printed"}, default "exact"
+        "printed" replaces x - c by |x - c|, as in equation (2.6) of the paper.
+
+    Examples
+    --------
     >>> import cfgd
     >>> method = cfgd.Fractional(
     ...     cfgd.terminal.Lagged(2), cfgd.order.Constant(0.5, gamma=-0.3), cfgd.ExactStep()

@@ -34,6 +34,20 @@ def __dir__() -> list[str]:
 def beta_of(alpha: Any, gamma: Any) -> Any:
     """Return beta for alpha and gamma = beta - (1 - alpha)/(2 - alpha).
 
+    Parameters
+    ----------
+    alpha : number or array
+        The order.
+    gamma : number or array
+        beta - (1 - alpha)/(2 - alpha).
+
+    Returns
+    -------
+    number or array
+        beta.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.order.beta_of(0.5, -0.25))
     0.08333333333333331
@@ -125,8 +139,19 @@ class _BetaOrGamma(Order):
 class Constant(_BetaOrGamma):
     """alpha_k = alpha and beta_k = beta; gamma="best" leaves the number to the method.
 
-    `owner` is the name of the caller in messages.
+    Parameters
+    ----------
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, optional
+        The smoothing: one number, or one for each coordinate. Give either `beta` or `gamma`.
+    gamma : number, array or "best", optional
+        beta - (1 - alpha)/(2 - alpha), in place of `beta`.
+    owner : str, default "Constant"
+        The name of the caller in messages.
 
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.order.Constant(0.5, beta=0.25).beta)
     0.25
@@ -161,6 +186,24 @@ class Constant(_BetaOrGamma):
 class Stage(ShowsCall, eqx.Module):
     """A number of iterations with one order and smoothing, for `AdaptiveOrder`.
 
+    Parameters
+    ----------
+    iterations : int
+        The number of iterations, at least 1.
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, optional
+        The smoothing: one number, or one for each coordinate. Give either `beta` or `gamma`.
+    gamma : number or array, optional
+        beta - (1 - alpha)/(2 - alpha), in place of `beta`.
+
+    Raises
+    ------
+    ValueError
+        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
+    Examples
+    --------
     >>> import cfgd
     >>> stage = cfgd.Stage(100, 0.5, beta=0.25)
     >>> print(stage.iterations, stage.alpha, stage.beta)
@@ -185,6 +228,15 @@ class Stage(ShowsCall, eqx.Module):
 class Stages(_BetaOrGamma):
     """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3).
 
+    Parameters
+    ----------
+    stages : list of Stage
+        The stages in their order.
+    owner : str, default "Stages"
+        The name of the caller in messages.
+
+    Examples
+    --------
     >>> import cfgd
     >>> stages = cfgd.order.Stages([cfgd.Stage(10, beta=1.0), cfgd.Stage(20, beta=0.5)])
     >>> print(stages.ends, stages.beta)

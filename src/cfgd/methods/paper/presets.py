@@ -40,6 +40,13 @@ class Preset(Fractional):
 class GradientDescent(Preset):
     """x_{k+1} = x_k - eta_k g_k: alpha = 1 and beta = 0, or c = x, in every method here.
 
+    Parameters
+    ----------
+    step : StepRule, default ExactStep()
+        The rule for the step size.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> print(cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent()).iterations)
@@ -59,6 +66,31 @@ class NonAdaptive(Preset):
     `Fractional`), gamma is gamma on the right of c and -(2 + gamma) on the left: one of the two is
     negative, and on that side nothing holds the run.
 
+    Parameters
+    ----------
+    terminal : number, array or pytree
+        The terminal c: of the structure of x0, or one number for all coordinates.
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, optional
+        The smoothing: one number, or one for each coordinate. Give either `beta` or `gamma`.
+    gamma : number or array, optional
+        beta - (1 - alpha)/(2 - alpha), in place of `beta`.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1. One is used where it is exact, as on a
+        quadratic.
+    step : StepRule, default ExactStep()
+        The rule for the step size.
+    reading : {"exact", "printed"}, default "exact"
+        How the formula is read; see `Fractional`.
+
+    Raises
+    ------
+    ValueError
+        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> end = cfgd.minimize(f, np.zeros(2), cfgd.NonAdaptive([1.0, 1.0], gamma=0.5))
@@ -87,12 +119,39 @@ class NonAdaptive(Preset):
 class AdaptiveTerminal(Preset):
     """c_k = x_{k - lag} (section 3.2): the terminal follows at a distance of `lag` iterations.
 
-    `past` holds the points before x0, (x_{-1}, ..., x_{-lag}); without it they are x0 itself and
-    the first step is a gradient step. `reading="printed"` takes |x - c| for x - c, as the paper
-    prints its formula. Where the last step decreased a coordinate, that is no Caputo derivative:
-    for a positive curvature and gamma, x_j is decreased whatever the sign of the last step, and by
-    more the longer that step was (see `fractional_gradient`).
+    Without `past` the first step is a gradient step. `reading="printed"` takes |x - c| for x - c,
+    as the paper prints its formula. Where the last step decreased a coordinate, that is no Caputo
+    derivative: for a positive curvature and gamma, x_j is decreased whatever the sign of the last
+    step, and by more the longer that step was (see `fractional_gradient`).
 
+    Parameters
+    ----------
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, optional
+        The smoothing: one number, or one for each coordinate. Give either `beta` or `gamma`.
+    gamma : number, array or "best", optional
+        beta - (1 - alpha)/(2 - alpha), in place of `beta`. "best" is for a quadratic and goes with
+        `FixedStep("best")`.
+    lag : int, default 1
+        How many iterations the terminal lies back, at least 1.
+    past : array or list of points, optional
+        The points before x0, (x_{-1}, ..., x_{-lag}). By default they are x0.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1. One is used where it is exact, as on a
+        quadratic.
+    step : StepRule, default ExactStep()
+        The rule for the step size.
+    reading : {"exact", "printed"}, default "exact"
+        How the formula is read; see `Fractional`.
+
+    Raises
+    ------
+    ValueError
+        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> figure1 = cfgd.AdaptiveTerminal(gamma=-1.0, past=[[-1.0, -1.0]])
@@ -155,6 +214,22 @@ class AdaptiveOrder(Preset):
 
     Each stage starts where the one before it ended; the run ends with the last stage.
 
+    Parameters
+    ----------
+    stages : list of Stage
+        The stages in their order.
+    terminal : number, array or pytree
+        The terminal c: of the structure of x0, or one number for all coordinates.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1. One is used where it is exact, as on a
+        quadratic.
+    step : StepRule, default ExactStep()
+        The rule for the step size.
+    reading : {"exact", "printed"}, default "exact"
+        How the formula is read; see `Fractional`.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> stages = [cfgd.Stage(20, gamma=0.5), cfgd.Stage(20, gamma=0.1), cfgd.Stage(60, gamma=0.0)]

@@ -83,6 +83,18 @@ class FieldKind:
 def number(*, per_coordinate: bool = True) -> Any:
     """Declare a field that holds a number, or one for each coordinate.
 
+    Parameters
+    ----------
+    per_coordinate : bool, default True
+        Whether the field may also hold one number for each coordinate.
+
+    Returns
+    -------
+    dataclass field
+        To be assigned in the body of the class.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Fading(cfgd.order.Order):
     ...     rate: float = cfgd.settings.number()
@@ -97,6 +109,13 @@ def number(*, per_coordinate: bool = True) -> Any:
 def table() -> Any:
     """Declare a field that holds several numbers, such as one for each stage.
 
+    Returns
+    -------
+    dataclass field
+        To be assigned in the body of the class.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Cycle(cfgd.order.Order):
     ...     betas: list = cfgd.settings.table()
@@ -111,6 +130,13 @@ def table() -> Any:
 def point() -> Any:
     """Declare a field that holds a point: of the structure of x0, or one number for all of it.
 
+    Returns
+    -------
+    dataclass field
+        To be assigned in the body of the class.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Towards(cfgd.terminal.Terminal):
     ...     goal: list = cfgd.settings.point()
@@ -127,6 +153,18 @@ def point() -> Any:
 def points(count: str) -> Any:
     """Declare a field that holds several points, as many as the field named `count` says.
 
+    Parameters
+    ----------
+    count : str
+        The name of the field that holds the number of points.
+
+    Returns
+    -------
+    dataclass field
+        To be assigned in the body of the class.
+
+    Examples
+    --------
     >>> import cfgd
     >>> import equinox as eqx
     >>> class Known(cfgd.terminal.Terminal):

@@ -29,6 +29,19 @@ Search: TypeAlias = tuple[Scalar, Scalar, Count]
 class Chosen(NamedTuple):
     """A step size, the rule's new memory, its cost in gradients, and whether d'Hd < 0.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size: one number, or one for each coordinate.
+    memory : pytree, optional
+        The memory of the rule for the next iteration.
+    cost : float, default 0.0
+        What the choice cost, in gradients.
+    indefinite : bool, default False
+        Whether d'Hd < 0, so that f falls without bound along d if it is quadratic.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.Chosen(0.5, cost=2.0))
     Chosen(eta=0.5, memory=None, cost=2.0, indefinite=False)
@@ -96,6 +109,13 @@ class FixedStep(StepRule):
 
     `FixedStep("best")` leaves eta to `AdaptiveTerminal(gamma="best")`.
 
+    Parameters
+    ----------
+    eta : number, array or "best"
+        The step size, positive: one number, or one for each coordinate.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.FixedStep(0.1).eta)
     0.1
@@ -199,6 +219,17 @@ class ArmijoStep(StepRule):
 
     The first search starts from `initial`, each later one from the last step divided by `shrink`.
 
+    Parameters
+    ----------
+    initial : float, default 1.0
+        The first step size of the first search, positive.
+    shrink : float, default 0.5
+        The factor by which a step that is refused is shortened, in (0, 1).
+    fraction : float, default 0.0001
+        The part of the decrease along the slope that a step must reach, in (0, 1).
+
+    Examples
+    --------
     >>> import cfgd
     >>> careful = cfgd.GradientDescent(cfgd.ArmijoStep(initial=0.1, shrink=0.3))
     >>> print(careful.step_rule.shrink)

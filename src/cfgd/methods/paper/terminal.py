@@ -94,6 +94,13 @@ Here = CurrentPoint  # the name in earlier versions
 class Fixed(Terminal):
     """c_k = c for all k (sections 3.1 and 3.3).
 
+    Parameters
+    ----------
+    terminal : number, array or pytree
+        The terminal c: of the structure of x0, or one number for all coordinates.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.terminal.Fixed([1.0, 2.0]).point, cfgd.terminal.Fixed(0.0).is_fixed)
     [1. 2.] True
@@ -124,6 +131,15 @@ class Lagged(Terminal):
     Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
     memory is a ring buffer: row k mod lag holds x_{k - lag} until x_k replaces it.
 
+    Parameters
+    ----------
+    lag : int, default 1
+        How many iterations the terminal lies back, at least 1.
+    past : array or list of points, optional
+        The points before x0, (x_{-1}, ..., x_{-lag}). By default they are x0.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.terminal.Lagged(2).lag)
     2

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.engines.base import Part
+from cfgd._core.engines.base import Part, even_slices
 from cfgd._core.files import first_line, printable, reason
 from cfgd._core.npy import ARCHIVE_ERRORS, UnreadableError, check_size, read_header
 from cfgd.objectives.linear.block_source import (
@@ -29,6 +29,7 @@ from cfgd.objectives.linear.block_source import (
 from cfgd.objectives.linear.npz_rows import Reader, check_memory, member
 
 KINDS = (".npy", ".npz", ".parquet")
+BUFFER = 2**16  # bytes of each column of a .parquet file; a page of one is at most 1 MiB by default
 IN_NPZ = ("X", "y", "sample_weight", "offset")
 Errors: TypeAlias = tuple[type[Exception], ...]
 
@@ -77,8 +78,7 @@ def parts_of_files(
             for path in paths
             for groups in _row_groups(path, -(-count // len(paths)))
         ]
-    size = -(-len(blocks) // min(len(blocks), max(count, 1)))
-    return [Chain(blocks[i : i + size]) for i in range(0, len(blocks), size)]
+    return [Chain(blocks[chosen]) for chosen in even_slices(len(blocks), count)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,8 +192,7 @@ def _row_groups(path: Path, count: int) -> list[range | None]:
 
     with _read_errors(path, (pa.ArrowException, UnicodeError)), parquet.ParquetFile(path) as file:
         groups = range(file.num_row_groups)
-    size = max(1, -(-len(groups) // count))
-    return [groups[i : i + size] for i in range(0, len(groups), size)] or [None]
+    return [groups[chosen] for chosen in even_slices(len(groups), count)] or [None]
 
 
 def _parquet(
@@ -206,7 +205,10 @@ def _parquet(
     import pyarrow as pa
     from pyarrow import parquet
 
-    with _read_errors(path, (pa.ArrowException, UnicodeError)), parquet.ParquetFile(path) as file:
+    errors = pa.ArrowException, UnicodeError
+    # by default all row groups are read at once; without a buffer, all of a column of one of them
+    opened = functools.partial(parquet.ParquetFile, pre_buffer=False, buffer_size=BUFFER)
+    with _read_errors(path, errors), opened(path) as file:
         all_names = file.schema_arrow.names
         for field, name in zip(("target", "sample_weight", "offset"), names, strict=True):
             if name is not None and name not in all_names:

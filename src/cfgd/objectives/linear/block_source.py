@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from cfgd._core import checks
-from cfgd._core.engines.base import Part
+from cfgd._core.engines.base import Part, even_slices
 from cfgd._core.types import UserInput
 from cfgd.objectives.linear.block_size import MAX_ROWS, MIN_ROWS, rows_of_memory
 
@@ -33,8 +33,8 @@ OWNER = "Blocks"
 COPIES = 8
 NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (
-    "be a matrix, a Dask array or data frame, .npy, .npz or .parquet files, or a function that "
-    "returns an iterator of X and y"
+    "be a matrix, a Dask array or data frame, .npy, .npz or .parquet files, or a function, or a "
+    "list of some, that returns an iterator of X and y"
 )
 
 
@@ -46,9 +46,10 @@ def parts_of(
     `given` holds the targets, weights and offsets that the user gave with X; `target` is the name
     of a column of .parquet files; `memory` is a limit in bytes.
     """
-    if callable(source):
+    functions = [source] if callable(source) else source
+    if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
         refuse(given, "not be given with a function, which returns it")
-        return [FloatBlocks(source)]
+        return [FloatBlocks(function) for function in functions]
     if hasattr(source, "shape") or scipy.sparse.issparse(source):
         arrays = _checked_arrays(given._replace(X=source))
         ends = block_ends(arrays.X, memory)
@@ -121,10 +122,10 @@ def block_ends(X: Any, memory: float) -> np.ndarray:
 
 def divided(ends: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:
     """Divide blocks that end there into about `count` parts: where each begins, and its ends."""
-    size, begin = -(-len(ends) // min(len(ends), max(count, 1))), 0
-    for i in range(0, len(ends), size):
-        yield begin, ends[i : i + size]
-        begin = int(ends[i : i + size][-1])
+    begin = 0
+    for chosen in even_slices(len(ends), count):
+        yield begin, ends[chosen]
+        begin = int(ends[chosen][-1])
 
 
 def blocks_of_arrays(given: Block, begin: int, ends: np.ndarray) -> Iterator[Block]:

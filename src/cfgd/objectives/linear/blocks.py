@@ -35,7 +35,8 @@ class Blocks(External):
 
     `source` is a matrix, np.memmap and scipy.sparse among them, with `y`; a list of files, .npy
     with a list of others as `y`, .npz with arrays X and y, or .parquet, in which `target` names a
-    column; or a function that returns an iterator of X and y, which is called for every pass. What
+    column; or a function that returns an iterator of X and y, which is called for every pass, or a
+    list of such functions, whose rows threads or the workers of a cluster share. What
     goes for `y` goes for `sample_weight` and `offset`: arrays, lists of .npy files, arrays of these
     names in .npz, names of columns, or the third and fourth that a function gives, None for none.
     The losses that have a name, `l2` and `intercept` are those of `LinearModel`; value and
@@ -52,6 +53,37 @@ class Blocks(External):
     columns were of different scales: scale them. The first pass is that of the checks.
     `Solution.evaluations` counts passes.
 
+    Parameters
+    ----------
+    source : matrix, list of files, DataFrame or callable
+        The rows: a matrix, a memory map or scipy.sparse matrix; a list of .npy, .npz or .parquet
+        files; a Dask array or data frame; or a function that returns an iterator of blocks.
+    y : array or list of files, optional
+        The targets, where they do not stand in the source.
+    loss : str, default "logistic"
+        One of the losses of `LinearModel` that have a name.
+    l2 : float or array, default 0.0
+        The penalty, as in `LinearModel`.
+    sample_weight : array, list of files or str, optional
+        A weight of at least 0 for each row.
+    intercept : bool, default False
+        Whether the last coefficient is an intercept without a penalty.
+    offset : array, list of files or str, optional
+        What is added to the predictions.
+    target : str, optional
+        The column of the targets.
+    memory : float, default 256000000.0
+        The bytes that the blocks and the Hessian may take.
+    threads : int, default 1
+        The number of threads that compute with blocks of rows.
+    client : dask.distributed.Client, optional
+        Its workers make the passes over Dask collections or files. For Dask collections it is the
+        current client by default.
+    distributed : bool, default False
+        Whether every process has a part of the rows (docs/guides/processes.md).
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(1000, 3))

@@ -91,15 +91,24 @@ class InformationSums:
             self.slopes += float(slopes.sum())
             self.squared_slopes += float(slopes @ slopes)
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix, and the numbers beside it: those of several parts of the rows are added."""
+        numbers = self.count, self.squares, self.slopes, self.squared_slopes
+        return self.gram, np.array(numbers, float)
+
+    @classmethod
+    def of(cls, loss: Formulas, gram: np.ndarray, numbers: np.ndarray) -> InformationSums:
+        """Return the sums that have such `arrays`."""
+        found = cls(loss, 0)
+        count, *sums = numbers.tolist()
+        found.gram, found.count = gram, round(count)
+        found.squares, found.slopes, found.squared_slopes = sums
+        return found
+
     def summed(self, total: Callable[[np.ndarray], np.ndarray]) -> InformationSums:
         """Return the sums over all processes, each of which has some of the rows."""
-        other = InformationSums(self.loss, 0)
-        other.gram = total(self.gram)
-        numbers = self.count, self.squares, self.slopes, self.squared_slopes
-        count, *sums = total(np.array(numbers, float)).tolist()
-        other.count = round(count)
-        other.squares, other.slopes, other.squared_slopes = sums
-        return other
+        return InformationSums.of(self.loss, *map(total, self.arrays))
 
     def without(self, held: np.ndarray) -> InformationSums:
         """Return the sums of the model in which some coefficients are constants."""

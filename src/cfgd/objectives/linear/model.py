@@ -51,20 +51,35 @@ COLUMNS_PER_GRADIENT = 30
 class LinearModel(Objective):
     r"""f(w) = sum_i s_i loss((Xw)_i + offset_i, y_i) + sum_j l2_j w_j^2 / 2.
 
-    `loss` is "logistic" (labels 0/1 or -1/1), "squared", "poisson" (counts, rate exp(Xw)), "gamma"
-    (positive, mean exp(Xw)), "huber", any JAX function of (prediction, target), or "multinomial"
-    (labels 0, 1, 2, ...), whose coefficients are a matrix with a column for each class. X is dense
-    or a scipy.sparse matrix.
-
-    `l2` is one number or one for each coefficient. With `intercept=True` the last coefficient (of
-    several classes the last row) is an intercept without a penalty; X is not copied for it.
-    `offset` is added to the predictions: for counts the logarithm of the exposure. The data are
-    copied, except JAX arrays, NumPy arrays that are read-only, and memory-mapped files.
+    The data are copied, except JAX arrays, NumPy arrays that are read-only, and memory-mapped
+    files.
 
     The predictions Xw are updated along a step: it costs a product with X and one with X', and a
     search along a direction only O(m) for each candidate. Moving coordinate j changes prediction
     i by X_ij alone, so all coordinate slopes at s nodes cost O(s m d), not s d gradients.
 
+    Parameters
+    ----------
+    X : matrix
+        The design matrix of shape (m, d), a row for each sample: an array or a scipy.sparse matrix.
+    y : array
+        The targets, one for each sample: numbers or labels, as `loss` takes them.
+    loss : str or callable, default "logistic"
+        "logistic" (labels 0/1 or -1/1), "squared", "poisson" (counts, rate exp(Xw)), "gamma"
+        (positive, mean exp(Xw)), "huber", "multinomial" (labels 0, 1, 2, ...), whose coefficients
+        are a matrix with a column for each class, or any JAX function of (prediction, target).
+    l2 : float or array, default 0.0
+        The penalty, at least 0: one number, or one for each coefficient.
+    sample_weight : array, optional
+        A weight of at least 0 for each sample; 1 by default.
+    intercept : bool, default False
+        Whether the last coefficient (of several classes the last row) is an intercept without a
+        penalty. X is not copied for it.
+    offset : array, optional
+        What is added to the predictions: for counts the logarithm of the exposure.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.LinearModel([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [0, 1, 1], l2=0.1)
     >>> print(round(float(f.value([0.0, 0.0])), 6), f.gradient([0.0, 0.0]))
@@ -184,12 +199,46 @@ class LinearModel(Objective):
         """Return the expected targets: means, or for labels the most probable ones.
 
         They are those of the rows of `X`, by default the data of the model, plus an `offset`.
+
+        Parameters
+        ----------
+        w : array
+            The coefficients, in the form of x.
+        X : matrix, optional
+            The samples; by default the data of the model.
+        offset : array, optional
+            What is added to the predictions of `X`.
+
+        Returns
+        -------
+        array
+            One for each row.
         """
         return self.loss.predicted(self._predictions("predict", w, X, offset), self.labels)
 
     @numpy_in_numpy_out
     def probabilities(self, w: UserInput, X: UserInput = None, offset: UserInput = None) -> Any:
-        """Return the probability of each label, in a column for each, in ascending order."""
+        """Return the probability of each label, in a column for each, in ascending order.
+
+        Parameters
+        ----------
+        w : array
+            The coefficients, in the form of x.
+        X : matrix, optional
+            The samples; by default the data of the model.
+        offset : array, optional
+            What is added to the predictions of `X`.
+
+        Returns
+        -------
+        array
+            A row for each sample and a column for each label.
+
+        Raises
+        ------
+        ValueError
+            If the loss has no labels.
+        """
         found = self.loss.probabilities(self._predictions("probabilities", w, X, offset))
         if found is None:
             wanted = "be logistic or multinomial to have probabilities"

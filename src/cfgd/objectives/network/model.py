@@ -57,12 +57,24 @@ class ShallowNetwork(Objective):
 
     $$ N(z; x) = \sum_{j=1}^{n} a_{3,j}\, \phi(a_{1,j} \cdot z + a_{2,j}) $$
 
-    `z` are m inputs, (m,) or (m, p); `width` is n. x holds a_1 (for p inputs, p blocks of n), then
-    a_2, then a_3. `activation` is "tanh", "sigmoid", "softplus", "sin" or any JAX function.
+    x holds a_1 (for p inputs, p blocks of n), then a_2, then a_3.
 
     A coordinate of unit j changes N by a_3j times the change of phi alone (the paper's Appendix
     on complexity), so all slopes at s nodes cost about s gradients. `z` and `y` are copied.
 
+    Parameters
+    ----------
+    z : array
+        The inputs of m samples, of shape (m,) or (m, p).
+    y : array
+        The targets, of shape (m,).
+    width : int
+        The number n of hidden units, at least 1.
+    activation : str or callable, default "tanh"
+        phi: "tanh", "sigmoid", "softplus", "sin", or any JAX function of one number.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> z = np.linspace(-1, 1, 5)
     >>> network = cfgd.ShallowNetwork(z, np.sin(z), width=3)
@@ -135,8 +147,19 @@ class ShallowNetwork(Objective):
 
         The paper does not say how it starts and the start decides the outcome. Documented starts:
         `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
-        layer and N(0, 0.02) for the output layer. `rng` is an integer, a NumPy Generator or a JAX
-        key.
+        layer and N(0, 0.02) for the output layer.
+
+        Parameters
+        ----------
+        rng : int, numpy.random.Generator or JAX key
+            The source of the random numbers.
+        scale : float or pair of floats, default 1.0
+            One standard deviation, or that of the hidden layer and that of the output layer.
+
+        Returns
+        -------
+        array
+            The start, of shape (dimension,).
         """
         scale = checks.positive("init", "scale", scale)
         if scale.shape not in ((), (2,)):
@@ -151,13 +174,37 @@ class ShallowNetwork(Objective):
         )
 
     def parameters(self, x: PyTree) -> Parameters:
-        """Return the vector x as hidden weights, biases and output weights."""
+        """Return the vector x as hidden weights, biases and output weights.
+
+        Parameters
+        ----------
+        x : array
+            All weights as one vector.
+
+        Returns
+        -------
+        Parameters
+            A named tuple of `hidden_weights` (p, n), `biases` (n,) and `output_weights` (n,).
+        """
         weights, output = self.layers(x)
         return Parameters(weights[:-1], weights[-1], output)
 
     @numpy_in_numpy_out
     def predict(self, x: PyTree, z: UserInput) -> Any:
-        """Return N(z; x) for inputs (m,) or (m, p)."""
+        """Return N(z; x) for inputs (m,) or (m, p).
+
+        Parameters
+        ----------
+        x : array
+            All weights as one vector.
+        z : array
+            Inputs of shape (m,) or (m, p).
+
+        Returns
+        -------
+        array
+            One number for each input.
+        """
         x, z = checks.floating("predict", "x", x), checks.floating("predict", "z", z)
         p, in_numpy = self.z.shape[1] - 1, not isinstance(self.activation, Custom)
         if not (in_numpy and is_numpy(x) and is_numpy(z)):  # else NumPy compiles nothing

@@ -26,9 +26,9 @@ Measure = Callable[[Data], dict[str, list[float]]]
 Draw = Callable[[Any, Data], None]
 CAUSES = {
     "exact": "the exact memory",
-    "printed": "the printed push",
+    "printed": "the term with |x - c| of the printed formula",
     "random sign": "a random sign in place of that of x - c",
-    "noise": "no memory, and noise of the size of the printed push",
+    "noise": "no memory, and noise of the size of the term with |x - c| of the printed formula",
 }
 
 # ---------------------------------------------------------------------- measures of the claims
@@ -194,7 +194,7 @@ CLAIMS = [
         Claim(
             f"{solver} ends below the adaptive terminal after all its iterations (ratio of the "
             "last losses at the chosen start, each seed)",
-            f"{OURS}: solvers of today",
+            f"{OURS}: current solvers",
             1,
             "at most",
             _solver_over_terminal(by_scipy),
@@ -362,5 +362,5 @@ PANELS: Panels = [
         for how in READINGS
     ],
     [Panel(f"{name}: which cause", _causes(name)) for name in FUNCTIONS],
-    [Panel(f"{name}: solvers of today (not in the paper)", _solvers(name)) for name in FUNCTIONS],
+    [Panel(f"{name}: current solvers (not in the paper)", _solvers(name)) for name in FUNCTIONS],
 ]

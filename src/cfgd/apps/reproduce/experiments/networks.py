@@ -270,7 +270,7 @@ EXPERIMENT = Experiment(
     name="networks",
     title="Two-layer networks",
     where="figure 7",
-    summary="h1, h2, h3 from a family of starts, both readings of the formula, and why",
+    summary="h1, h2 and h3 from several starts, with the exact and the printed formula",
     about=(
         "A tanh network of 50 units on 100 points, trained by gradient descent and by the adaptive "
         "terminal with the same step search. The paper does not state its initial weights, and "

@@ -73,8 +73,8 @@ def run(setting: Setting, meter: Meter) -> Record:
         "iterations": iterations,
         "condition number of A": [round(value) for value in data["condition"]],
         "seeds": list(seeds),
-        "instances like the paper's": like.rule,
-        "share that qualifies": like.share,
+        "random data like the paper's": like.rule,
+        "fraction that qualifies": like.share,
         "their seeds": like.seeds,
         "their condition numbers": [round(value) for value in data["like"]["condition"]],
     }
@@ -98,7 +98,7 @@ def runs_on(meter: Meter, seeds: list[int], iterations: int) -> dict[str, Any]:
 
 
 def on_both(measure: Any) -> Any:
-    """Return a measure with two cases: any instance, and instances like the paper's."""
+    """Return a measure with two cases: any instance, and random data like the paper's."""
     return lambda data: {ANY: measure(data), LIKE: measure(data["like"])}
 
 
@@ -187,7 +187,7 @@ CLAIMS = [
     ),
     Claim(
         "Gradient descent shows no significant improvement within 1e5 iterations"
-        " (final distance over the first; at least a tenth is left)",
+        " (final distance over the first; at least a tenth remains)",
         "section 4.1, figure 5",
         0.1,
         "at least",

@@ -75,8 +75,8 @@ def run(setting: Setting, meter: Meter) -> Record:
         "step": "exact; for the proved rate eta / sigma_max with eta = 1",
         "iterations": iterations,
         "seeds": list(seeds),
-        "instances like the paper's": like.rule,
-        "share that qualifies": like.share,
+        "random data like the paper's": like.rule,
+        "fraction that qualifies": like.share,
         "their seeds": like.seeds,
         "their condition numbers": [round(seed["condition"]) for seed in data["like"]],
     }
@@ -231,9 +231,9 @@ CLAIMS = [
         ),
     ),
     Claim(
-        "With the step of equation (3.3) as printed the run does not settle on the Tikhonov"
+        "With the step of equation (3.3) as printed the run does not converge to the Tikhonov"
         f" solution (final distance for gamma = {LITERAL_GAMMA:g}, relative to the start)",
-        "not in the paper: equation (3.3) with a terminal that stays",
+        "not in the paper: equation (3.3) with a fixed terminal",
         1e-3,
         "at least",
         on_both(lambda seed: seed["literal"][-1] / seed["literal"][0]),
@@ -287,9 +287,9 @@ EXPERIMENT = Experiment(
     summary="fixed terminal, d = m = 100, seven values of gamma, with the proved rate",
     about=(
         "With a fixed terminal the method minimises f + gamma/2 |x - c|² in the norm of D = diag(A)"
-        " instead of f: faster, since that is better conditioned, and to another point. Claims are "
-        "checked over seeds, and over instances whose condition number is above 1e5 as the paper's "
-        "is, the first of which the panels show."
+        " instead of f: it converges faster, because that function is better conditioned, but to "
+        "another point. Claims are checked over seeds, and over data with a condition number above "
+        "1e5, as in the paper; the panels show the first of these."
     ),
     run=run,
     claims=CLAIMS,

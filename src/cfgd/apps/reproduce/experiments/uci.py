@@ -109,7 +109,7 @@ CLAIMS = [
     ),
     Claim(
         "For almost all gamma in [-100, -20] the distance falls to 1e-5 within 3e5 iterations"
-        " (share of the gammas, also for looser distances)",
+        " (fraction of the gammas, also for looser distances)",
         "section 4.2, figure 6",
         0.9,
         "at least",
@@ -166,7 +166,7 @@ def band_panel(low: int, high: int) -> Any:
 
 
 def share_panel(axis: Any, data: Mapping[str, Any]) -> None:
-    """Draw the share of the gammas that come within a distance."""
+    """Draw the fraction of the gammas that come within a distance."""
     nearest = np.sort(data["errors"][0].min(-1))
     share = np.arange(1, len(nearest) + 1) / len(nearest)
     axis.step(nearest, share, where="post", color=colour("blue"))
@@ -174,7 +174,7 @@ def share_panel(axis: Any, data: Mapping[str, Any]) -> None:
         axis.axvline(distance, color=colour("ink"), linestyle=":", linewidth=0.9)
     axis.axhline(0.9, color=colour("orange"), linewidth=0.9)
     axis.set_xscale("log")
-    axis.set(xlabel="distance within 3e5 iterations", ylabel="share of the gammas", ylim=(0, 1.02))
+    axis.set(xlabel="distance within 3e5 iterations", ylabel="fraction of gammas", ylim=(0, 1.02))
 
 
 EXPERIMENT = Experiment(
@@ -192,6 +192,6 @@ EXPERIMENT = Experiment(
     needs_gas=True,
     panels=[
         [Panel(f"γ from {low} to {high}", band_panel(low, high)) for low, high in BANDS],
-        [Panel("how near, for which share of the gammas (orange: 0.9)", share_panel)],
+        [Panel("fraction of gammas within a distance (orange: 0.9)", share_panel)],
     ],
 )

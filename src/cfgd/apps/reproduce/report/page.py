@@ -41,10 +41,12 @@ tolerances fixed before the run: those that fail are shown as failing. This page
 {kind}, in {duration(facts["seconds"])}.</p>
 <ul class="counts">{counts}</ul>
 <ol class="story">{sentences}</ol>
+<p><a href="#claims">The table of all claims</a> is below the figures.</p>
 </header>
 <main>
-{_claims_table(results, "the paper claims", "claims", ours=False)}
 {"".join(_section(one, _setting_and_version(one) if mixed else "") for one in results)}
+<section><h2>The claims of the paper</h2>
+{_claims_table(results, "the paper claims", "claims", ours=False)}</section>
 {_our_claims(results)}
 </main>
 <footer>

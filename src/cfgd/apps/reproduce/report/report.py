@@ -33,7 +33,7 @@ def write_report(
         "versions": versions(),
         "seconds": round(sum(result.seconds for result in results), 1),
         "verdicts": count_verdicts([one for one in outcomes if not one.ours]),
-        "verdicts on rows of ours": count_verdicts([one for one in outcomes if one.ours]),
+        "verdicts on our own claims": count_verdicts([one for one in outcomes if one.ours]),
         "story": conclusions(results),
     }
     content = {**facts, "experiments": [_as_json(result) for result in results]}

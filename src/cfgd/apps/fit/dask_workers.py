@@ -1,0 +1,146 @@
+"""Passes on the workers of a Dask cluster: `cfgd fit --dask`, a round of tasks for each pass."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from cfgd._core.engines.base import Engine, Part, Pass
+from cfgd._core.engines.dask_cluster import DaskEngine, parts_for
+from cfgd._core.extras import import_extra
+from cfgd._core.version import __version__
+from cfgd.apps.fit.memory import ASSUMED_MEMORY, MEMORY_SHARE
+from cfgd.apps.fit.workers import Report, Workers, ignore_rows
+
+T = TypeVar("T")
+LOCAL = "local"
+# Seconds to wait for the scheduler, and for the first worker: a job may be in a queue, but somebody
+# who waits for longer than a coffee takes wants to know why.
+CONNECT, FIRST_WORKER = 30, 300
+
+
+class DaskWorkers(Workers):
+    """The workers of `client`, a `distributed.Client`, which read the parts anew in every pass."""
+
+    is_alone = False
+    processes = 0  # none has rows in memory
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self.client, self.count = client, parts_for(client)
+        self.of_blocks = {"client": client}
+        self.report: Report = ignore_rows
+
+    def engine(self, parts: Sequence[Part]) -> Engine:
+        return ReportingEngine(parts, self.client, self.report)
+
+    def items(
+        self, parts: Sequence[T], function: Callable[..., Iterable[Any]], *args: Any
+    ) -> Iterator[Any]:
+        """Iterate over the items of all parts; those of as many as there are threads are here."""
+        window = sum(self.client.nthreads().values())
+        for i in range(0, len(parts), window):
+            items_of = [Items(part, function, args) for part in parts[i : i + window]]
+            engine = DaskEngine(items_of, self.client)
+            for items in engine.map(list):
+                yield from items
+
+    def reporting(self, report: Report) -> Report:
+        """Return what the workers call: nothing; the engine reports the rows of a part."""
+        self.report = report
+        return ignore_rows
+
+    def memory_budget(self, given: float | None) -> float:
+        """Return the bytes for a thread of the smallest worker."""
+        if given is not None:
+            return given
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [one["memory_limit"] / one["nthreads"] for one in workers if one["memory_limit"]]
+        return MEMORY_SHARE * min(limits, default=ASSUMED_MEMORY)
+
+
+class Items:
+    """The items of a part as the engines take it."""
+
+    def __init__(self, part: Any, function: Callable[..., Iterable[Any]], args: Any) -> None:
+        self.part, self.function, self.args = part, function, args
+
+    def __call__(self) -> Iterable[Any]:
+        return self.function(self.part, *self.args)
+
+
+class ReportingEngine(DaskEngine):
+    """An engine that reports the rows of a part when the pass over it is done."""
+
+    def __init__(self, parts: Sequence[Part], client: Any, report: Report) -> None:
+        super().__init__(parts, client)
+        self.rows = [getattr(part, "rows", None) or 0 for part in parts]
+        self.report = report
+
+    @contextlib.contextmanager
+    def _computing(self, function: Pass, args: tuple[Any, ...]) -> Iterator[list[Any]]:
+        with super()._computing(function, args) as futures:
+            for future, rows in zip(futures, self.rows, strict=True):
+                future.add_done_callback(lambda _, rows=rows: self.report(rows))
+            yield futures
+
+
+@contextlib.contextmanager
+def dask_workers(address: str) -> Iterator[DaskWorkers]:
+    """Connect to the scheduler at an address; "local" starts a worker for each core here.
+
+    Raises
+    ------
+    ValueError
+        If no scheduler answers, no worker comes, or workers cannot import the same cfgd.
+    """
+    distributed = import_extra("distributed", "--dask", "dask")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an error is said once
+    with contextlib.ExitStack() as stack:
+        if address == LOCAL:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+            cluster = distributed.LocalCluster(
+                n_workers=cores,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+        else:
+            try:
+                client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
+            except (OSError, TimeoutError, ValueError) as error:
+                raise ValueError(
+                    f"--dask: no scheduler answers at {address}: give its address, such as "
+                    f"tcp://host:8786, or {LOCAL} for the cores of this machine. ({error})"
+                ) from None
+        try:
+            client.wait_for_workers(1, timeout=FIRST_WORKER)
+        except TimeoutError:
+            raise ValueError(
+                f"--dask: the scheduler at {address} has had no worker for {FIRST_WORKER} seconds."
+            ) from None
+        _check_versions(client)
+        yield DaskWorkers(client)
+
+
+def _check_versions(client: Any) -> None:
+    try:
+        found = client.run(_version)
+    except Exception as error:
+        raise ValueError(
+            f"--dask: the workers cannot import cfgd: install cfgd {__version__} with the extras "
+            f"fit and dask there. ({error})"
+        ) from None
+    for worker, version in found.items():
+        if version != __version__:
+            raise ValueError(f"--dask: the worker {worker} has cfgd {version}, not {__version__}.")
+
+
+def _version() -> str:
+    from cfgd.apps.fit import run  # noqa: F401 - needs the extra fit
+
+    return __version__
