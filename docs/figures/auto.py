@@ -55,7 +55,7 @@ def fits(axis, run):
     for (name, above), colour in zip(run["above"].items(), ("blue", "green"), strict=True):
         k = np.arange(len(above))
         line(axis, k, np.maximum(above, 1e-17), colour, marker="o", markersize=2.5, label=name)
-    decades(axis, "value above the least")
+    decades(axis, "value − smallest value")
     axis.set_facecolor("none")
     axis.tick_params(colors=LIGHT["ink"])
 

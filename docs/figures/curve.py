@@ -37,4 +37,4 @@ def residuals(axis, run):
     axis.set(xlabel="t", ylabel="data - fit")
 
 
-PANELS = [[Panel("The fit, and how far it is known", curve), Panel("What is left", residuals)]]
+PANELS = [[Panel("Fit with its 95 % band", curve), Panel("Residuals", residuals)]]

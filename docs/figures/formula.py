@@ -62,6 +62,6 @@ def densities(axis, run):
 PANELS = [
     [
         Panel("The slopes between c and x", slice_of),
-        Panel("How the order weighs them", densities),
+        Panel("Weights for several orders", densities),
     ]
 ]

@@ -25,7 +25,7 @@ def values(axis, runs):
         k = np.arange(1, len(above) + 1)
         line(axis, k, np.maximum(above, 1e-12), colour, linestyle=style, label=name)
     axis.set_xscale("log")
-    decades(axis, "value above the least")
+    decades(axis, "value − smallest value")
 
 
 PANELS = [[Panel("Auto on breast cancer data, as they are and standardised", values)]]

@@ -37,4 +37,4 @@ def errors(axis, runs):
     decades(axis, "mean squared error")
 
 
-PANELS = [[Panel("After 300 iterations", fits), Panel("On the way", errors)]]
+PANELS = [[Panel("After 300 iterations", fits), Panel("During the run", errors)]]

@@ -26,7 +26,7 @@ def values(axis, runs):
         above = np.maximum(history["value"] - least, 1e-13)
         line(axis, history["iteration"] + 1, above, colour, marker="o", markersize=2.5, label=name)
     axis.set_xscale("log")
-    decades(axis, "value above the least")
+    decades(axis, "value − smallest value")
 
 
 PANELS = [[Panel("The same regression, three ways", values)]]

@@ -52,6 +52,6 @@ def rates(axis, run):
 PANELS = [
     [
         Panel("The adaptive terminal and its bound", terminal),
-        Panel("The rate of a terminal that stays: erratum 5", rates),
+        Panel("Rate with a fixed terminal: erratum 5", rates),
     ]
 ]

@@ -51,7 +51,7 @@ def coefficients(axis, run):
 
 PANELS = [
     [
-        Panel("Where runs with a fixed terminal end", paths),
+        Panel("Limits of runs with a fixed terminal", paths),
         Panel("From the minimiser to c", coefficients),
     ]
 ]

@@ -35,13 +35,13 @@ def drawn(place, axis, rows):
     axis.set_yscale("log")
     axis.set_yticks([1, 2, 4], ["1", "2", "4"])
     axis.set_yticks([], minor=True)
-    axis.set(xlabel="gamma, lag, by the product of their sizes", ylabel="loss over gamma = 0")
+    axis.set(xlabel="gamma, lag, sorted by |gamma| lag", ylabel="loss / loss with gamma = 0")
     axis.legend()
 
 
 PANELS = [
     [
-        Panel("With equal gradients", lambda axis, rows: drawn(0, axis, rows)),
-        Panel("With equal steps", lambda axis, rows: drawn(1, axis, rows)),
+        Panel("At equal gradients", lambda axis, rows: drawn(0, axis, rows)),
+        Panel("At equal steps", lambda axis, rows: drawn(1, axis, rows)),
     ]
 ]

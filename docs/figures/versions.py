@@ -42,4 +42,4 @@ def distances(axis, runs):
     decades(axis, "distance to the minimum", low=1e-13)
 
 
-PANELS = [[Panel("The paths", paths), Panel("How near they come", distances)]]
+PANELS = [[Panel("The paths", paths), Panel("Distance against iteration", distances)]]

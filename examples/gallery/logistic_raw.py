@@ -53,7 +53,7 @@ for (name, rows), colour in zip(seen.items(), ("#d55e00", "#0072b2", "#009e73"),
     print(f"{name:20} {gradients[i]:5.0f} gradients, {seconds[i]:.3f} s to 1e-6")
     axes[0].loglog(gradients, above, color=colour, label=name)
     axes[1].loglog(seconds, above, color=colour)
-axes[0].set(xlabel="gradients", ylabel="value above the least", ylim=(1e-10, 1e5))
+axes[0].set(xlabel="gradients", ylabel="value − smallest value", ylim=(1e-10, 1e5))
 axes[1].set(xlabel="seconds of one core")
 axes[0].legend()
 figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)

@@ -42,6 +42,6 @@ for alpha, colour in COLOURS.items():
     print(f"alpha = {alpha}: {len(minima(y))} minima, the least at {z[y.argmin()]:.2f}")
 axis.axvline(terminal, color="black", lw=1, ls=":")
 axis.text(terminal + 0.1, 22, "terminal c", va="top")
-axis.set(xlabel="z", ylabel="height", ylim=(-12, 24))
+axis.set(xlabel="z", ylabel="value", ylim=(-12, 24))
 axis.legend(loc="upper center")
 figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)

@@ -47,5 +47,5 @@ for name, (method, colour, most) in methods.items():
 left.set(xlabel="z", ylabel="network", title="What the network has learnt")
 left.set_xticks([-1, -0.5, 0, 0.5, 1])
 left.legend(loc="upper left")
-right.set(xlabel="gradients and what is worth one", ylabel="mean squared error", title="Training")
+right.set(xlabel="cost in gradients", ylabel="mean squared error", title="Training")
 figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)

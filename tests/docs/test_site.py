@@ -131,6 +131,7 @@ def site(tmp_path_factory):
 
 def test_the_site_has_no_fault(site):
     assert not list(link_check.faults(site))
+    assert (site / "notebooks" / "curve.ipynb").exists()
     assert (site / "gallery" / "index.html").exists()
     assert "<math" in (site / "how" / "formula.html").read_text(encoding="utf-8")
     assert (site / "how" / "formula.html").read_text(encoding="utf-8").count("<svg") >= 2
@@ -138,12 +139,21 @@ def test_the_site_has_no_fault(site):
         assert not re.search(r'src="[^"]*mathjax', page.read_text(encoding="utf-8").lower()), page
 
 
-def test_search_finds_from_disk(site, tmp_path):
+SEARCHED = {
+    "terminal": "how/versions.html",
+    "Levenberg": "how/auto.html",
+    "bounds": "guides/function.html",
+    "L-BFGS": "how/auto.html",
+}
+
+
+@pytest.mark.parametrize(("words", "page"), SEARCHED.items(), ids=SEARCHED)
+def test_search_finds_from_disk(site, tmp_path, words, page):
     browse = command(site / "search.html", tmp_path)
-    browse[-1] += "?q=terminal"
+    browse[-1] += f"?q={words}"
     wait = "--virtual-time-budget=8000"
     done = subprocess.run(
         [*browse, wait, "--dump-dom"], capture_output=True, text=True, timeout=600
     )
     assert re.search(r"found (\d\d+|[2-9]) page", done.stdout), done.stdout[-2000:]
-    assert "how/versions.html" in done.stdout
+    assert page in done.stdout

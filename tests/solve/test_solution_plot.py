@@ -45,7 +45,7 @@ def test_a_history_without_norms():
 
 def test_values_that_are_not_positive_are_shown_as_differences_from_the_least():
     ax = run_with(NORMS - 3.0).plot(axes())
-    assert ax.get_ylabel() == "value above the least, -2.9999"
+    assert ax.get_ylabel() == "value − smallest value, -2.9999"
     assert ax.get_yscale() == "log"
     np.testing.assert_allclose(ax.lines[0].get_ydata(), NORMS - NORMS[-1])
 
@@ -113,3 +113,8 @@ def test_without_axes_a_figure_is_made(tmp_path: Path):
         ax.figure.savefig(tmp_path / "plot.png")
     finally:
         pyplot.close(ax.figure)
+
+
+def test_ticks_of_a_short_run_are_whole_iterations():
+    ticks = one(history={"iteration": K[:4], "value": 1 + K[:4]}, iterations=3).plot().get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))

@@ -61,7 +61,9 @@ def _marker(iterations: Any) -> str | None:
 
 def _new_axes() -> Any:
     pyplot = import_extra("matplotlib.pyplot", "`Solution.plot`", "plot")
-    return pyplot.subplots(layout="constrained")[1]
+    ax = pyplot.subplots(layout="constrained")[1]
+    ax.locator_params(axis="x", integer=True)  # there is no half of an iteration
+    return ax
 
 
 def _norm_axes(ax: Any) -> Any:
@@ -86,7 +88,7 @@ def positive(values: Any) -> tuple[str, Any]:
     least = known.min(initial=np.inf)
     if least > 0 or not (known > least).any():
         return "value", values
-    return f"value above the least, {least:.6g}", values - least
+    return f"value − smallest value, {least:.6g}", values - least
 
 
 def _set_log_scale(axes: Any, values: Any) -> None:

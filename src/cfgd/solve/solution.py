@@ -214,7 +214,7 @@ class Solution(ListsPublicNames):
         >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
         >>> ax = cfgd.minimize(f, [0.0, 0.0], cfgd.GradientDescent()).plot()
         >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
-        iteration | value above the least, -5.8
+        iteration | value − smallest value, -5.8
         """
         return plot.draw(self.history, self.iterations, not self._is_single, ax)
 

@@ -38,6 +38,7 @@ DARK = {
 # readable on white and on black.
 RAMP = ("#0b74b8", "#7d71c9", "#c96fa6", "#df8a62", "#dba32a")
 PANEL = (4.0, 3.1)  # width and height in inches
+WIDE = 1.35  # width over height of the axes of a panel, without their labels
 MAX_POINTS = 400  # of a line: more cannot be distinguished and make the page large
 STYLE: Any = {
     "svg.fonttype": "none",  # text instead of paths: small, selectable, in the font of the page
@@ -110,10 +111,13 @@ def decades(axis: Any, label: str, low: float | None = None, legend: bool = True
 def contours(
     axis: Any, f: Callable[..., Any], x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> None:
-    """Draw the contours of f(x, y)."""
-    x, y = np.meshgrid(np.linspace(*x_range, 80), np.linspace(*y_range, 80))
+    """Draw the contours of f(x, y) with one scale on both axes, for which x has a wider range."""
+    centre, height = sum(x_range) / 2, y_range[1] - y_range[0]
+    half = max(x_range[1] - x_range[0], WIDE * height) / 2
+    x_range = (centre - half, centre + half)
+    x, y = np.meshgrid(np.linspace(*x_range, 160), np.linspace(*y_range, 80))
     axis.contour(x, y, f(x, y), levels=12, colors=LIGHT["faint"], linewidths=0.9)
-    axis.set(xlim=x_range, ylim=y_range)
+    axis.set(xlim=x_range, ylim=y_range, aspect="equal")
     axis.grid(False)
 
 
