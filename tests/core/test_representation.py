@@ -123,6 +123,20 @@ def test_a_traced_number_has_no_text():
     assert texts == ["FixedStep(eta=<array of shape ()>)"]
 
 
+@pytest.mark.parametrize("text", [text for text in CALLS[:10] if "best" not in text])
+def test_a_traced_method_can_be_shown(text):
+    method, texts = eval(text, dict(NAMES)), []
+
+    @jax.jit
+    def traced(method):
+        texts.append(repr(method))
+        return 0.0
+
+    traced(method)
+    assert texts[0].startswith(type(method).__name__)
+    assert "Traced" not in texts[0]
+
+
 def test_rules_of_users_show_their_numbers():
     class Cautious(cfgd.StepRule):
         part: float = cfgd.settings.number()

@@ -274,7 +274,7 @@ class Stages(_BetaOrGamma):
     def _argument(self, name: str) -> Any:
         if name != "stages":
             return getattr(self, name)
-        lengths = np.diff(self.ends, prepend=0)
+        lengths = np.diff(self.ends, prepend=0).tolist()
         values = _argument_of(self, str(self.given))
         return [
             Stage(length, alpha, **{str(self.given): value})
