@@ -38,8 +38,7 @@ def documented():
                     yield f"{module}.{name}.{member}", getattr(static, "__func__", static)
 
 
-LATER = ("cfgd.integrations", "cfgd.zoo")  # not yet in sections
-NAMES = {name: each for name, each in documented() if not name.startswith(LATER)}
+NAMES = dict(documented())
 
 
 def signature(each):

@@ -71,6 +71,10 @@ def caputo(
     function
         A function of x that broadcasts over x, terminal and order.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), definition 2.1.
+
     Examples
     --------
     >>> import cfgd

@@ -58,6 +58,10 @@ def smoothing(
     Smoothing
         `F(z)` is the value, `F.slope(z)` the derivative.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 2.3.
+
     Examples
     --------
     >>> import cfgd

@@ -21,8 +21,7 @@ class FracAdam2025(UpdateRule):
     $$ G_k = \sum_{j=0}^{M} w_j g_{k-j}, \quad w_0 = 1, \quad
        w_j = \left(1 - \frac{\alpha+1}{j}\right) w_{j-1} $$
 
-    Source: Ez-zaiym, Senhaji, Rachid, El Moutaouakil and Palade (Mathematics 13, 2025, 2068), where
-    M is a memory window. Published range: 0 < alpha <= 1; here also alpha = 0, which is Adam.
+    Published range: 0 < alpha <= 1; here also alpha = 0, which is Adam.
 
     Contradictory: the weights are a difference and not a mean. They sum to Gamma(M+1-alpha) /
     (Gamma(1-alpha) M!), which is 0.013 for alpha = 0.9 and M = 10, and at alpha = 1 G_k is
@@ -30,6 +29,26 @@ class FracAdam2025(UpdateRule):
     follows the changes of the gradient alone and has no reason to stop where the gradient vanishes.
     The factor 1/h^alpha of the source cancels in Adam.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.5
+        The order, in [0, 1]: one number, or one for each coordinate.
+    b1, b2 : number or array
+        The decay rates of the means of the direction and of its square, in [0, 1).
+    eps : number or array, default 1e-08
+        What is added to the root of the mean of the squares; positive.
+    terms : int, default 10
+        M, how many past gradients are taken.
+
+    References
+    ----------
+    Ez-zaiym, Senhaji, Rachid, El Moutaouakil and Palade (Mathematics 13, 2025, 2068), where M is a
+    memory window.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> rule = cfgd.zoo.FracAdam2025(0.03, alpha=0.3)
@@ -63,12 +82,31 @@ class AdaGL2024(FracAdam2025):
 
     As `FracAdam2025`, with eta C_k in place of eta, C_k = 1.1 - 1 / (2 (1 + |g_{k-1} - g_k|)).
 
-    Source: Chen, Zhang and Mu (Neural Processing Letters 56, 2024), M = 10. The public package of
-    this name never stores its gradients and is Adam with the rate 0.6 eta to 1.1 eta.
+    The public package of this name never stores its gradients and is Adam with the rate 0.6 eta to
+    1.1 eta.
 
     C_k is 0.6 where the gradient does not change and at most 1.1. In the first iteration g_{-1} is
     taken as 0.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.5
+        The order, in [0, 1]: one number, or one for each coordinate.
+    b1, b2 : number or array
+        The decay rates of the means of the direction and of its square, in [0, 1).
+    eps : number or array, default 1e-08
+        What is added to the root of the mean of the squares; positive.
+    terms : int, default 10
+        M, how many past gradients are taken.
+
+    References
+    ----------
+    Chen, Zhang and Mu (Neural Processing Letters 56, 2024), M = 10.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> rule = cfgd.zoo.AdaGL2024(0.03, alpha=0.3)
@@ -91,14 +129,30 @@ class Kan2021(UpdateRule):
 
     with the weights of `FracAdam2025`. For alpha = 1 it is v_k = b v_{k-1} + (1 - b) g_k.
 
-    Source: Kan, Gao, Yang and Jian (Neurocomputing 449, 2021, "FCM"), K about 10. Published range:
-    0 < alpha <= 1, 0 <= b < 1.
+    Published range: 0 < alpha <= 1, 0 <= b < 1.
 
     Contradictory: the source has no factor b before the sum, and says that alpha = 1 is classical
     momentum. Without it alpha = 1 is v_k = v_{k-1} + (1 - b) g_k, momentum without damping, which
     does not converge on any quadratic. Here the factor is added. In the steady state of a constant
     gradient v is (1 - b) g / (1 - b + b W), with W the sum of w_0, ..., w_K.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1]: one number, or one for each coordinate.
+    b : number or array, default 0.9
+        The decay rate of the momentum, in [0, 1).
+    terms : int, default 10
+        K, how many past steps are taken.
+
+    References
+    ----------
+    Kan, Gao, Yang and Jian (Neurocomputing 449, 2021, "FCM"), K about 10.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Kan2021(0.3)).x.round(3))
@@ -130,8 +184,7 @@ class Xie2022(UpdateRule):
     with the weights of `FracAdam2025`: Gruenwald and Letnikov's scheme for the Caputo derivative of
     order alpha in time, D^alpha x = -g.
 
-    Source: Xie and Li (Axioms 11, 2022, 507). Published range: 0 < alpha <= 1, best near 0.95 to
-    0.99 there.
+    Published range: 0 < alpha <= 1, best near 0.95 to 0.99 there.
 
     Contradictory: a catalogue has eta^alpha before the sum, too, with which alpha = 1 is gradient
     descent for eta = 1 only. Here alpha = 1 is gradient descent. The sum has the last `terms`
@@ -140,6 +193,21 @@ class Xie2022(UpdateRule):
     solution of eta^alpha g = -W (x - x_0), W the sum of w_0, ..., w_terms: no stationary point, but
     one with a penalty towards x_0.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.95
+        The order, in (0, 1]: one number, or one for each coordinate.
+    terms : int, default 100
+        How many past points are taken.
+
+    References
+    ----------
+    Xie and Li (Axioms 11, 2022, 507).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Xie2022(0.3, alpha=1.0)).x.round(3))

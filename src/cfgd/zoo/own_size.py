@@ -29,14 +29,29 @@ class Herrera2022(UpdateRule):
 
     $$ x_{k+1} = x_k - \eta\, g_k (|x_k| + \epsilon)^{1-\nu} / \Gamma(2 - \nu) $$
 
-    Source: Herrera-Alcantara (Applied Sciences 12, 2022, 9264; Fractal and Fractional 7, 2023, 500,
-    "FSGD"). Published range: nu > 0, used up to 2; here 0 < nu < 2, where Gamma(2 - nu) is finite
-    and positive. nu = 1 is gradient descent.
+    Published range: nu > 0, used up to 2; here 0 < nu < 2, where Gamma(2 - nu) is finite and
+    positive. nu = 1 is gradient descent.
 
     A coordinate that is 0 has the factor epsilon^(1-nu). For nu < 1 that is a small first step,
     from which the coordinate leaves 0 within some iterations; without epsilon it would stay, as in
     `Thabet2026`. For nu > 1 the factor is large there, and a minimiser at 0 is not reached.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    nu : number or array, default 0.9
+        The order, in (0, 2): one number, or one for each coordinate.
+    eps : number or array, default 1e-08
+        What is added to |x|; positive.
+
+    References
+    ----------
+    Herrera-Alcantara (Applied Sciences 12, 2022, 9264; Fractal and Fractional 7, 2023, 500,
+    "FSGD").
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [1.0, 1.0], cfgd.zoo.Herrera2022(0.3)).x.round(3))
@@ -55,10 +70,27 @@ class Herrera2022(UpdateRule):
 class HerreraAdam2022(UpdateRule):
     r"""Rule 7 in Adam: the direction of `Herrera2022` is the gradient that Adam gets.
 
-    Source: as `Herrera2022`, "FAdam". nu = 1 is Adam. Adam divides by the size of what it gets, so
-    that a factor which changes slowly cancels: the rule differs from Adam only where |x_j| changes
-    by much within 1/(1 - b2) iterations.
+    nu = 1 is Adam. Adam divides by the size of what it gets, so that a factor which changes slowly
+    cancels: the rule differs from Adam only where |x_j| changes by much within 1/(1 - b2)
+    iterations.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    nu : number or array, default 0.9
+        The order, in (0, 2): one number, or one for each coordinate.
+    eps : number or array, default 1e-08
+        What is added to |x|, and to the root of the mean of the squares; positive.
+    b1, b2 : number or array
+        The decay rates of the means of the direction and of its square, in [0, 1).
+
+    References
+    ----------
+    As `Herrera2022`, "FAdam".
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> rule = cfgd.zoo.HerreraAdam2022(0.1)
@@ -89,13 +121,27 @@ class Thabet2026(UpdateRule):
 
     $$ x_{k+1} = x_k - \eta |x_k|^{1-\alpha_k} g_k, \quad \alpha_k = 1 - (1 - \alpha) / (1 + r k) $$
 
-    Source: Thabet (Journal of Computational and Applied Mathematics 488, 2026), and without the
-    absolute value, which is complex for x < 0, Saleh and Ajarmah 2022. Published range:
-    0 < alpha <= 1, alpha_k growing to 1 in a variant. How it grows could not be read; the formula
-    above is ours, and rate = 0, the default, is a constant order.
+    Published range: 0 < alpha <= 1, alpha_k growing to 1 in a variant. How it grows could not be
+    read; the formula above is ours, and rate = 0, the default, is a constant order.
 
     The rule stops where a coordinate is 0, whatever its gradient: it never leaves x_0 = 0.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order of the first iteration, in (0, 1]: one number, or one for each coordinate.
+    rate : number or array, default 0.0
+        r, how fast the order grows to 1; at least 0.
+
+    References
+    ----------
+    Thabet (Journal of Computational and Applied Mathematics 488, 2026), and without the absolute
+    value, which is complex for x < 0, Saleh and Ajarmah 2022.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [1.0, 1.0], cfgd.zoo.Thabet2026(0.3)).x.round(3))
@@ -119,11 +165,25 @@ class Khan2019(UpdateRule):
 
     $$ x_{k+1} = x_k - \eta\, g_k - \eta_f\, g_k |x_k|^{1-\alpha} / \Gamma(2 - \alpha) $$
 
-    Source: Khan et al. (Electronic Markets 29, 2019); Wahab, Khan, Naseem and Ye, "Performance
-    analysis of fractional learning algorithms" (IEEE TSP 2022; arXiv 2110.05201), which takes |x|
-    for x because powers of negative numbers are complex. Published range: 0 < alpha < 1; alpha = 1
-    is gradient descent with the rate eta + eta_f.
+    Published range: 0 < alpha < 1; alpha = 1 is gradient descent with the rate eta + eta_f.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    eta_f : number or array
+        The step size of the fractional part; at least 0.
+    alpha : number or array, default 0.5
+        The order, in (0, 1]: one number, or one for each coordinate.
+
+    References
+    ----------
+    Khan et al. (Electronic Markets 29, 2019); Wahab, Khan, Naseem and Ye, "Performance analysis of
+    fractional learning algorithms" (IEEE TSP 2022; arXiv 2110.05201), which takes |x| for x because
+    powers of negative numbers are complex.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Khan2019(0.2, 0.1)).x.round(3))

@@ -43,8 +43,7 @@ class Wang2017(UpdateRule):
     $$ x_{k+1} = x_k - \eta\, g_k D_k^{1-\alpha} / \Gamma(2 - \alpha), \quad
        D_k = |x_k - x_{k-1}| + \delta $$
 
-    Source: Wang, Wen, Gou, Ye and Chen (Neural Networks 89, 2017, delta = 0); Xie 2023 and Zhou
-    2025 with delta > 0. Published range: 0 < alpha <= 1.
+    Published range: 0 < alpha <= 1.
 
     Unclear: with delta = 0 and x_{-1} = x_0 no step is ever made. The first step is therefore a
     gradient step here. A coordinate whose gradient is zero in that step keeps D_j = 0 and does not
@@ -53,6 +52,22 @@ class Wang2017(UpdateRule):
     gradient at x_k. In steady state this is gradient descent on |g|^(1/alpha), whose steps near a
     minimiser are shorter than those of gradient descent at any rate.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1]: one number, or one for each coordinate.
+    delta : number or array, default 0.0
+        What is added to the length of the last step; at least 0.
+
+    References
+    ----------
+    Wang, Wen, Gou, Ye and Chen (Neural Networks 89, 2017, delta = 0); Xie 2023 and Zhou 2025 with
+    delta > 0.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Wang2017(0.3, alpha=0.95)).x.round(3))
@@ -79,13 +94,27 @@ class Sheng2020(UpdateRule):
 
     $$ x_{k+1} = x_k - \eta\, g_{k-1} D_k^{1-\alpha} / \Gamma(2 - \alpha) $$
 
-    Source: Sheng, Wei, Chen and Wang (Neurocomputing 408, 2020; arXiv 1905.05336). Published range:
-    0 < alpha < 2, delta > 0.
+    Published range: 0 < alpha < 2, delta > 0.
 
     Unclear: the limit alpha = 1 is called gradient descent, but it is gradient descent with the
     gradient of one iteration ago, which diverges from eta L = 1 on, not 2. It is what is
     implemented: the term belongs to the series at the terminal x_{k-1}. g_{-1} is g_0.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 2): one number, or one for each coordinate.
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+
+    References
+    ----------
+    Sheng, Wei, Chen and Wang (Neurocomputing 408, 2020; arXiv 1905.05336).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Sheng2020(0.2, alpha=1.0)).x.round(3))
@@ -115,12 +144,29 @@ class Lou2022(UpdateRule):
     $$ x_{k+1} = x_k - \eta\, g_k D_k^{1-\alpha_k} / \Gamma(2 - \alpha_k), \quad
        \alpha_k = 1 - (1 - \alpha) / (1 + r k) $$
 
-    Source: Lou, Gao, Han and Zhang (CCDC 2022). Published range: 0 < alpha_k <= 1.
+    Published range: 0 < alpha_k <= 1.
 
     Unclear: how alpha_k tends to 1 could not be read; the formula above is ours. The rule ends as
     gradient descent: D^(1-alpha_k) tends to 1 if the steps fall slower than exponentially in k, and
     for steps that fall as q^k to the constant q^((1 - alpha)/r).
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.7
+        The order of the first iteration, in (0, 1]: one number, or one for each coordinate.
+    rate : number or array, default 0.1
+        r, how fast the order grows to 1; at least 0.
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+
+    References
+    ----------
+    Lou, Gao, Han and Zhang (CCDC 2022).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Lou2022(0.4, alpha=0.7)).x.round(3))
@@ -150,11 +196,27 @@ class Xue2020(UpdateRule):
     $$ v_k = \mu v_{k-1} - \eta\, g_k D_k^{1-\alpha} / \Gamma(2 - \alpha), \quad
        x_{k+1} = x_k + v_k $$
 
-    Source: Xue, Shao and Sun (Network: Computation in Neural Systems 31, 2020; Soft Computing
-    2021). Published range: 0 < alpha <= 1, 0 <= mu < 1. With alpha = 1 it is Polyak's heavy ball.
+    Published range: 0 < alpha <= 1, 0 <= mu < 1. With alpha = 1 it is Polyak's heavy ball.
 
     Unclear: the paper also adapts eta; that part could not be read, and eta is a constant here.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1]: one number, or one for each coordinate.
+    mu : number or array, default 0.5
+        The momentum, in [0, 1).
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+
+    References
+    ----------
+    Xue, Shao and Sun (Network: Computation in Neural Systems 31, 2020; Soft Computing 2021).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Xue2020(0.3, alpha=0.95)).x.round(3))
@@ -185,13 +247,26 @@ class Khan2018(UpdateRule):
     $$ x_{k+1} = x_k - \eta\, g_k \left[(1 - \lambda)
        + \lambda |x_k - x_{k-1}|^{1-\alpha} / \Gamma(2 - \alpha)\right] $$
 
-    Source: Khan, Naseem, Malik, Togneri and Bennamoun (Circuits, Systems, and Signal Processing 37,
-    2018). Published range: 0 < alpha < 1, 0 <= lambda <= 1. alpha = 1 and lambda = 0 are gradient
-    descent.
+    Published range: 0 < alpha < 1, 0 <= lambda <= 1. alpha = 1 and lambda = 0 are gradient descent.
 
     Near a minimiser the last step is short and the second term vanishes: the rule is gradient
     descent with the rate (1 - lambda) eta. In the first iteration it is 0, too (x_{-1} = x_0).
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1]: one number, or one for each coordinate.
+    mix : number or array, default 0.5
+        lambda, the share of the fractional direction, in [0, 1].
+
+    References
+    ----------
+    Khan, Naseem, Malik, Togneri and Bennamoun (Circuits, Systems, and Signal Processing 37, 2018).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Khan2018(0.4)).x.round(3))
@@ -218,14 +293,28 @@ class Tan2024(UpdateRule):
 
     $$ x_{k+1} = x_k - \eta\, g_k |x_k - x_{k-1}|^{1-\alpha} $$
 
-    Source: Tan 2024, as a catalogue gives it. Published range: 1 < alpha <= 2; the limit alpha = 1
-    is gradient descent.
+    Published range: 1 < alpha <= 2; the limit alpha = 1 is gradient descent.
 
     Unclear: the formula divides by zero where a coordinate has not moved, as in the first
     iteration. Here delta is added to the last step, and 1 stands for it in the first iteration. In
     steady state the steps are (eta |g|)^(1/alpha), longer than any multiple of |g| near a
     minimiser: the rule does not converge to it but oscillates around it.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 1.1
+        The order, in (1, 2]: one number, or one for each coordinate.
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+
+    References
+    ----------
+    Tan 2024, as a catalogue gives it.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> end = cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Tan2024(0.01, alpha=1.5), max_iterations=2000)

@@ -23,14 +23,32 @@ class Liu2023(UpdateRule):
 
     The points of a run are y_k; with momentum = 0, the default, they are x_k.
 
-    Source: Liu, Chen, Cai and Xu (arXiv 2303.04328), "AFOGD" and with momentum "AFOAGD". Published
-    range: 0 < mu < 2, delta > 0, 0 < c1 <= c2.
+    Published range: 0 < mu < 2, delta > 0, 0 < c1 <= c2.
 
     Unclear: a coefficient b_k keeps the product b_k (...)^(1-mu) in [c1, c2]; which one could not
     be read. Here the power itself is clipped, so that b_k = 1 inside. All coordinates have one
     rate: the rule is gradient descent (Nesterov's method) with a rate in eta [c1, c2], and nothing
     in it is fractional along a coordinate. Once r_k is clipped, the rate is a constant.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    mu : number or array, default 0.9
+        The order, in (0, 2).
+    momentum : number or array, default 0.0
+        m, in [0, 1).
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+    lower, upper : number or array
+        c_1 and c_2, between which r_k is kept; positive.
+
+    References
+    ----------
+    Liu, Chen, Cai and Xu (arXiv 2303.04328), "AFOGD" and with momentum "AFOAGD".
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Liu2023(0.3)).x.round(3))

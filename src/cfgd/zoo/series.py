@@ -58,7 +58,6 @@ class Wei2020(UpdateRule):
     With `terms="first"` only its first term is taken, with g in place of d; for K = 1 this is
     `Wang2017` with delta = epsilon, which is added to the distance.
 
-    Source: Wei, Kang, Yin and Wang (Journal of the Franklin Institute 357, 2020; arXiv 1901.05294).
     Published range: 0 < alpha < 1.
 
     Unclear: (x - c)^(i - alpha) is complex for x < c. Here it is |x - c|^(1-alpha) (x - c)^(i-1),
@@ -66,6 +65,27 @@ class Wei2020(UpdateRule):
     made; the first step is a gradient step here. Coordinates whose last step was 0 do not move
     again, as in `Wang2017`.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1): one number, or one for each coordinate.
+    eps : number or array, default 0.0
+        What is added to the distance from the terminal; at least 0.
+    lag : int, default 1
+        How many iterations the terminal lies back, at least 1.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1.
+    terms : {"all", "first"}, default "all"
+        Whether the whole series is taken, or its first term.
+
+    References
+    ----------
+    Wei, Kang, Yin and Wang (Journal of the Franklin Institute 357, 2020; arXiv 1901.05294).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Wei2020(0.3, alpha=0.95)).x.round(3))
@@ -108,13 +128,30 @@ class Taresh2022(UpdateRule):
 
     along each coordinate, with M = 1 or 2; M = 1 is `Sheng2020` with the order in (0, 1].
 
-    Source: Taresh, Zhu, Ali, Alghaili and Guo (arXiv 2205.00581). Published range: 0 < alpha < 1.
+    Published range: 0 < alpha < 1.
 
     Contradictory: the source has D_k^(v-alpha) for the whole power. Its second term then has the
     same sign on both sides of x_{k-1}, and for alpha = 1 the sum is the series of f' at
     x_{k-1} + D, not at x_k. Here the sign of x_k - x_{k-1} is kept, so that on separable quadratics
     alpha = 1, M = 2 is gradient descent. More terms need third derivatives, which are left out.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.9
+        The order, in (0, 1]: one number, or one for each coordinate.
+    delta : number or array, default 1e-08
+        What is added to the length of the last step; positive.
+    terms : {1, 2}, default 2
+        M, the number of terms.
+
+    References
+    ----------
+    Taresh, Zhu, Ali, Alghaili and Guo (arXiv 2205.00581).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Taresh2022(0.2, alpha=1.0)).x.round(3))
@@ -158,11 +195,29 @@ class Shin2021(UpdateRule):
 
     It is `cfgd.AdaptiveTerminal(alpha, beta=beta, lag=lag, step=cfgd.FixedStep(eta))`.
 
-    Source: Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023). Published
-    range: 0 < alpha < 1; alpha = 1 and beta = 0, the limit, is gradient descent. docs/errata.md
-    says where the printed formula is not followed. On quadratics with a constant diagonal it is
-    Polyak's heavy ball with the momentum -eta gamma D.
+    Published range: 0 < alpha < 1; alpha = 1 and beta = 0, the limit, is gradient descent.
+    docs/errata.md says where the printed formula is not followed. On quadratics with a constant
+    diagonal it is Polyak's heavy ball with the momentum -eta gamma D.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, default 0.0
+        The smoothing: one number, or one for each coordinate.
+    lag : int, default 1
+        How many iterations the terminal lies back, at least 1.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Shin2021(0.3)).x.round(3))
@@ -191,11 +246,29 @@ class Shin2021(UpdateRule):
 class Aggarwal2024(UpdateRule):
     r"""Rule 16 with the terminal on the line of the gradient: x - c = -lambda g.
 
-    Source: Aggarwal (TMLR 2024; arXiv 2311.18426). Published range: 0 < alpha < 1, lambda > 0. On
-    quadratics the step is eta (I - gamma lambda D) g, gamma = beta - (1-alpha)/(2-alpha): gradient
-    descent with a diagonal matrix of rates, and where D is a multiple of the identity gradient
-    descent itself.
+    Published range: 0 < alpha < 1, lambda > 0. On quadratics the step is eta (I - gamma lambda D)
+    g, gamma = beta - (1-alpha)/(2-alpha): gradient descent with a diagonal matrix of rates, and
+    where D is a multiple of the identity gradient descent itself.
 
+    Parameters
+    ----------
+    eta : number or array
+        The step size, positive: one number, or one for each coordinate.
+    lam : number or array
+        lambda, the distance of the terminal in gradients; positive.
+    alpha : number or array, default 0.5
+        The order, in (0, 1): one number, or one for each coordinate.
+    beta : number or array, default 0.0
+        The smoothing: one number, or one for each coordinate.
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1.
+
+    References
+    ----------
+    Aggarwal (TMLR 2024; arXiv 2311.18426).
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
     >>> print(cfgd.minimize(f, [0.0, 0.0], cfgd.zoo.Aggarwal2024(0.2, 0.1)).x.round(3))

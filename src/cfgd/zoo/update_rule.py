@@ -52,6 +52,20 @@ def parameter(allowed: Range | None = None, default: float | None = None) -> Any
 
     Without a range any number is; without a default it must be given.
 
+    Parameters
+    ----------
+    allowed : Range, optional
+        The range that is allowed, such as `cfgd.zoo.POSITIVE`; by default any number.
+    default : float, optional
+        The default; without one the number must be given.
+
+    Returns
+    -------
+    dataclass field
+        To be assigned in the body of the class.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Damped(cfgd.zoo.UpdateRule):
     ...     eta: float = cfgd.zoo.parameter(cfgd.zoo.POSITIVE)
@@ -114,15 +128,56 @@ class UpdateRule(Method):
                 checks.integer(owner, field.name, value, field.metadata["least"])
 
     def start(self, x: Vector) -> Any:
-        """Return the memory before the first step; None for a rule without one."""
+        """Return the memory before the first step; None for a rule without one.
+
+        Parameters
+        ----------
+        x : array
+            x_0 as a vector.
+
+        Returns
+        -------
+        pytree
+            The memory.
+        """
         return None
 
     @abc.abstractmethod
     def update(self, at: Evaluation, memory: Any, k: Count, objective: Any) -> tuple[Vector, Any]:
-        """Return the step that is subtracted from x_k, and the next memory."""
+        """Return the step that is subtracted from x_k, and the next memory.
+
+        Parameters
+        ----------
+        at : Evaluation
+            What is known at x_k: `at.x`, `at.value` and `at.gradient`.
+        memory : pytree
+            The memory, of the structure that `start` returned.
+        k : int array
+            The number of the iteration, from 0.
+        objective : Objective
+            The objective, for rules that ask it for more.
+
+        Returns
+        -------
+        step, memory : array, pytree
+            The step s_k, of the shape of x, and the next memory.
+        """
 
     def extra_cost(self, objective: Objective, d: int) -> float:
-        """Return what an iteration costs beyond its gradient, in gradients."""
+        """Return what an iteration costs beyond its gradient, in gradients.
+
+        Parameters
+        ----------
+        objective : Objective
+            The objective.
+        d : int
+            The number of coordinates.
+
+        Returns
+        -------
+        float
+            The cost.
+        """
         return 0.0
 
     # ------------------------------------------------------------------ as a method

@@ -1,12 +1,20 @@
 """Fits on a real Dask cluster, and in two processes, give the model.json of a fit in memory."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from fit_tables import skewed_columns, targets, write
+from typer.testing import CliRunner
 
+from cfgd._core.extras import install_command
+from cfgd.apps.cli import app
 from cfgd.apps.fit.dask_workers import dask_workers
 from cfgd.apps.fit.model import read_model
 from cfgd.apps.fit.prediction import predict
@@ -117,6 +125,20 @@ def test_an_error_of_a_worker_names_the_file_and_the_row(tmp_path, address):
         fit(options, ProgressReporter())
 
 
+def test_without_dask_the_install_command_is_printed(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    write(tmp_path / "a.csv", {"x": np.arange(30.0) ** 2, "y": np.arange(30.0)})
+    for words in (
+        ("fit", tmp_path / "a.csv", "--target", "y"),
+        ("fit", tmp_path / "a.csv", "--target", "y", "--processes", "2"),
+    ):
+        run = CliRunner().invoke(app, [*map(str, words), "--dask", "local"])
+        sentence = "cfgd: --processes and --dask: give one of them.\n"
+        if "--processes" not in words:
+            sentence = f"cfgd: --dask needs distributed: {install_command('dask')}.\n"
+        assert (run.exit_code, run.output) == (2, sentence)
+
+
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("cfgd.apps.fit.dask_workers.CONNECT", 0.2)
     folder = write_files(tmp_path / "data", "squared")
@@ -138,3 +160,73 @@ def test_ranges_of_a_text_file_are_read_by_several_workers(tmp_path, address, mo
     in_memory = fit(FitOptions(path, "y", **options), ProgressReporter())
     on_cluster = fit(FitOptions(path, "y", dask=address, **options), ProgressReporter())
     assert_same(saved(in_memory, tmp_path / "a.json"), saved(on_cluster, tmp_path / "b.json"))
+
+
+@pytest.mark.slow
+def test_a_fit_survives_workers_that_die(tmp_path):
+    """A nanny starts a worker anew, and its parts are computed again."""
+    folder = write_files(tmp_path / "data", "logistic")
+    options = {"cross_validate": False, "errors": "hc3"}
+    in_memory = fit(options_of("logistic", folder, **options), ProgressReporter())
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        killed = []
+
+        class Killer(ProgressReporter):
+            def start_stage(self, name, rows=None):
+                if name in ("correlations", "standard errors"):
+                    process = cluster.workers[len(killed)].process
+                    os.kill(process.pid, signal.SIGKILL)
+                    killed.append(name)
+
+        address = cluster.scheduler_address
+        found = fit(options_of("logistic", folder, dask=address, **options), Killer())
+    assert len(killed) == 2
+    assert_same(saved(in_memory, tmp_path / "a.json"), saved(found, tmp_path / "b.json"))
+
+
+# the command line, which says when cross-validation begins
+SAYS_WHEN = """
+from cfgd.apps.fit import run
+
+found = run.cross_validate
+
+def cross_validate(*args):
+    print("begun", flush=True)
+    return found(*args)
+
+run.cross_validate = cross_validate
+if __name__ == "__main__":
+    from cfgd.__main__ import main
+
+    main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for a process group")
+def test_ctrl_c_ends_all_processes(tmp_path):
+    folder, script = write_files(tmp_path / "data", "logistic"), tmp_path / "script.py"
+    script.write_text(SAYS_WHEN)
+    command = [folder, "--target", "y", "--missing", "mean", "--dask", "local", "--cross-validate"]
+    with subprocess.Popen(
+        [sys.executable, script, "fit", *map(str, command), "--out", tmp_path / "out"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert output.strip() == "Interrupted by Ctrl-C."
+    for _ in range(600):  # a minute for the tracker of resources, which ends after this process
+        if not _processes_of(process.pid):
+            break
+        time.sleep(0.1)
+    assert _processes_of(process.pid) == 0
+
+
+def _processes_of(group: int) -> int:
+    found = subprocess.run(["pgrep", "-g", str(group)], capture_output=True, text=True)
+    return len(found.stdout.split())

@@ -88,5 +88,6 @@ def _loss(blocks: Iterator[RowBlock], target: Target, w: np.ndarray) -> Arrays:
     for block in blocks:
         weight = block.fit_weight(target)
         losses = target.loss_function.value(block.predictors(w), target.for_loss(block.y))
-        total, size = total + weight @ np.asarray(losses), size + weight.sum()
+        total += weight @ np.asarray(losses)
+        size += weight.sum()
     return total, size

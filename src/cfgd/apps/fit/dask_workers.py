@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from cfgd._core.engines.base import Engine, Part, Pass
@@ -98,17 +100,18 @@ def dask_workers(address: str) -> Iterator[DaskWorkers]:
         If no scheduler answers, no worker comes, or workers cannot import the same cfgd.
     """
     distributed = import_extra("distributed", "--dask", "dask")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an error is said once
+    for name in ("distributed", "asyncio"):  # an error and Ctrl-C are said once, in a sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if address == LOCAL:
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-            cluster = distributed.LocalCluster(
-                n_workers=cores,
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
-            client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+            with _without_ctrl_c():
+                cluster = distributed.LocalCluster(
+                    n_workers=_cores(),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+                client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
         else:
             try:
                 client = stack.enter_context(distributed.Client(address, timeout=CONNECT))
@@ -127,16 +130,37 @@ def dask_workers(address: str) -> Iterator[DaskWorkers]:
         yield DaskWorkers(client)
 
 
-def _check_versions(client: Any) -> None:
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Start processes and threads that do not get Ctrl-C; for this one it waits until the end.
+
+    A terminal sends it to all processes: the workers would print tracebacks, where this process is
+    to cancel their tasks and to end them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which unblocks the signal when it is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        found = client.run(_version)
-    except Exception as error:
-        raise ValueError(
-            f"--dask: the workers cannot import cfgd: install cfgd {__version__} with the extras "
-            f"fit and dask there. ({error})"
-        ) from None
-    for worker, version in found.items():
-        if version != __version__:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _check_versions(client: Any) -> None:
+    for worker, version in client.run(_version, on_error="return").items():
+        if isinstance(version, ImportError):
+            raise ValueError(
+                f"--dask: the worker {worker} cannot import cfgd: install cfgd {__version__} with "
+                f"the extras fit and dask there. ({version})"
+            )
+        if isinstance(version, str) and version != __version__:
             raise ValueError(f"--dask: the worker {worker} has cfgd {version}, not {__version__}.")
 
 

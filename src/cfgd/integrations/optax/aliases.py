@@ -23,6 +23,24 @@ def cfgd(
     is `cfgd.AdaptiveTerminal` on the local model.
     The state holds lag + 1 copies of the parameters.
 
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        eta.
+    gamma : float or schedule, default -0.25
+        As in `scale_by_caputo`.
+    lag : int, default 1
+        How many steps the terminal lies back.
+    curvature : str, rule, number or pytree, default "hutchinson"
+        The diagonal D, as in `scale_by_caputo`.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        An optimizer of optax.
+
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp, optax
     >>> from cfgd.integrations.optax import cfgd
     >>> f = lambda x: 10 * x[0] ** 2 + x[1] ** 2
@@ -64,6 +82,34 @@ def cfadam(
     networks no pair beat Adam at equal cost. With |gamma| lag = 1/4, the default, the loss is as
     good per step as Adam's; from |gamma| lag = 1 on it increases with this product.
 
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        eta.
+    b1, b2 : float or schedule
+        The decay rates of the means m and v.
+    eps : float, default 1e-08
+        What is added to sqrt v.
+    gamma : float or schedule, default -0.25
+        As in `scale_by_caputo`.
+    lag : int, default 1
+        How many steps the terminal lies back.
+    curvature : str, rule, number or pytree, default "hutchinson"
+        The diagonal D, as in `scale_by_caputo`.
+    eps_root : float, default 0.0
+        As in `optax.adam`.
+    mu_dtype : dtype, optional
+        As in `optax.adam`.
+    nesterov : bool, default False
+        As in `optax.adam`.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        An optimizer of optax.
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import Hutchinson, cfadam
     >>> optimizer = cfadam(1e-3, gamma=-0.5, lag=2, curvature=Hutchinson(every=5))
@@ -98,6 +144,38 @@ def cfadamw(
     `mask` selects the parameters that decay, as in `optax.adamw`. The state holds lag + 3 copies of
     the parameters.
 
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        eta.
+    b1, b2 : float or schedule
+        The decay rates of the means m and v.
+    eps : float, default 1e-08
+        What is added to sqrt v.
+    gamma : float or schedule, default -0.25
+        As in `scale_by_caputo`.
+    lag : int, default 1
+        How many steps the terminal lies back.
+    curvature : str, rule, number or pytree, default "hutchinson"
+        The diagonal D, as in `scale_by_caputo`.
+    weight_decay : float, default 0.0001
+        The rate of the decay.
+    mask : pytree of bool or callable, optional
+        Which parameters decay, as in `optax.adamw`.
+    eps_root : float, default 0.0
+        As in `optax.adam`.
+    mu_dtype : dtype, optional
+        As in `optax.adam`.
+    nesterov : bool, default False
+        As in `optax.adam`.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        An optimizer of optax.
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import cfadamw
     >>> optimizer, x = cfadamw(0.1, curvature=1.0, weight_decay=0.5), jnp.ones(2)

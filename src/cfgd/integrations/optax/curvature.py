@@ -60,6 +60,13 @@ class Given(Curvature):
     `update` needs no function. With a number D and the step eta, `cfgd` is the heavy-ball method
     with the momentum -eta gamma D.
 
+    Parameters
+    ----------
+    diagonal : number or pytree
+        D, in the structure of the parameters or one number.
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import Given, scale_by_caputo
     >>> caputo, p = scale_by_caputo(gamma=-0.5, curvature=Given(2.0)), jnp.zeros(2)
@@ -191,8 +198,21 @@ class GaussNewton(Measured):
     """`Hutchinson` for the Gauss-Newton matrix J' L'' J of a loss L and a model's Jacobian J.
 
     `update` needs `model_fn`, the predictions of the batch as a function of the parameters, and
-    `loss_fn`, the loss as a function of the predictions. The parameters are those of `Hutchinson`.
+    `loss_fn`, the loss as a function of the predictions.
 
+    Parameters
+    ----------
+    every : int, default 10
+        Number of steps between two measurements.
+    decay : float, default 0.9
+        Decay of the running mean of the measurements, in [0, 1]; 0 uses the last one only.
+    probes : int or None, default 1
+        Number of random vectors v in a measurement; None takes all coordinates, which is exact.
+    seed : int, default 0
+        Seed of the random signs.
+
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import GaussNewton, scale_by_caputo
     >>> model, loss = lambda p: p**2, lambda z: jnp.sum((z - 1) ** 2)
@@ -211,6 +231,15 @@ class GaussNewton(Measured):
 class Exact(Hutchinson):
     """The exact diagonal of the Hessian at every step, without a mean: for small models.
 
+    Parameters
+    ----------
+    every : int, default 1
+        Number of steps between two measurements.
+    decay : float, default 0.0
+        Decay of the running mean of the measurements, in [0, 1]; 0 uses the last one only.
+
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Exact, scale_by_caputo
     >>> loss = lambda p: jnp.sum(p**4)
@@ -235,6 +264,15 @@ class Quadrature(Curvature):
     gradients for d parameters. `update` needs `value_fn`; its gradient only tells which parameters
     move.
 
+    Parameters
+    ----------
+    alpha : float, default 0.5
+        The order, in (0, 1).
+    nodes : int, default 10
+        The number of quadrature nodes, at least 1.
+
+    Examples
+    --------
     >>> import jax, jax.numpy as jnp
     >>> from cfgd.integrations.optax import Quadrature, scale_by_caputo
     >>> loss = lambda p: jnp.sum(p**4)

@@ -20,6 +20,15 @@ from cfgd.zoo.update_rule import UpdateRule
 class RuleState(NamedTuple):
     """The state of `from_rule`: `count` is k, `memory` that of the rule, of raveled parameters.
 
+    Attributes
+    ----------
+    count : int array
+        k, the number of steps so far.
+    memory : pytree
+        The memory of the rule, of raveled parameters.
+
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp
     >>> from cfgd.integrations.optax import from_rule
     >>> state = from_rule(cfgd.zoo.Wang2017(0.1)).init({"a": jnp.ones(2), "b": jnp.zeros(())})
@@ -39,6 +48,18 @@ def from_rule(rule: UpdateRule) -> optax.GradientTransformationExtraArgs:
     `Aggarwal2024`) the loss of the batch as `value_fn`; on a function without structure these cost
     about a gradient for each parameter.
 
+    Parameters
+    ----------
+    rule : cfgd.zoo.UpdateRule
+        The rule with its numbers.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        An optimizer of optax.
+
+    Examples
+    --------
     >>> import cfgd, jax, jax.numpy as jnp, optax
     >>> from cfgd.integrations.optax import from_rule
     >>> loss = lambda p: jnp.sum((p["a"] - 3.0) ** 2) + (p["b"] + 1.0) ** 2

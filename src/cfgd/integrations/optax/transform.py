@@ -24,9 +24,17 @@ ONE = np.int64(1)
 class CaputoState(NamedTuple):
     """The state of `scale_by_caputo`: at most lag + 1 copies of the parameters.
 
-    `count` is k, `past` are the points (x_{k - lag}, ..., x_{k - 1}), and `curvature` is the
-    diagonal D, or () where D is given.
+    Attributes
+    ----------
+    count : int array
+        k, the number of steps so far.
+    past : tuple of pytrees
+        The points (x_{k - lag}, ..., x_{k - 1}).
+    curvature : pytree
+        The diagonal D with what its rule remembers, or () where D is given.
 
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from cfgd.integrations.optax import scale_by_caputo
     >>> state = scale_by_caputo(lag=2).init(jnp.zeros(3))
@@ -60,8 +68,13 @@ def scale_by_caputo(
         Number of steps that the terminal c lies back.
     curvature : str, rule, number or pytree, default "hutchinson"
         The diagonal D: "hutchinson" (random signs, every tenth step), "gauss_newton", "exact" or
-        "quadrature" (the formula without a local model); a rule such as `Hutchinson(every=5)`; or
-        D itself, a number or a pytree like the parameters.
+        "quadrature" (the formula without a local model); a rule such as `Hutchinson(every=5)`; or D
+        itself, a number or a pytree like the parameters.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        To be used alone or in `optax.chain`.
 
     Examples
     --------

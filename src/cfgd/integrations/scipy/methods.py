@@ -43,7 +43,7 @@ def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
     ----------
     fun, x0, args, jac, hess, bounds, callback
         As in `scipy.optimize.minimize`. Without `jac` the gradient consists of central differences.
-    hessp
+    hessp : callable
         Not used, and a warning says so: a Hessian that is assembled from products took more calls
         in total on the same problems.
     maxiter : int

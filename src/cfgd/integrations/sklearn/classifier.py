@@ -32,9 +32,9 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
 
     Parameters
     ----------
-    l2 : float or array
+    l2 : float or array, default 1.0
         Penalty l2 |w|^2 / 2 of the coefficients, not of the intercept.
-    class_weight : dict, "balanced" or None
+    class_weight : dict, "balanced" or None, optional
         Weights of the classes, as in `LogisticRegression`.
     fit_intercept, positive, method, alpha, gamma, lag, max_iter, tol, warm_start, verbose
         As in `CaputoRegressor`.
@@ -49,6 +49,8 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
     standard_errors_, intercept_standard_error_
         Standard errors, in the shapes of `coef_` and `intercept_`; see `summary`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "no", "yes", "yes"]

@@ -21,20 +21,20 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
 
     Parameters
     ----------
-    width : int
+    width : int, default 20
         Number of hidden units.
-    activation : str or callable
+    activation : str or callable, default "tanh"
         As in `cfgd.ShallowNetwork`.
-    scale : (float, float) or float
+    scale : (float, float) or float, default (2.0, 0.2)
         Standard deviations of the initial hidden and output weights.
-    restarts : int
+    restarts : int, default 1
         Number of random initial points; the best fit counts.
     method, alpha, gamma, lag, max_iter, verbose
         As in `CaputoRegressor`.
-    tol : float
+    tol : float, default 0.0001
         A fit ends when the root mean square of the residuals is `tol` times the standard deviation
         of the targets, or at this relative tolerance of the gradient.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, optional
         Seed of the initial weights.
 
     Attributes
@@ -44,6 +44,8 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
     n_iter_, loss_curve_, status_
         Iterations, the values of the objective, and the name of the final status.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoNetwork
     >>> X = np.linspace(-1, 1, 40)[:, None]

@@ -37,28 +37,28 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "huber", "poisson", "gamma"}
+    loss : {"squared", "huber", "poisson", "gamma"}, default "squared"
         "huber" also estimates a scale, as `HuberRegressor` does. "poisson" and "gamma" have the
         mean exp(xw + b).
-    l2 : float or array
+    l2 : float or array, default 0.0
         Penalty of the coefficients, not of the intercept.
-    epsilon : float
+    epsilon : float, default 1.35
         Number of scales beyond which the Huber loss is linear.
-    fit_intercept : bool
+    fit_intercept : bool, default True
         Whether to fit b.
-    positive : bool
+    positive : bool, default False
         Whether the coefficients must not be negative, as in `LinearRegression`.
-    method : {"auto", "adaptive_terminal", "gradient_descent"} or a method of cfgd
+    method : {"auto", "adaptive_terminal", "gradient_descent"} or a method of cfgd, default "auto"
         The method that minimises the loss.
-    alpha, gamma, lag
+    alpha, gamma, lag : float, float, int
         Settings of "adaptive_terminal", as in `cfgd.AdaptiveTerminal`.
-    max_iter : int
+    max_iter : int, default 10000
         Maximum number of iterations.
-    tol : float or None
+    tol : float or None, optional
         Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
-    warm_start : bool
+    warm_start : bool, default False
         Whether to start at the coefficients of the last fit instead of zero.
-    verbose : int
+    verbose : int, default 0
         Whether to print progress.
 
     Attributes
@@ -72,6 +72,8 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
     standard_errors_, intercept_standard_error_
         Standard errors, in the shapes of `coef_` and `intercept_`; see `summary`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoRegressor
     >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([3.0, 5.0, 7.0])

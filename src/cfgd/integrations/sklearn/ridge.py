@@ -24,15 +24,15 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
 
     Parameters
     ----------
-    gamma : float
+    gamma : float, default 0.001
         The penalty, at least 0.
-    fit_intercept : bool
+    fit_intercept : bool, default True
         Whether to fit b.
-    max_iter : int
+    max_iter : int, default 100000
         Maximum number of iterations.
-    tol : float or None
+    tol : float or None, optional
         Relative tolerance of the gradient; None means 1e-8 for float64 data and 1e-4 for float32.
-    verbose : int
+    verbose : int, default 0
         Whether to print progress.
 
     Attributes
@@ -42,6 +42,8 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
     n_iter_, loss_curve_, status_
         Iterations, the values of the objective, and the name of the final status.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from cfgd.integrations.sklearn import CaputoRidge
     >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([3.0, 5.0, 7.0])

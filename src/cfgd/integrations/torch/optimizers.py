@@ -146,6 +146,17 @@ class CFAdamW(CFAdam):
     The decay is not part of the loss, and thus neither of g nor of D. The parameters are those of
     `CFAdam`.
 
+    Parameters
+    ----------
+    params, lr, betas, eps
+        As in `CFAdam`.
+    weight_decay : float, default 0.01
+        The rate of the decay.
+    **options
+        The keyword options of `CFGD`.
+
+    Examples
+    --------
     >>> import torch
     >>> from cfgd.integrations.torch import CFAdamW
     >>> x = torch.nn.Parameter(torch.tensor([1.0]))

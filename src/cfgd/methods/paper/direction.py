@@ -120,6 +120,10 @@ def fractional_gradient(
     number, array or pytree
         The direction d, of the structure of x.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 2.4.
+
     Examples
     --------
     >>> import cfgd

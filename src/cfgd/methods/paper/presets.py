@@ -89,6 +89,10 @@ class NonAdaptive(Preset):
     ValueError
         If neither or both of `beta` and `gamma` are given, or a number is out of its range.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.1.
+
     Examples
     --------
     >>> import cfgd, numpy as np
@@ -149,6 +153,10 @@ class AdaptiveTerminal(Preset):
     ------
     ValueError
         If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.2.
 
     Examples
     --------
@@ -227,6 +235,10 @@ class AdaptiveOrder(Preset):
         The rule for the step size.
     reading : {"exact", "printed"}, default "exact"
         How the formula is read; see `Fractional`.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.3.
 
     Examples
     --------
