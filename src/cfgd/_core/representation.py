@@ -10,6 +10,8 @@ import numpy as np
 
 # an array with more numbers is shown by its shape, a list or dict with more entries by its length
 MOST_NUMBERS = 6
+# characters of another object's own text, about a line, beyond which its type stands for it
+LONGEST = 80
 # Digits of a number in float64: two fewer than are exact, for gamma is computed from alpha and beta
 DIGITS = 13
 
@@ -63,7 +65,8 @@ def text_of(value: Any) -> str:
     if callable(value) and not inspect.isclass(value):
         name = getattr(value, "__name__", type(value).__name__)
         return name if name.startswith("<") else f"<function {name}>"
-    return repr(value)
+    text = repr(value)
+    return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
 
 
 def _of_collection(value: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from cfgd._core import checks
+from cfgd._core.representation import ShowsCall
 from cfgd._core.types import ArrayInput, Data, Numbers, Scalar, Values
 from cfgd.calculus.expectation import (
     Curve,
@@ -83,7 +84,7 @@ def smoothing(
     return Smoothing(hashable(f), alpha, beta, terminal, node_counts("smoothing", nodes))
 
 
-class Smoothing:
+class Smoothing(ShowsCall):
     """F of Theorem 2.3: `F(z)` is its value, `F.slope(z)` its derivative; both broadcast over z.
 
     Not a pytree: `jax.jit(F)` caches F by its identity, like any function.

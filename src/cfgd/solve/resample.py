@@ -13,6 +13,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.interruptible import interruptible
 from cfgd._core.pytrees import match_array_type
+from cfgd._core.representation import ShowsCall
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import Smooth, array_arguments
@@ -31,8 +32,8 @@ ENDED_WELL = (Status.converged, Status.stalled, Status.saddle)
 ENTRY = "drawn"
 
 
-@dataclasses.dataclass(frozen=True)
-class Resample:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Resample(ShowsCall):
     """New samples every so many iterations, for `minimize(resample=...)`.
 
     Afterwards f is another function: the run goes on from the same x with a solver that begins

@@ -37,6 +37,9 @@ class Range(NamedTuple):
     words: str
     holds: Callable[[Any], Any]
 
+    def __repr__(self) -> str:
+        return f"Range({self.words!r})"
+
 
 POSITIVE = Range("be positive", lambda v: v > 0)
 NOT_NEGATIVE = Range("be at least 0", lambda v: v >= 0)

@@ -188,8 +188,8 @@ class ShallowNetwork(Objective):
 
         Returns
         -------
-        Parameters
-            A named tuple of `hidden_weights` (p, n), `biases` (n,) and `output_weights` (n,).
+        tuple of arrays
+            `hidden_weights` (p, n), `biases` (n,) and `output_weights` (n,), by these names.
         """
         weights, output = self.layers(x)
         return Parameters(weights[:-1], weights[-1], output)
