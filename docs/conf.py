@@ -30,6 +30,7 @@ extensions = [
     "extensions.name_links",  # links from names in the text to the reference
     "extensions.gallery",  # examples/gallery/*.py with their figures and output
     "extensions.explorer",  # the page of `cfgd.apps.explore`
+    "extensions.columns",  # printed tables are scrolled, not wrapped
     "extensions.notebooks",  # guides as Jupyter notebooks
     "extensions.link_check",  # every link exists, and nothing is loaded from the network
 ]

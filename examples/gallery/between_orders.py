@@ -1,10 +1,11 @@
 """Between the derivatives: Caputo's orders from 0 to 2
 
-A hill and its derivatives of order 0, 0.1, ..., 2, from the terminal 0. At whole orders these are
-the hill, its slope and its curvature; in between one becomes the other. A derivative of whole
-order knows a point, one of fractional order everything since its terminal: to the right of the
-hill, where f is zero to seven digits, the orders between still remember it, and the lower ones
-longest. The fractional gradient is made of this memory.
+A hill and its Caputo derivatives of order 0, 0.1, ..., 2, with the terminal 0 (the point where the
+integral of the derivative begins). At whole orders these are the hill, its slope and its curvature;
+the other orders interpolate between them. A derivative of whole order depends on f near one point,
+a derivative of fractional order on all values since the terminal. To the right of the hill, where f
+is zero to seven digits, the fractional derivatives are not zero, and lower orders decay more
+slowly. The fractional gradient uses this memory.
 """
 
 import sys

@@ -1,11 +1,10 @@
 """A physics-informed network: a boundary layer, solved without a mesh
 
-Ten tanh units are to solve -0.05 u'' + u' = 1 with u(0) = u(1) = 0, whose solution turns sharply
-before the right end. The network sees no solution, only the residual of the equation at 64
-points; a factor t(1 - t) keeps the boundary. Residuals are least squares, badly scaled and
-deterministic: the case for `cfgd.Residuals`. `Auto` pays 30 gradients for a Jacobian, so L-BFGS
-(memory 30) is good first and then creeps; for equal work `Auto` ends lower from two of three
-starts, not from all.
+Ten tanh units solve -0.05 u'' + u' = 1 with u(0) = u(1) = 0, whose solution is steep before the
+right end. The loss is the residual of the equation at 64 points; a factor t(1 - t) satisfies the
+boundary conditions. The residuals are deterministic least squares, badly scaled: the case for
+`cfgd.Residuals`. A Jacobian costs `Auto` 30 gradients, so that L-BFGS (memory 30) is ahead at first
+and becomes slow later. For equal work `Auto` ends with a lower error from two of three starts.
 """
 
 import sys

@@ -1,12 +1,12 @@
-"""Four iterations against 92: figure 1 of the paper, and what it rests on
+"""Four iterations against 92: figure 1 of the paper, and what it depends on
 
-The function 10x² + y² is a valley, ten times as steep across as along. Gradient descent with the
-best step on every line zigzags down it; the adaptive terminal, whose memory starts at the point
-before (gamma = -1), is at the bottom after four iterations. The right panel shows what the paper
-does not say: four is a gift of its starting pair, for which x₀'Ax₋₁ = 0. Other past points take
-12, 28 and 52 iterations, which is still fewer than gradient descent takes. `Auto` measures every
-coordinate by its own curvature: this valley is round to it, and one iteration is enough. Iterations
-are counted until the gradient is 1e-8 of its first, where `minimize` says that a run has converged.
+The function 10x² + y² is a valley, ten times as steep across as along. Gradient descent with exact
+line search zigzags; the adaptive terminal, which averages slopes between x and the point before it
+(gamma = -1), is at the minimum after four iterations. The right panel shows what the paper does not
+say: this needs its two starting points, for which x₀'Ax₋₁ = 0. Other points before the first take
+12, 28 and 52 iterations, which is still fewer than gradient descent. `Auto` scales each coordinate
+by its curvature, and needs one iteration on this function. Iterations are counted until the
+gradient is 1e-8 of its first value, the default tolerance of `minimize`.
 """
 
 import sys
@@ -31,7 +31,7 @@ for past, line in {(-1, -1): "-s", (-1, -1.01): "--", (-2, -1): "-.", (0.3, -0.7
 methods["Auto"] = cfgd.Auto(), GREEN, "-D"
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
-x, y = np.meshgrid(np.linspace(-1.9, 1.6, 200), np.linspace(-11.4, 3, 200))
+x, y = np.meshgrid(np.linspace(-8, 8, 200), np.linspace(-11.4, 3, 200))
 left.contour(x, y, 10 * x**2 + y**2, [1, 5, 15, 35, 65, 110], colors=GREY, linewidths=1)
 for name, (method, colour, line) in methods.items():
     solution = cfgd.minimize(f, x0, method, record=path)
@@ -43,7 +43,7 @@ for name, (method, colour, line) in methods.items():
     right.semilogy(heights, line[:-1] if line[-1] in "osD" else line, color=colour, label=name)
 left.plot(0, 0, "k+", markersize=14)
 left.annotate("start (1, -10)", x0, (8, -8), textcoords="offset points", ha="right", va="top")
-left.set(xlabel="x", ylabel="y", title="10x² + y²: the paper's start")
+left.set(xlabel="x", ylabel="y", title="10x² + y²: the paper's start", aspect="equal")
 left.legend(loc="upper left")
 right.set(xlabel="iteration", ylabel="value", xlim=(-2, 90), ylim=(1e-12, 1e3))
 right.set_title("The same, from other past points")

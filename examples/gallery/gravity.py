@@ -1,12 +1,12 @@
-"""An inverse problem: what lies under the ground, from noisy gravity at the surface
+"""An inverse problem: densities under the ground from noisy gravity at the surface
 
-Gravity blurs what is below: 64 densities from 64 measurements with three per cent of noise,
-through a matrix with a condition number of 1e12. Fitted to the end, the noise is blown up to 300
-000 times the truth. There are two ways out: to stop early, since any descent finds the smooth
-parts first, or to hold the run at a terminal c = 0 by gamma. Dots and dashed line follow
-Morozov's rule, which knows the size of the noise and not the truth: leave a residual as large as
-the noise. All land near the best that was to be had. `Auto` is there after a handful of
-iterations and the most dangerous to leave running; the block's sharp edges are lost to everyone.
+64 densities are estimated from 64 measurements with three per cent of noise, through a matrix with
+a condition number of 1e12. The exact solution amplifies the noise to 300 000 times the true
+densities. There are two remedies: to stop early, because descent methods find the smooth parts
+first, or to regularise with gamma and a fixed terminal c = 0. Dots and the dashed line follow
+Morozov's rule, which needs the size of the noise but not the truth: stop when the residual is as
+large as the noise. All end near the best possible error. `Auto` reaches it after a handful of
+iterations and must then be stopped; no method recovers the sharp edges of the block.
 """
 
 import sys

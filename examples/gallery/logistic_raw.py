@@ -1,9 +1,9 @@
 """Logistic regression on raw data: `Auto` against L-BFGS
 
 The columns of scikit-learn's breast cancer data range from 1e-3 to 1e3. L-BFGS (memory 30) needs
-many iterations on them, fewer on standardised columns (the same problem, its penalty transformed).
-`Auto` gets the raw columns. Each of its steps factorises a matrix of 30 by 30, so the right panel
-compares times. scikit-learn's newton-cholesky, which is not drawn, took 9 ms, `Auto` 14.
+many iterations on them, and fewer on standardised columns (the same problem, with the penalty
+transformed). `Auto` gets the raw columns. Each of its steps factorises a matrix of 30 by 30, so the
+right panel compares times. scikit-learn's newton-cholesky (not drawn) took 9 ms, `Auto` 14 ms.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""The path in motion: a memory rolls through Rosenbrock's valley
+"""The path in motion: methods in Rosenbrock's valley
 
 Rosenbrock's function is a curved valley, a hundred times as steep across as along. Gradient
-descent with Armijo's step falls to its floor and creeps. The adaptive terminal with the same step
-rule (gamma = -0.2) gathers speed as a ball does. `Auto` combines the directions it has been along
-and is in the minimum, the star, before the fiftieth iteration.
+descent with Armijo's step reaches the bottom of the valley and then moves slowly along it. The
+adaptive terminal with the same step rule (gamma = -0.2) is faster, because it has momentum. `Auto`
+(L-BFGS) is at the minimum, the star, before the fiftieth iteration.
 """
 
 import sys

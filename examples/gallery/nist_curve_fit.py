@@ -1,11 +1,11 @@
-"""A NIST regression with error bars: seven parameters, all of them certified
+"""A NIST regression with error bars: seven certified parameters
 
 Thurber's data, the mobility of electrons in silicon against the logarithm of their density, is
 one of NIST's reference problems of the highest difficulty: a ratio of two cubics with strongly
-correlated parameters. From NIST's far start `cfgd.curve_fit` finds the certified parameters and
-their standard errors. The residuals show what no table says: those on the left are three times as
-small. The errors, ours and NIST's alike, suppose that all are of one size (`sigma=` would say
-otherwise).
+correlated parameters. From NIST's more distant start `cfgd.curve_fit` finds the certified
+parameters and their standard errors. The residuals on the left are three times as small as the
+others. The standard errors of NIST and of `curve_fit` assume that all points have the same
+standard deviation; `sigma=` would give different ones.
 """
 
 import sys

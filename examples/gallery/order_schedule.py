@@ -1,11 +1,11 @@
-"""Order scheduling: along the Tikhonov path in stages
+"""The adaptive order: along the Tikhonov path in stages
 
-The adaptive order keeps its terminal and lets gamma fall in stages. Each stage heads for its own
-Tikhonov solution (dashed), starting where the one before it ended; at gamma = 0 what is left is
-the minimiser of f. The data are noisy, so that the truth is not there but somewhere on the way:
-the schedule passes it in slow motion, and the end of every stage is an answer to look at.
-Gradient descent (gamma = 0 all the way) comes nearly as close and does so sooner, but nothing in
-its run says when. Speed is no reason for a schedule; that there is something to choose from is.
+The adaptive order has a fixed terminal and lowers gamma in stages. Each stage converges towards its
+own Tikhonov solution (dashed), starting where the previous stage ended; with gamma = 0 the last
+stage converges to the minimiser of f. The data are noisy, so that the true coefficients are not at
+the minimiser but near a point of the path: the stages pass it slowly, and the end of each stage is
+a candidate. Gradient descent (gamma = 0 throughout) comes nearly as close in fewer iterations, but
+gives no candidates to choose from. Stages are not faster.
 """
 
 import sys

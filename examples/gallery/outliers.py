@@ -1,9 +1,9 @@
-"""Fitting with outliers: what a robust loss is worth
+"""Fitting with outliers: the effect of a robust loss
 
-A tenth of these points is wrong, as where a detector saturates or a digit was misread. Least
-squares listens to the loudest; Cauchy's loss gives up on points far from the curve. The fit is
-the same call with another word, from the same start. Two honest remarks: the band is from 40
-resampled data sets, which takes no formula for granted; and the scale beyond which a point is
+A tenth of these points is wrong, as if a detector saturated or a digit was misread. Outliers
+dominate the squared loss; Cauchy's loss gives little weight to points far from the curve. The two
+fits differ only in the argument `loss` and have the same start. Note that the band is computed from
+40 resampled data sets, without assuming a formula; and that the scale beyond which a point is
 suspect (here 0.1, the size of the noise) must be known or guessed.
 """
 

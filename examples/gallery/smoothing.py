@@ -1,10 +1,10 @@
-"""What a fractional gradient sees: the smoothing F beside f
+"""The smoothing behind a fractional gradient: F beside f
 
 The scaled Caputo derivative of f is the ordinary slope of another function F, the paper's Theorem
-1: slopes averaged between the terminal c and where one stands. This f has six minima (dots) in
-which a descent is caught; the smaller the order, the fewer are left of them. That is the gain.
-The price: far from c the minimum of F is not that of f, and this is why the paper lets the
-terminal follow or the order rise on the way.
+1: slopes are averaged between the terminal c and the point. This f has six minima (dots), and a
+descent method may end in each; the smaller the order, the fewer minima F has. The disadvantage: far
+from c the minimum of F is not that of f. Therefore the paper lets the terminal follow x, or lets
+the order rise during the run.
 """
 
 import sys

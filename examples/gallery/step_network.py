@@ -1,13 +1,13 @@
-"""A network learns a step: three descents from one start
+"""A network learns a step: three methods from one start
 
 The third function of the paper's section 4.3: a step with a ripple, 100 points, 50 tanh units.
 The paper trains with the adaptive terminal, gamma = -150, its formula as printed, and a search
-over 32 step sizes; gradient descent has the same search. After 2000 iterations both still round
-off the step, the paper's method with half the error. (Its formula without the misprint,
-`reading="exact"`, is no better than gradient descent.) `Auto` takes Levenberg-Marquardt steps with
-variable projection and is below both before its tenth. The axis counts gradients, and a search as
-the seventeen that it costs; the linear systems of `Auto`, of up to 150 equations, are not counted
-and are part of the seconds that are printed.
+over 32 step sizes; gradient descent has the same search. After 2000 iterations neither fits the
+step well; the paper's method has half the error. (With `reading="exact"`, the formula without the
+misprint, it is no better than gradient descent.) `Auto` takes Levenberg-Marquardt steps with
+variable projection and has a smaller error than both before its tenth. The axis counts gradients; a
+search counts as seventeen. The linear systems of `Auto`, of up to 150 equations, are not counted;
+they are part of the seconds that are printed.
 """
 
 import sys

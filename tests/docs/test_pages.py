@@ -16,6 +16,7 @@ from cfgd.apps.cli import app
 SLOW = {
     "coming-from.md",
     "guides/argmin.md",
+    "guides/beyond-one-machine.md",
     "guides/checkpoints.md",
     "guides/curve.md",
     "guides/linear-model.md",

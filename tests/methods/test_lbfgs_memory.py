@@ -14,6 +14,7 @@ from cfgd.methods.auto.lbfgs_memory import (
     first_step,
     secant_diagonal,
 )
+from cfgd.objectives.evaluation import Evaluation
 
 
 def random_pairs(count, d=9, seed=4):
@@ -139,3 +140,42 @@ def test_the_first_step_moves_coordinates_by_a_tenth_at_most():
     assert np.max(abs(step) / sizes) == pytest.approx(0.1)
     np.testing.assert_allclose(step / g, step[0] / g[0])
     assert np.linalg.norm(first_step(0 * x, g)) == pytest.approx(1)
+
+
+# ------------------------------------------------------------------ the pair of a step
+
+
+def evaluation_on(polynomial, t):
+    """Return the evaluation at x = t (1, 2) of a polynomial in <x, (1, 2)>."""
+    x, v = t * np.array([1.0, 2.0]), np.array([1.0, 2.0])
+    return Evaluation(x, np.float64(polynomial(x @ v)), polynomial.deriv()(x @ v) * v)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("coefficients", [[3.0, -1.0, 2.0, 0.0], [1.0, -1.0, 2.0, 0.7]])
+def test_a_pair_has_the_curvature_at_the_end_of_its_step(coefficients):
+    """On cubics, and so on quadratics, it is exact."""
+    f = np.polynomial.Polynomial(coefficients)
+    old, new = evaluation_on(f, 0.1), evaluation_on(f, 0.7)
+    pair, plain = Pair.between(old, new), Pair.of(new.x - old.x, new.gradient - old.gradient)
+    along = (new.x - old.x) @ np.array([1.0, 2.0])
+    assert pair.product == pytest.approx(f.deriv(2)(0.7 * 5) * along**2)
+    np.testing.assert_allclose(pair.change / plain.change, pair.product / plain.product)
+    assert pair.product == pytest.approx(pair.step @ pair.change)
+    assert pair.change2 == pytest.approx(pair.change @ pair.change)
+
+
+def test_a_pair_at_a_concave_end_keeps_a_positive_curvature():
+    f = np.polynomial.Polynomial([0.0, -1.0, 4.0, -0.5])  # concave from 8/3 on
+    old, new = evaluation_on(f, 0.0), evaluation_on(f, 0.56)
+    plain = Pair.of(new.x - old.x, new.gradient - old.gradient)
+    assert f.deriv(2)(2.8) < 0 < plain.product
+    assert Pair.between(old, new).product == pytest.approx(plain.product / 10)
+
+
+def test_values_say_nothing_of_a_pair_where_they_hardly_change():
+    """The curvature along the step is 0.7e-5 of f; at the end it is a tenth larger."""
+    f = np.polynomial.Polynomial([1e5, 1.0, 2.0, 0.7])
+    old, new = evaluation_on(f, 0.1), evaluation_on(f, 0.166)
+    plain = Pair.of(new.x - old.x, new.gradient - old.gradient)
+    np.testing.assert_array_equal(Pair.between(old, new).change, plain.change)

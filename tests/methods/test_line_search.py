@@ -2,7 +2,10 @@
 
 import numpy as np
 
+import cfgd
 from cfgd.methods.auto import line_search
+from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.state import Start
 from cfgd.objectives.evaluation import Evaluation
 
 
@@ -39,3 +42,40 @@ def test_where_rounding_hides_the_decrease_slopes_decide():
     assert value == 1  # and not 1 + 2 eps
     assert not search_from(valley, x, 4 * x)[0]  # the slope at the end is steeper
     assert not search_from(valley, x, x, leaves_saddle=True)[0]
+
+
+def trials_of(f):
+    """Return the points that a search from 0 to 1 tries, for value and slope f."""
+    points = []
+
+    def value(x):
+        points.append(float(x[0]))
+        return np.array(f(x[0])[0])
+
+    oracle = Oracle(cfgd.External(value, lambda x: np.array([f(x[0])[1]])), np.zeros(1))
+    at = oracle.evaluate(np.zeros(1))
+    search = line_search.Search(np.array([-1.0]), -at.gradient[0], 1.0)
+    found = line_search.line_search(oracle, at, search, Start.of(at))
+    assert isinstance(found, line_search.Accepted)
+    return points[1:]
+
+
+def test_a_rejected_trial_is_followed_by_the_minimum_of_its_cubic():
+    """The parabola through both values and the first slope has its minimum at 0.1."""
+    f = np.polynomial.Polynomial([2.0, -1.0, 0.0, 5.0])
+    minimum = 15**-0.5
+    np.testing.assert_allclose(trials_of(lambda t: (f(t), f.deriv()(t))), [1.0, minimum])
+
+
+def test_trials_are_at_least_halved():
+    """The minimum of the first cubic is at 0.63, but f is no cubic there."""
+
+    def wall(t):
+        return (0.0, 5.0) if t > 0.45 else (-t, -1.0)
+
+    assert trials_of(wall)[:2] == [1.0, 0.5]
+
+
+def test_where_f_is_not_finite_a_tenth_is_next():
+    points = trials_of(lambda t: (np.nan, np.nan) if t > 0.2 else (-t, -1.0))
+    np.testing.assert_allclose(points, [1.0, 0.1])

@@ -196,7 +196,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
     norm2 = oracle.norm2(at)
     start, is_unbounded = judge_fall(oracle, state.start, point)
     status = Status.unbounded if is_unbounded else Status.running
-    memory, pair = state.memory, Pair.of(at.x - old.x, at.gradient - old.gradient)
+    memory, pair = state.memory, Pair.between(old, at)
     memory.add(pair)
     diagonal = oracle.diagonal(at)
     if diagonal is not None:

@@ -16,6 +16,7 @@ from cfgd._core.box import Box
 from cfgd._core.linalg import inner, solve_upper, weighted_norm
 from cfgd._core.types import Column, Matrix, Number, Scalar, Vector, Vectors
 from cfgd.methods.auto.box_step import minimise_in_box
+from cfgd.methods.auto.cubic import Trial, curvature_at_end
 from cfgd.methods.auto.curvature_check import MOST_DIRECTIONS, Probes, most_directions
 from cfgd.objectives.evaluation import Evaluation
 
@@ -25,6 +26,13 @@ PAIRS = MOST_DIRECTIONS
 # A pair is used if the cosine of the angle between step and change is above this number: below it
 # the sign of the curvature is that of rounding errors.
 LEAST_COSINE = 1e-12
+# Within what factor the curvature at the end of a step may differ from that on average: an order of
+# magnitude. A cubic that says more, or that f is concave there, is no model of f.
+LARGEST_FACTOR = 10.0
+# Curvature along a step, as a share of f, from which on values of f say how it changes. Those of
+# simulations have often no more than six or seven digits, and what they say has six times their
+# error. Shorter steps need no such correction.
+SEEN = 1e-5
 # How many times the last step the next one is at least, where the last one met no curvature: four
 # is between the doubling and the tenfold growth that line searches extrapolate by.
 GROWTH = 4.0
@@ -64,6 +72,25 @@ class Pair(NamedTuple):
         product, change2 = inner(step, change), inner(change, change)
         lengths = np.sqrt(inner(step, step)) * np.sqrt(change2)
         return cls(step, change, product, change2, bool(product > LEAST_COSINE * lengths))
+
+    @classmethod
+    def between(cls, old: Evaluation, new: Evaluation) -> Pair:
+        """Return the pair of a step, with the curvature that f has along it at its end.
+
+        The change of the gradient says what the curvature is on average over the step, and the
+        values of f say how it changes. The cubic through both gives it at the new point (Biggs,
+        J. Inst. Maths Applics 8, 1971); on quadratics it is the same.
+        """
+        pair = cls.of(new.x - old.x, new.gradient - old.gradient)
+        hidden = SEEN * max(abs(old.value), abs(new.value))
+        if not (pair.is_positive and pair.product > hidden):
+            return pair
+        ends = (Trial(t, at.value, inner(at.gradient, pair.step)) for t, at in ((0, old), (1, new)))
+        factor = curvature_at_end(*ends) / pair.product
+        factor = min(max(factor, 1 / LARGEST_FACTOR), LARGEST_FACTOR)
+        return cls(
+            pair.step, factor * pair.change, factor * pair.product, factor**2 * pair.change2, True
+        )
 
 
 @dataclasses.dataclass

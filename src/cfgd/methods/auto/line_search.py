@@ -1,7 +1,7 @@
 """The backtracking line search of L-BFGS.
 
-References: Nocedal and Wright, section 3.1; Hager and Zhang, SIAM J. Optim. 16 (2005), for steps
-whose decrease is hidden by rounding.
+References: Nocedal and Wright, sections 3.1 and 3.5; Hager and Zhang, SIAM J. Optim. 16 (2005), for
+steps whose decrease is hidden by rounding.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Number, Scalar, Vector
+from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start, judge_fall
 from cfgd.objectives.evaluation import Evaluation
@@ -69,10 +70,23 @@ def line_search(
             return extended(oracle, x, search, Accepted(at, value, t))
         if judge_fall(oracle, start, at)[1]:
             return Status.unbounded
-        # to the minimum of the parabola through both values and the slope, within [t/10, t/2]
-        parabola = search.slope * t * t / (2 * (value - origin.value + search.slope * t))
-        t = min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
+        end = Trial(t, at.value, -inner(at.gradient, search.p))
+        t = _shorter(Trial(0.0, origin.value, -search.slope), end)
     return Status.stalled
+
+
+def _shorter(start: Trial, end: Trial) -> Number:
+    """Return the next trial, within a tenth and a half of the last one, `end`.
+
+    It is the minimum of the cubic through values and slopes at both ends where f rises at the end,
+    so that there is a minimum between. Otherwise it is that of the parabola through both values and
+    the first slope.
+    """
+    t, slope = end.t, -start.slope
+    if end.slope > 0:
+        return min(trial_between(start, end), t / 2)
+    parabola = slope * t * t / (2 * (end.value - start.value + slope * t))
+    return min(max(parabola, t / 10), t / 2) if abs(parabola) < np.inf else t / 10
 
 
 def extended(oracle: Oracle, x: Vector, search: Search, accepted: Accepted) -> Accepted:

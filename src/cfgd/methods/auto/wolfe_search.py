@@ -7,12 +7,11 @@ algorithms 3.5 and 3.6.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cfgd._core.linalg import inner
 from cfgd._core.types import Number, Scalar
+from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.line_search import Accepted, Search, decreases
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start, judge_fall
@@ -25,19 +24,9 @@ CURVATURE_CONDITION = 0.9
 # How many times as long as the last trial the next one is at least and at most, where f still falls
 # as steeply as at the start.
 SHORTEST_EXTENSION, LONGEST_EXTENSION = 2.0, 10.0
-# Share of an interval that a trial keeps from its ends, so that the interval shrinks.
-MARGIN = 0.1
 # Trials after which the lowest point that decreases f enough is taken as it is, and trials after
 # which the search has failed: an interval has then shrunk by more than the rounding of t.
 MOST_TRIALS, ALL_TRIALS = 10, 40
-
-
-class Trial(NamedTuple):
-    """A trial at x - t p."""
-
-    t: Number
-    value: Scalar
-    slope: Scalar  # the derivative in t
 
 
 def wolfe_search(
@@ -70,7 +59,7 @@ def wolfe_search(
                 low = trial
         if n >= MOST_TRIALS and best is not None:
             break
-        t = _extended(low, first) if high is None else _between(low, high)
+        t = _extended(low, first) if high is None else trial_between(low, high)
     return Status.stalled if best is None else best
 
 
@@ -79,26 +68,3 @@ def _extended(low: Trial, first: Scalar) -> Number:
     change = low.slope + first  # of the slope since the start of the line
     longer = first / change if change > 0 else np.inf
     return low.t * min(max(longer, SHORTEST_EXTENSION), LONGEST_EXTENSION)
-
-
-def _between(low: Trial, high: Trial) -> Number:
-    """Return the minimum of the cubic through values and slopes of both ends, inside of them."""
-    width = high.t - low.t
-    t = _cubic_minimum(low, high)
-    if not np.isfinite(t):
-        t = low.t + MARGIN * width  # f is not finite at the far end
-    ends = low.t + MARGIN * width, high.t - MARGIN * width
-    return min(max(t, min(ends)), max(ends))
-
-
-def _cubic_minimum(low: Trial, high: Trial) -> Number:
-    """Return the minimum of the cubic (Nocedal and Wright, equation 3.59); NaN if it has none."""
-    if not (abs(high.value) < np.inf and abs(high.slope) < np.inf):
-        return np.nan
-    d1 = low.slope + high.slope - 3 * (low.value - high.value) / (low.t - high.t)
-    under_root = d1 * d1 - low.slope * high.slope
-    if not under_root >= 0:
-        return (low.t + high.t) / 2
-    d2 = np.copysign(np.sqrt(under_root), high.t - low.t)
-    bottom = high.slope - low.slope + 2 * d2
-    return high.t - (high.t - low.t) * (high.slope + d2 - d1) / bottom if bottom else np.nan
