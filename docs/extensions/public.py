@@ -143,7 +143,8 @@ def table(title: str, rows: list[Entry], found: Any) -> Iterator[str]:
         "meaning": [row.text or [""] for row in rows],
     }
     columns = {name: cells for name, cells in columns.items() if any(any(cell) for cell in cells)}
-    yield from ("```{list-table}", ":header-rows: 1", f":class: {title.lower()}", "")
+    yield from ("```{list-table}", ":header-rows: 1", ":align: left")
+    yield from (f":class: {title.lower()}", "")
     yield from cells_of([[name] for name in columns])
     for row in zip(*columns.values(), strict=True):
         yield from cells_of(row)

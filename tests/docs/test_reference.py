@@ -126,14 +126,30 @@ def test_numpy_sections_are_tables():
     )
     wanted = [
         *("One.", "", "**Parameters**", ""),
-        *("```{list-table}", ":header-rows: 1", ":class: parameters", ""),
+        *("```{list-table}", ":header-rows: 1", ":align: left", ":class: parameters", ""),
         *("* - parameter", "  - type", "  - default", "  - meaning"),
         *("* - `a`, `b`", "  - `Quadratic`", "  - required", "  - Two.", "    More."),
         *("* - `c`", "  - float", "  - `0.5`", "  - Three."),
         *("* - `**others`", "  - ", "  - ", "  - ", "```", ""),
-        *("**Returns**", "", "```{list-table}", ":header-rows: 1", ":class: returns", ""),
+        *(
+            "**Returns**",
+            "",
+            "```{list-table}",
+            ":header-rows: 1",
+            ":align: left",
+            ":class: returns",
+            "",
+        ),
         *("* - type", "  - meaning", "* - float", "  - Four.", "```", ""),
-        *("**Raises**", "", "```{list-table}", ":header-rows: 1", ":class: raises", ""),
+        *(
+            "**Raises**",
+            "",
+            "```{list-table}",
+            ":header-rows: 1",
+            ":align: left",
+            ":class: raises",
+            "",
+        ),
         *("* - error", "  - meaning", "* - ValueError", "  - Five.", "```", ""),
         *("**Examples**", "", "```pycon", ">>> 1", "1", "```", ""),
     ]

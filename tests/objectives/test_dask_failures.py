@@ -83,6 +83,16 @@ def test_twenty_killed_workers_are_survived(tmp_path):
 
 
 @pytest.mark.slow
+def test_blocks_that_kill_every_worker_end_the_run():
+    def make(block):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    rows = da.from_array(X, chunks=(600, 3)).map_blocks(make, dtype=float, meta=np.empty((0, 0)))
+    with cluster_of(2) as (_, client), pytest.raises(LostClusterError, match="smaller chunks"):
+        cfgd.Blocks(rows, Y, client=client)
+
+
+@pytest.mark.slow
 def test_a_worker_that_joins_is_used():
     def address(blocks):
         sum(1 for _ in blocks)

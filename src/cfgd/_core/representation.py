@@ -32,8 +32,8 @@ class ShowsCall:
         for name, parameter in inspect.signature(type(self)).parameters.items():
             try:
                 value = self._argument(name)
-            except AttributeError:
-                continue  # it is not kept
+            except Exception:
+                continue  # it is not kept, or not known: of traced numbers, or during a sweep
             if getattr(value, "__self__", None) is self:
                 continue  # an argument that is not kept, and a method of the same name
             if parameter.kind is parameter.VAR_KEYWORD:

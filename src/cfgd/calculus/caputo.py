@@ -71,6 +71,11 @@ def caputo(
     function
         A function of x that broadcasts over x, terminal and order.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     References
     ----------
     Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), definition 2.1.

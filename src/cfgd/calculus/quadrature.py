@@ -36,6 +36,11 @@ def gauss_jacobi(alpha: ArrayInput, nodes: int) -> tuple[Data, Data]:
     u, w : array
         Nodes in [0, 1], and weights that sum to one, each of shape (nodes, *alpha.shape).
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> u, w = gauss_jacobi(0.5, 2)

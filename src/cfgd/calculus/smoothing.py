@@ -58,6 +58,11 @@ def smoothing(
     Smoothing
         `F(z)` is the value, `F.slope(z)` the derivative.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     References
     ----------
     Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 2.3.

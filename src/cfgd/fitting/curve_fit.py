@@ -95,6 +95,11 @@ def curve_fit(
     Fit
         The parameters and their covariance.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd, jax.numpy as jnp, numpy as np

@@ -199,6 +199,11 @@ class Fit(FormerNames):
         Derived
             `value`, `error` and, for an array, its `covariance`; it unpacks as value and error.
 
+        Raises
+        ------
+        ValueError
+            For a fit from a file, which has no model.
+
         Examples
         --------
         >>> import cfgd, numpy as np
@@ -237,6 +242,12 @@ class Fit(FormerNames):
             A mapping from names to (lower, upper). Its `notes` say where an interval is open (the
             end is infinite), ends at a bound or could not be found (NaN).
 
+        Raises
+        ------
+        ValueError
+            For profile intervals of a fit from a file, which has no model, and for a name that is
+            no parameter.
+
         Examples
         --------
         >>> import cfgd, jax.numpy as jnp, numpy as np
@@ -272,6 +283,11 @@ class Fit(FormerNames):
         -------
         lower, upper : array
             By the delta method, of the shape of model(x).
+
+        Raises
+        ------
+        ValueError
+            For a fit from a file, which has no model.
 
         Examples
         --------
@@ -344,6 +360,11 @@ class Fit(FormerNames):
         axes or a pair of axes
             Those with the curve and the residuals. Where x is not one array of numbers, they have
             the index of a point on the horizontal axis. Requires matplotlib.
+
+        Raises
+        ------
+        ValueError
+            For a fit from a file, which has no model.
         """
         return plot.draw(self, ax, level, data_set)
 
@@ -366,6 +387,11 @@ class Fit(FormerNames):
         -------
         matplotlib axes
             The axes.
+
+        Raises
+        ------
+        ValueError
+            For a fit from a file, which has no model.
         """
         return plot_parameters.draw_profile(self, name, level, ax)
 

@@ -84,6 +84,11 @@ class LeastSquares(AnyQuadratic):
     sample_weight : array, optional
         A weight of at least 0 for each sample; 1 by default.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd

@@ -44,6 +44,12 @@ class Local(Objective):
     key : int, numpy.random.Generator or JAX key, optional
         The source of the random signs; needed for "hutchinson" and for no other.
 
+    Raises
+    ------
+    ValueError
+        If `key` is missing for "hutchinson" or given for another curvature, or "gauss_newton" is
+        asked for of an objective that is no sum of losses of a model.
+
     Examples
     --------
     >>> import cfgd, jax.numpy as jnp

@@ -130,6 +130,11 @@ class Quadratic(AnyQuadratic):
     constant : float, default 0.0
         The value at 0.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd

@@ -51,6 +51,11 @@ class ResidualTerms(Objective):
     **terms : Residuals
         The terms by name.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd, jax, numpy as np

@@ -65,6 +65,11 @@ class Residuals(Objective):
     samples : tuple of arrays, optional
         Arrays of equal length, of which each sample has an entry.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd, jax.numpy as jnp, numpy as np

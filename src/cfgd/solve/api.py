@@ -111,6 +111,8 @@ def minimize(
 
     Raises
     ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
     ConvergenceError
         With `throw=True`, if the run does not converge. Its `solution` is the solution.
 
@@ -229,6 +231,11 @@ def sweep(
     Solution
         Every field has a leading axis of settings, and so have the entries of the history, except
         `iteration`. `solution[i]` is the solution of setting i.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
 
     Examples
     --------

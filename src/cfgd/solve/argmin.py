@@ -117,6 +117,8 @@ def argmin(
 
     Raises
     ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
     ConvergenceError
         If the run did not converge, unless `full`. Inside `jit`, `vmap` and `grad`, where nothing
         can be raised, x is NaN.

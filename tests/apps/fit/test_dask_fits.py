@@ -125,6 +125,32 @@ def test_an_error_of_a_worker_names_the_file_and_the_row(tmp_path, address):
         fit(options, ProgressReporter())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", [None, "0.02"])
+def test_two_processes_share_the_files(tmp_path, memory, capfd):
+    """In memory and streamed: each process reads its share, and the first one prints."""
+    folder = write_files(tmp_path / "data", "poisson")
+    words = ["fit", folder, "--target", "y", "--loss", "poisson", "--missing", "mean"]
+    words += ["--offset", "offset", "--drop", "cluster", "--drop", "weight", "--errors", "hc3"]
+    words += [] if memory is None else ["--memory", memory]
+    for processes in ("1", "2"):
+        more = ["--processes", processes, "--out", tmp_path / processes]
+        assert CliRunner().invoke(app, list(map(str, [*words, *more]))).exit_code == 0
+    assert capfd.readouterr().out.count("Converged in") == 1  # that of the two processes
+    one, two = (json.loads((tmp_path / n / "model.json").read_text()) for n in ("1", "2"))
+    assert_same(one, two)
+
+
+@pytest.mark.slow
+def test_two_processes_print_an_error_once(tmp_path, capfd):
+    folder = write_files(tmp_path / "data", "squared")
+    words = ["fit", folder, "--target", "y", "--processes", "2", "--out", tmp_path / "out"]
+    assert CliRunner().invoke(app, list(map(str, words))).exit_code == 2
+    said = capfd.readouterr()
+    assert said.err.count("cfgd: ") == 1
+    assert "0.parquet: the column 'large' has a missing value in row 1" in said.err
+
+
 def test_without_dask_the_install_command_is_printed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     write(tmp_path / "a.csv", {"x": np.arange(30.0) ** 2, "y": np.arange(30.0)})

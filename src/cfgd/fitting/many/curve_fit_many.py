@@ -110,6 +110,11 @@ def curve_fit_many(
         Parameters, standard errors, chi-square, status and iterations, each with the leading shape
         of Y. After Ctrl-C the fits that have not ended have the status `interrupted` and NaN.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Notes
     -----
     With several processes (`cfgd.distributed`) every process makes the same call, fits its share

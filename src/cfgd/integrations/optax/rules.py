@@ -58,6 +58,11 @@ def from_rule(rule: UpdateRule) -> optax.GradientTransformationExtraArgs:
     optax.GradientTransformationExtraArgs
         An optimizer of optax.
 
+    Raises
+    ------
+    ValueError
+        If `rule` is no `UpdateRule`.
+
     Examples
     --------
     >>> import cfgd, jax, jax.numpy as jnp, optax

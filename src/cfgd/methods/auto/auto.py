@@ -79,6 +79,11 @@ class Auto(Method):
         The solver, where the choice is the user's. By default it follows the structure of the
         objective.
 
+    Raises
+    ------
+    ValueError
+        If `solver` is another name.
+
     Examples
     --------
     >>> import cfgd

@@ -120,6 +120,11 @@ def fractional_gradient(
     number, array or pytree
         The direction d, of the structure of x.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     References
     ----------
     Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 2.4.

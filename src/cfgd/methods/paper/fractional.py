@@ -118,6 +118,11 @@ class Fractional(Method):
     reading : {"exact", "printed"}, default "exact"
         "printed" replaces x - c by |x - c|, as in equation (2.6) of the paper.
 
+    Raises
+    ------
+    ValueError
+        If an argument is no rule of its kind.
+
     Examples
     --------
     >>> import cfgd

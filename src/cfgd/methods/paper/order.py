@@ -150,6 +150,11 @@ class Constant(_BetaOrGamma):
     owner : str, default "Constant"
         The name of the caller in messages.
 
+    Raises
+    ------
+    ValueError
+        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+
     Examples
     --------
     >>> import cfgd
@@ -269,7 +274,7 @@ class Stages(_BetaOrGamma):
     def _argument(self, name: str) -> Any:
         if name != "stages":
             return getattr(self, name)
-        lengths = np.diff(self.ends, prepend=0)
+        lengths = np.diff(self.ends, prepend=0).tolist()
         values = _argument_of(self, str(self.given))
         return [
             Stage(length, alpha, **{str(self.given): value})

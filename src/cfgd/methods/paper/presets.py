@@ -236,6 +236,11 @@ class AdaptiveOrder(Preset):
     reading : {"exact", "printed"}, default "exact"
         How the formula is read; see `Fractional`.
 
+    Raises
+    ------
+    ValueError
+        If `stages` is not a list of at least one `Stage`.
+
     References
     ----------
     Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.3.

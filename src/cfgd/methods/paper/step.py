@@ -114,6 +114,11 @@ class FixedStep(StepRule):
     eta : number, array or "best"
         The step size, positive: one number, or one for each coordinate.
 
+    Raises
+    ------
+    ValueError
+        If `eta` is not positive.
+
     Examples
     --------
     >>> import cfgd
@@ -227,6 +232,11 @@ class ArmijoStep(StepRule):
         The factor by which a step that is refused is shortened, in (0, 1).
     fraction : float, default 0.0001
         The part of the decrease along the slope that a step must reach, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
 
     Examples
     --------

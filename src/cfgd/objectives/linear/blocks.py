@@ -82,6 +82,11 @@ class Blocks(External):
     distributed : bool, default False
         Whether every process has a part of the rows (docs/guides/processes.md).
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd, numpy as np

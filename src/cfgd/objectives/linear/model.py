@@ -78,6 +78,11 @@ class LinearModel(Objective):
     offset : array, optional
         What is added to the predictions: for counts the logarithm of the exposure.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd

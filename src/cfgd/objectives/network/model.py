@@ -73,6 +73,11 @@ class ShallowNetwork(Objective):
     activation : str or callable, default "tanh"
         phi: "tanh", "sigmoid", "softplus", "sin", or any JAX function of one number.
 
+    Raises
+    ------
+    ValueError
+        If an argument is not as described: the message names it, what it must be, and what it was.
+
     Examples
     --------
     >>> import cfgd, numpy as np
