@@ -44,22 +44,22 @@ def test_conclusions_count_and_quote_the_claims() -> None:
     ]
     assert conclusions(results) == [
         "3 of the 5 claims that could be judged hold, all of them on: WHOLE.",
-        "1 holds for some cases only: “It is so” (mixed, for h1).",
-        "1 fails: “It is so” (mixed).",
-        "1 is not comparable; the paper does not give the start.",
+        "1 claim holds for some cases only: “It is so” (mixed, for h1).",
+        "1 claim fails: “It is so” (mixed).",
+        "1 claim cannot be compared; the paper does not give the start.",
         "It ended below.",
     ]
 
 
 def test_sentence_quotes_at_most_four_claims() -> None:
     _, some, fails, not_comparable, _ = conclusions([result("bad", *[2.0] * 6)])
-    assert some == "None holds for some cases only."
-    assert fails.startswith("6 fail: “It is so” (bad); ")
+    assert some == "No claim holds for some cases only."
+    assert fails.startswith("6 claims fail: “It is so” (bad); ")
     assert fails.count("“") == 4
     assert fails.endswith("; and 2 more.")
-    assert not_comparable == "None is not comparable."
+    assert not_comparable == "No claim cannot be compared."
 
 
 def test_without_a_conclusion_of_an_experiment_the_last_is_about_our_claims() -> None:
     *_, last = conclusions([result("whole", 0.5, None)])
-    assert last == "1 of 1 claims that are ours and not the paper's hold; see their table."
+    assert last == "1 of 1 claims that are not in the paper hold; see their table."

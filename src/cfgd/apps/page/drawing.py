@@ -39,6 +39,7 @@ DARK = {
 RAMP = ("#0b74b8", "#7d71c9", "#c96fa6", "#df8a62", "#dba32a")
 PANEL = (4.0, 3.1)  # width and height in inches
 WIDE = 1.35  # width over height of the axes of a panel, without their labels
+LEVELS = 14  # contours: enough to see a valley, few enough to see the paths on them
 MAX_POINTS = 400  # of a line: more cannot be distinguished and make the page large
 STYLE: Any = {
     "svg.fonttype": "none",  # text instead of paths: small, selectable, in the font of the page
@@ -116,7 +117,10 @@ def contours(
     half = max(x_range[1] - x_range[0], WIDE * height) / 2
     x_range = (centre - half, centre + half)
     x, y = np.meshgrid(np.linspace(*x_range, 160), np.linspace(*y_range, 80))
-    axis.contour(x, y, f(x, y), levels=12, colors=LIGHT["faint"], linewidths=0.9)
+    values = f(x, y)
+    # squares, so that the contours of a quadratic have equal distances
+    levels = values.min() + np.ptp(values) * np.linspace(0, 1, LEVELS + 2)[1:-1] ** 2
+    axis.contour(x, y, values, levels=levels, colors=LIGHT["faint"], linewidths=0.9)
     axis.set(xlim=x_range, ylim=y_range, aspect="equal")
     axis.grid(False)
 

@@ -26,7 +26,7 @@ def conclusions(results: Sequence[ExperimentResult]) -> list[str]:
         f"{len(holds)} of the {judged} claims that could be judged hold{all_on}.",
         f"{_counted(some, 'holds', 'hold')} for some cases only{_quoted(some)}.",
         f"{_counted(fails, 'fails', 'fail')}{_quoted(fails)}.",
-        f"{_counted(not_comparable, 'is not comparable', 'are not comparable')}"
+        f"{_counted(not_comparable, 'cannot be compared', 'cannot be compared')}"
         + (f"; the paper does not give {'; '.join(missing)}." if missing else "."),
         " ".join(own) or _our_claims(results),
     ]
@@ -47,7 +47,8 @@ def _all_hold(result: ExperimentResult) -> bool:
 
 
 def _counted(outcomes: Outcomes, singular: str, plural: str) -> str:
-    return f"{len(outcomes) or 'None'} {singular if len(outcomes) <= 1 else plural}"
+    count = len(outcomes)
+    return f"{count} claims {plural}" if count > 1 else f"{count or 'No'} claim {singular}"
 
 
 def _quoted(outcomes: Outcomes) -> str:
@@ -65,4 +66,4 @@ def _quoted(outcomes: Outcomes) -> str:
 def _our_claims(results: Sequence[ExperimentResult]) -> str:
     ours = [outcome for result in results for outcome in result.outcomes if outcome.ours]
     held = sum(outcome.verdict == HOLDS for outcome in ours)
-    return f"{held} of {len(ours)} claims that are ours and not the paper's hold; see their table."
+    return f"{held} of {len(ours)} claims that are not in the paper hold; see their table."

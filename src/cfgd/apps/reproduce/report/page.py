@@ -78,7 +78,7 @@ def _our_claims(results: Sequence[ExperimentResult]) -> str:
     if not any(outcome.ours for result in results for outcome in result.outcomes):
         return ""
     return (
-        "<section><h2>Ours, not the paper's</h2><p>Claims that are not in the paper, "
+        "<section><h2>Additional claims</h2><p>These claims are not in the paper; they are "
         "checked against the same runs.</p>"
         f"{_claims_table(results, 'we find', 'ours', ours=True)}</section>"
     )
