@@ -104,7 +104,9 @@ def test_a_solver_by_name():
 
 @pytest.mark.parametrize("solver", ["conjugate_gradients", "levenberg_marquardt"])
 def test_a_solver_that_does_not_apply_is_refused(solver):
-    with pytest.raises(ValueError, match=rf"`Auto\(solver=...\)` must go with .*'{solver}' for"):
+    with pytest.raises(
+        ValueError, match=rf"`Auto\(solver=...\)` must be used with .*'{solver}' for"
+    ):
         cfgd.minimize(SMOOTH, [1.0, 2.0], cfgd.Auto(solver))
 
 

@@ -346,7 +346,10 @@ def test_a_degenerate_bound_is_free():
             {"objective": cfgd.Residuals(lambda x: x), "has_aux": True},
             "has_aux=...)` must be False",
         ),
-        ({"objective": cfgd.Quadratic(np.eye(2), [1, 1]), "args": (1,)}, "args=...)` must go with"),
+        (
+            {"objective": cfgd.Quadratic(np.eye(2), [1, 1]), "args": (1,)},
+            "args=...)` must be used with",
+        ),
         ({"objective": cfgd.Quadratic(np.eye(3), [1, 1, 1])}, "x0=...)` must have shape (3,)"),
         ({"args": 3}, "args=...)` must be a tuple, such as (data,), got a int"),
         ({"x0": []}, "x0=...)` must hold at least one number"),
@@ -365,7 +368,5 @@ def test_refused(given, words):
 
 
 def test_traced_bounds_are_refused():
-    with pytest.raises(
-        ValueError, match=r"`argmin\(bounds=\.\.\.\)` must be numbers that are known"
-    ):
+    with pytest.raises(ValueError, match=r"`argmin\(bounds=\.\.\.\)` must be concrete numbers"):
         jax.jit(lambda b: cfgd.argmin(lambda x: x**2, 1.0, bounds=(b, 3.0)))(0.5)

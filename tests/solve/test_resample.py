@@ -183,17 +183,17 @@ REFUSED = {
         lambda: cfgd.minimize(
             SAMPLED, P0, cfgd.GradientDescent(), resample=cfgd.Resample(draw, 2)
         ),
-        "`minimize(resample=...)` must go with the method Auto, got GradientDescent.",
+        "`minimize(resample=...)` must be used with the method Auto, got GradientDescent.",
     ),
     "an objective without samples": (
         lambda: cfgd.minimize(
             cfgd.Quadratic(np.eye(2), P0), P0, resample=cfgd.Resample(draw, 2)
         ),
-        "must go with Residuals, ResidualTerms or a function, got a Quadratic.",
+        "must be used with Residuals, ResidualTerms or a function, got a Quadratic.",
     ),
     "nothing to draw": (
         lambda: cfgd.minimize(lambda p: p @ p, P0, resample=cfgd.Resample(draw, 2)),
-        "must go with an objective that has `samples` or `args`, got a Smooth.",
+        "must be used with an objective that has `samples` or `args`, got a Smooth.",
     ),
     "a record of its name": (
         lambda: run(record={"drawn": lambda p: p[0]}),

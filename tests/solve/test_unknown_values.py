@@ -44,7 +44,7 @@ FLOAT, PLACES = jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBoolea
 IN_JAX = "must be written in JAX (jax.numpy for NumPy, jnp.where for `if`, no float())"
 OR_EXTERNAL = f"`minimize(objective=...)` {IN_JAX} or be a cfgd.External(value, gradient)"
 KNOWN = (
-    "must be called with numbers that are known, outside of jit, vmap and grad (for many starts or "
+    "must be called with concrete numbers, outside of jit, vmap and grad (for many starts or "
     "settings there is `sweep`), and with rules that are written in JAX"
 )
 

@@ -259,7 +259,7 @@ def concrete(owner: str) -> Iterator[None]:
         yield
     except TRACER_ERRORS as error:
         raise ValueError(
-            f"`{owner}` must be called with numbers that are known, outside of jit, vmap and grad "
+            f"`{owner}` must be called with concrete numbers, outside of jit, vmap and grad "
             "(for many starts or settings there is `sweep`), and with rules that are written in "
             f"JAX, got a {type(error).__name__}."
         ) from error

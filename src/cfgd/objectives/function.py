@@ -80,7 +80,7 @@ def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Obje
     """Return an objective as it is, a function with its `args` as `Smooth`."""
     if isinstance(objective, Objective):
         if args:
-            checks.fail(owner, "args", "go with a function of x and args", "an objective")
+            checks.fail(owner, "args", "be used with a function of x and args", "an objective")
         return objective
     checks.function(owner, "objective", objective, "be an objective or a function")
     return Smooth(objective, args)

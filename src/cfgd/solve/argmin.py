@@ -174,7 +174,7 @@ def _tolerance(tolerance: object) -> float | None:
     wanted = "be a number of at least 0"
     number = checks.number(OWNER, "tolerance", tolerance, wanted, lambda v: v >= 0)
     if number.ndim != 0 or checks.is_traced(number):
-        checks.fail(OWNER, "tolerance", "be one number that is known", checks.describe(number))
+        checks.fail(OWNER, "tolerance", "be one concrete number", checks.describe(number))
     return min(float(number), MAX_TOLERANCE)
 
 
@@ -194,7 +194,7 @@ def _with_arguments(objective: Any, args: Any, has_aux: bool) -> tuple[Any, tupl
         all_args = (*objective.args, *args)
         return eqx.tree_at(lambda f: f.args, objective, all_args), ()
     if args:
-        wanted = "go with a function of x and args, or with Residuals"
+        wanted = "be used with a function of x and args, or with Residuals"
         checks.fail(OWNER, "args", wanted, objective.traits.label)
     return objective, args
 
@@ -293,7 +293,7 @@ def _solved(
 
 def _box(bounds: Any, structure: Structure, dtype: DType) -> Box:
     if any(map(checks.is_traced, jax.tree.leaves(bounds))):
-        checks.fail(OWNER, "bounds", "be numbers that are known", "values that JAX traces")
+        checks.fail(OWNER, "bounds", "be concrete numbers", "values that JAX traces")
     return Box(*map(jnp.asarray, as_box(OWNER, bounds, structure, dtype)))
 
 

@@ -54,7 +54,7 @@ class NamedProblem:
 
     def __init__(self, owner: str, objective: Any, parameters: Parameters) -> None:
         if not isinstance(objective, Residuals | ResidualTerms | Smooth):
-            wanted = "be a start other than Parameters, which go with Residuals or a function"
+            wanted = "be a start other than Parameters, which are for Residuals or a function"
             checks.fail(owner, "x0", wanted, f"Parameters for {objective.traits.label}")
         unknown = [name for name in parameters.free if parameters[name].value is None]
         if unknown:

@@ -79,12 +79,12 @@ def check_resample(problem: Problem, resample: object, record: Mapping[str, Any]
         checks.fail(owner, "resample", "be a cfgd.Resample", checks.describe(resample))
     if not problem.method.traits.runs_on_host:
         got = type(problem.method).__name__
-        checks.fail(owner, "resample", "go with the method Auto", got)
+        checks.fail(owner, "resample", "be used with the method Auto", got)
     if not isinstance(objective, Residuals | ResidualTerms | Smooth):
-        wanted = "go with Residuals, ResidualTerms or a function"
+        wanted = "be used with Residuals, ResidualTerms or a function"
         checks.fail(owner, "resample", wanted, objective.traits.label)
     if not jax.tree.leaves(samples_of(objective)):
-        wanted = "go with an objective that has `samples` or `args`"
+        wanted = "be used with an objective that has `samples` or `args`"
         checks.fail(owner, "resample", wanted, objective.traits.label)
     if ENTRY in record:
         wanted = f"use other names than {ENTRY!r}, where samples are drawn"

@@ -120,7 +120,9 @@ def contours(
     values = f(x, y)
     # squares, so that the contours of a quadratic have equal distances
     levels = values.min() + np.ptp(values) * np.linspace(0, 1, LEVELS + 2)[1:-1] ** 2
-    axis.contour(x, y, values, levels=levels, colors=LIGHT["faint"], linewidths=0.9)
+    axis.contour(
+        x, y, values, levels=levels, colors=LIGHT["faint"], linewidths=0.9, linestyles="solid"
+    )
     axis.set(xlim=x_range, ylim=y_range, aspect="equal")
     axis.grid(False)
 

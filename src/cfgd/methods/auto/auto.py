@@ -117,9 +117,11 @@ class Auto(Method):
             return choose(objective, self.is_bounded)
         traits, name = objective.traits, self.solver
         if name == "conjugate_gradients" and not traits.is_quadratic:
-            checks.fail("Auto", "solver", "go with a quadratic", f"{name!r} for {traits.label}")
+            checks.fail(
+                "Auto", "solver", "be used with a quadratic", f"{name!r} for {traits.label}"
+            )
         if name == "levenberg_marquardt" and traits.curvature is None:
-            wanted = "go with Residuals, ShallowNetwork or LinearModel"
+            wanted = "be used with Residuals, ShallowNetwork or LinearModel"
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
         if name == "conjugate_gradients" and self.is_bounded:
             name = "cg_then_lm"
