@@ -1,4 +1,7 @@
-"""Figure 1 of the paper: gradient descent and the adaptive terminal on 10 x^2 + y^2."""
+"""Figure 1 of the paper: gradient descent and the adaptive terminal on 10 x^2 + y^2.
+
+docs/trajectories.png, the picture of the README, is this figure as a PNG (`drawing.png`).
+"""
 
 import jax.numpy as jnp
 import numpy as np
