@@ -18,8 +18,10 @@ T = np.linspace(0, 4, 9)
 Y = 2.0 * np.exp(-np.array([0.5, 1.0, 1.5])[:, None] * T) + 0.01 * np.cos(7 * T)
 
 
-def decay(t, a, b):
-    return a * jnp.exp(-b * t)
+@pytest.fixture
+def decay():
+    """Return a model that is freed with its test."""
+    return lambda t, a, b: a * jnp.exp(-b * t)
 
 
 def parsed(found):
@@ -68,7 +70,7 @@ def test_a_sweep_has_a_row_for_each_setting_up_to_ten():
     assert len(list(tree.iter("svg"))) == 10
 
 
-def test_a_fit():
+def test_a_fit(decay):
     fit = cfgd.curve_fit(decay, T, Y[0], [1.0, 1.0])
     tree = parsed(fit)
     rows = {row[0]: row[1:] for row in cells(tree)}
@@ -85,14 +87,14 @@ def test_a_fit():
     np.testing.assert_array_equal(np.sign(level - heights)[clear], np.sign(residuals)[clear])
 
 
-def test_a_fit_from_a_file_has_no_residuals(tmp_path):
+def test_a_fit_from_a_file_has_no_residuals(decay, tmp_path):
     fit = cfgd.curve_fit(decay, T, Y[0], [1.0, 1.0])
     fit.to_json(tmp_path / "fit.json")
     tree = parsed(cfgd.Fit.from_json(tmp_path / "fit.json"))
     assert not list(tree.iter("svg"))
 
 
-def test_many_fits():
+def test_many_fits(decay):
     fits = cfgd.curve_fit_many(decay, T, Y, [1.0, 1.0])
     rows = {row[0]: row[1:] for row in cells(parsed(fits))}
     assert float(rows["b"][0]) == pytest.approx(np.median(fits.values["b"]), rel=1e-5)

@@ -16,8 +16,13 @@ QUADRATIC = cfgd.Quadratic([[20.0, 1.0], [1.0, 2.0]], [0.5, 0.0])
 T = np.linspace(0, 1, 30)
 
 
-def model(p):
-    return p[0] * T - 1
+def a_model():
+    """Return a function that is freed with its test."""
+
+    def model(p):
+        return p[0] * T - 1
+
+    return model
 
 
 # the text of an object, from which Python makes an equal one
@@ -84,22 +89,22 @@ SHOWN = {
         lambda: cfgd.LinearModel(T[:, None], np.arange(30), "poisson", sample_weight=1 + T)
     ),
     "Residuals(fn=<function model>, loss='huber', scale=0.5)": (
-        lambda: cfgd.Residuals(model, "huber", scale=0.5)
+        lambda: cfgd.Residuals(a_model(), "huber", scale=0.5)
     ),
     "ResidualTerms(weights={'data': 2.0}, data=Residuals(fn=<function model>, scale=1.0))": (
-        lambda: cfgd.ResidualTerms(data=cfgd.Residuals(model), weights={"data": 2.0})
+        lambda: cfgd.ResidualTerms(data=cfgd.Residuals(a_model()), weights={"data": 2.0})
     ),
     "ShallowNetwork(z=<array of shape (15, 2)>, y=<array of shape (15,)>, width=3, "
     "activation='sin')": lambda: cfgd.ShallowNetwork(T.reshape(15, 2), T[:15], 3, "sin"),
-    "Smooth(fn=<function model>)": lambda: cfgd.Smooth(model),
+    "Smooth(fn=<function model>)": lambda: cfgd.Smooth(a_model()),
     "External(value=<function sum>, gradient=<function model>)": lambda: cfgd.External(
-        np.sum, model
+        np.sum, a_model()
     ),
     "<Blocks: 30 rows, 1 columns, loss 'squared'>": lambda: cfgd.Blocks(T[:, None], T, "squared"),
-    "Resample(draw=<function model>, every=2)": lambda: cfgd.Resample(model, 2),
+    "Resample(draw=<function model>, every=2)": lambda: cfgd.Resample(a_model(), 2),
     "Range('be positive')": lambda: cfgd.zoo.POSITIVE,
     "Residuals(fn=<function model>, scale=1.0, args=([1.0, 2.0], <array of shape (30,)>))": (
-        lambda: cfgd.Residuals(model, args=(np.array([1.0, 2.0]), T))
+        lambda: cfgd.Residuals(a_model(), args=(np.array([1.0, 2.0]), T))
     ),
     "Lagged(past=<array of shape (1, 30)>)": lambda: cfgd.terminal.Lagged(1, T[None]),
 }
@@ -174,7 +179,7 @@ def built():
         *(cfgd.ExactStep(), cfgd.GridStep(), cfgd.NetworkStep(), cfgd.ArmijoStep()),
         *(cfgd.FixedStep(0.1), cfgd.terminal.CurrentPoint(), cfgd.terminal.Lagged(2)),
         cfgd.order.Constant(gamma=0.1),
-        *(cfgd.Resample(model, 2), cfgd.Parameter(1.0), cfgd.Parameters(a=1.0)),
+        *(cfgd.Resample(a_model(), 2), cfgd.Parameter(1.0), cfgd.Parameters(a=1.0)),
         *(solution, fit, cfgd.check_gradient(QUADRATIC, [1.0, 2.0]), cfgd.Status.converged),
         cfgd.ConvergenceError(solution),
         cfgd.curve_fit_many(lambda t, a: a * t, T, np.stack([T, 2 * T]), [1.0]),

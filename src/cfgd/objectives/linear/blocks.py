@@ -55,9 +55,9 @@ class Blocks(External):
 
     Parameters
     ----------
-    source : matrix, list of files, DataFrame or callable
+    source : matrix, list of files, DataFrame, callable or list of callables
         The rows: a matrix, a memory map or scipy.sparse matrix; a list of .npy, .npz or .parquet
-        files; a Dask array or data frame; or a function that returns an iterator of blocks.
+        files; a Dask array or data frame; or functions that return iterators of blocks.
     y : array or list of files, optional
         The targets, where they do not stand in the source.
     loss : str, default "logistic"
