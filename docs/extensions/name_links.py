@@ -22,9 +22,12 @@ def names() -> dict[str, str]:
     for name in cfgd.__all__:
         if not inspect.ismodule(getattr(cfgd, name)):
             found[name] = found[f"cfgd.{name}"] = f"cfgd.{name}"
-    for name, each in vars(cfgd.theory).items():
-        if getattr(each, "__module__", "") == "cfgd.theory" and not name.startswith("_"):
-            found[f"theory.{name}"] = found[f"cfgd.theory.{name}"] = f"cfgd.theory.{name}"
+    for inside in filter(lambda name: inspect.ismodule(getattr(cfgd, name)), cfgd.__all__):
+        for name in getattr(cfgd, inside).__all__:
+            full = f"cfgd.{inside}.{name}"
+            found[f"{inside}.{name}"] = found[full] = full
+            if inside == "zoo" and name[0].isupper():
+                found[name] = full  # the name of a source means nothing else
     for integration in INTEGRATIONS:
         if integration in ("torch", "lmfit") and find_spec(integration) is None:
             continue

@@ -143,8 +143,7 @@ def table(title: str, rows: list[Entry], found: Any) -> Iterator[str]:
         "meaning": [row.text or [""] for row in rows],
     }
     columns = {name: cells for name, cells in columns.items() if any(any(cell) for cell in cells)}
-    yield from ("```{list-table}", ":header-rows: 1", ":align: left")
-    yield from (f":class: {title.lower()}", "")
+    yield from ("```{list-table}", ":header-rows: 1", f":class: {title.lower()}", "")
     yield from cells_of([[name] for name in columns])
     for row in zip(*columns.values(), strict=True):
         yield from cells_of(row)
@@ -167,7 +166,12 @@ def indented(lines: Iterable[str]) -> Iterator[str]:
 
 def with_code(kind: str) -> str:
     """Return a type with the classes of the library as code, which name_links makes links."""
-    return re.sub(r"[A-Z]\w+", lambda name: f"`{name[0]}`" if name[0] in CLASSES else name[0], kind)
+
+    def code(name: re.Match[str]) -> str:
+        is_public = name[0] in CLASSES or name[0].startswith("cfgd.")
+        return f"`{name[0]}`" if is_public else name[0]
+
+    return re.sub(r"[\w.]+", code, kind)
 
 
 def default(row: Entry, given: dict[str, str]) -> str:

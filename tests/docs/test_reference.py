@@ -126,7 +126,7 @@ def test_numpy_sections_are_tables():
     )
     wanted = [
         *("One.", "", "**Parameters**", ""),
-        *("```{list-table}", ":header-rows: 1", ":align: left", ":class: parameters", ""),
+        *("```{list-table}", ":header-rows: 1", ":class: parameters", ""),
         *("* - parameter", "  - type", "  - default", "  - meaning"),
         *("* - `a`, `b`", "  - `Quadratic`", "  - required", "  - Two.", "    More."),
         *("* - `c`", "  - float", "  - `0.5`", "  - Three."),
@@ -136,7 +136,7 @@ def test_numpy_sections_are_tables():
             "",
             "```{list-table}",
             ":header-rows: 1",
-            ":align: left",
+           
             ":class: returns",
             "",
         ),
@@ -146,7 +146,7 @@ def test_numpy_sections_are_tables():
             "",
             "```{list-table}",
             ":header-rows: 1",
-            ":align: left",
+           
             ":class: raises",
             "",
         ),
