@@ -136,7 +136,6 @@ def test_numpy_sections_are_tables():
             "",
             "```{list-table}",
             ":header-rows: 1",
-           
             ":class: returns",
             "",
         ),
@@ -146,7 +145,6 @@ def test_numpy_sections_are_tables():
             "",
             "```{list-table}",
             ":header-rows: 1",
-           
             ":class: raises",
             "",
         ),
