@@ -14,7 +14,8 @@ from browser import command
 pytest.importorskip("sphinx", reason="the site needs cfgd[docs]")
 sys.path.insert(0, str(DOCS))
 
-from extensions import gallery, link_check
+from docutils import nodes
+from extensions import columns, gallery, link_check
 from extensions.mathml import mathml
 from sphinx.errors import ExtensionError
 
@@ -73,6 +74,20 @@ BAD = {
 def test_a_script_that_cannot_be_shown_ends_the_build(tmp_path, text, message):
     with pytest.raises(ExtensionError, match=message):
         gallery.run(script(tmp_path / "examples", text), tmp_path / "cache")
+
+
+PRINTED = {
+    "name    value\nsize       2.4\nrate       0.7": True,
+    "Converged: `x` meets the tolerance.  The norm fell.\nTrue": False,
+    "True": False,
+}
+
+
+@pytest.mark.parametrize(("printed", "is_table"), PRINTED.items())
+def test_printed_tables_are_not_wrapped(printed, is_table):
+    block = nodes.literal_block(printed, printed, language="text")
+    columns.mark(None, nodes.section("", block))
+    assert ("columns" in block["classes"]) == is_table
 
 
 def test_formulas_are_mathml():
