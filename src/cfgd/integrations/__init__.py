@@ -1,6 +1,7 @@
 """cfgd inside SciPy, scikit-learn, lmfit, optax and PyTorch; each is imported only on use."""
 
 import importlib
+from importlib.util import find_spec
 from types import ModuleType
 
 _MODULES = ["lmfit", "optax", "scipy", "sklearn", "torch"]
@@ -14,5 +15,5 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def __dir__() -> list[str]:
-    """Return the integrations, for tab completion."""
-    return _MODULES
+    """Return the integrations whose packages are installed, for tab completion and `help`."""
+    return [name for name in _MODULES if find_spec(name) is not None]
