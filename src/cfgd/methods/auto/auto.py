@@ -46,14 +46,14 @@ class Auto(Method):
 
     - conjugate gradients on quadratics and least squares, in the residual form;
     - Levenberg-Marquardt on `Residuals`, `ShallowNetwork` and `LinearModel`: the limit point of the
-      non-adaptive method on the quadratic model at x (Theorem 3), with a damping that falls as the
-      model proves true. The smaller of J'J and JJ' is factorised; beyond about 2e9 operations, or
-      where X is sparse, conjugate gradients take products in its place;
+      non-adaptive method on the quadratic model at x (Theorem 3), with a damping that is lowered
+      when the model predicts the decrease well. The smaller of J'J and JJ' is factorised; beyond
+      about 2e9 operations, or where X is sparse, conjugate gradients take products in its place;
     - variable projection on networks: the output weights are kept at their own minimiser and steps
       are taken on the hidden ones;
     - L-BFGS with 16 pairs and a diagonal scaling on other objectives, and first on linear models
       with more than 120 columns. Where a run is long, and up to 5,000 unknowns, a dense matrix of
-      the self-scaled Broyden family goes on with what the pairs have learnt; on `Residuals` of more
+      the self-scaled Broyden family takes over from the pairs; on `Residuals` of more
       than 100 unknowns, too, where Levenberg-Marquardt makes slow progress.
 
     `Auto().explain(objective)` prints which one is taken and why; `methods/auto/select.py` has the
