@@ -55,7 +55,11 @@ TABLE = {
         "lbfgs_then_lm",
         "sparse",
     ),
-    "network": (cfgd.ShallowNetwork(Z, Z, 3), "variable_projection", "linearly"),
+    "network": (
+        cfgd.ShallowNetwork(Z, Z, 3),
+        "variable_projection",
+        "linear in its output weights",
+    ),
     "network, own activation": (
         cfgd.ShallowNetwork(Z, Z, 3, own_activation),
         "lm_then_quasi_newton",

@@ -15,7 +15,8 @@ import statsmodels.api as sm
 from distributed import Client, LocalCluster, get_worker
 
 import cfgd
-from cfgd._core.engines.dask_cluster import DaskEngine, LostClusterError
+from cfgd._core.engines.dask_cluster import DaskEngine
+from cfgd._core.engines.lost_cluster import LostClusterError
 
 random = np.random.default_rng(6)
 M = 600

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from cfgd._core.engines.dask_cluster import LostClusterError
+from cfgd._core.engines.lost_cluster import LostClusterError
 from cfgd._core.extras import MissingExtraError
 from cfgd._core.files import NotWrittenError, printable, reason
 

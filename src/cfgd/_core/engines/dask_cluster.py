@@ -15,6 +15,7 @@ import numpy as np
 
 from cfgd._core.engines.base import FAN_IN, Arrays, Engine, Part, Pass, total
 from cfgd._core.engines.dask_graph import GraphPart
+from cfgd._core.engines.lost_cluster import LostClusterError
 from cfgd._core.interruptible import interruptible
 
 # Parts at least, so that workers that join have something to do; and parts for every thread, so
@@ -23,10 +24,6 @@ MIN_PARTS, PARTS_PER_THREAD = 8, 2
 # Bytes of all results up to which they are added here: a second level of tasks costs 10 ms, in
 # which a network of 1 Gbit/s brings about so many.
 ADDED_HERE = 1e6
-
-
-class LostClusterError(RuntimeError):
-    """Raised where the scheduler of a Dask cluster is lost, or blocks kill their workers."""
 
 
 def parts_for(client: Any) -> int:
