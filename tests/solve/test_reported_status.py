@@ -11,10 +11,12 @@ from nist import NIST, correct_digits, sum_of_squares
 from problems import GAS, few, needs_gas, quick
 
 FEW = ["Misra1d", "Rat42", "Chwirut2"]  # the others are slow: each compiles its own function
+PLATEAU = "Rat43"  # its far start leads to where the model is constant
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in FEW else [pytest.mark.slow]) for n in NIST]
+    "name",
+    [pytest.param(n, marks=[] if n in (*FEW, PLATEAU) else [pytest.mark.slow]) for n in NIST],
 )
 def test_converged_certified_regressions_have_the_certified_parameters(name):
     f = sum_of_squares(name)

@@ -243,7 +243,7 @@ INVALID_FITS = {
     "an unknown loss": ("d.csv", CSV, ("--loss", "hinge"), "--loss must be one of squared, logistic, poisson, gamma, huber, multinomial, got 'hinge'."),
     "an unknown method": ("d.csv", CSV, ("--method", "adam"), "--method must be one of auto, adaptive_terminal, gradient_descent, got 'adam'."),
     "an unknown policy for missing values": ("d.csv", CSV, ("--missing", "zero"), "--missing must be one of refuse, drop, mean, got 'zero'."),
-    "coordinate derivatives of streamed rows": ("d.csv", lines("a,y", *(f"{i * i},{i}" for i in range(40))), ("--method", "adaptive_terminal", "--memory", "1e-5"), "--method adaptive_terminal needs derivatives along every column, and the rows do not fit into --memory: use --method auto, which takes one pass over the file for each gradient."),
+    "coordinate derivatives of streamed rows": ("d.csv", lines("a,y", *(f"{i * i},{i}" for i in range(40))), ("--method", "adaptive_terminal", "--memory", "1e-5"), "--method adaptive_terminal needs derivatives along every column, and the rows do not fit into --memory: use --method auto, which takes one pass over the rows for each gradient."),
     "an unknown format": ("d.xls", CSV, (), "{path}: the name must end in .csv, .tsv, .txt, .jsonl, .ndjson, .json (each also with .gz or .zst), .xlsx, .parquet, .feather, .npz."),
     "CSV named Excel": ("d.xlsx", CSV, (), "{path} is not Excel, as its name says: it begins with b'a,b,y\\n1,2,3\\n'."),
     "texts that are all different": ("d.csv", lines("a,y", *(f"t{i},{i}" for i in range(9))), (), "{path} has no column besides the target 'y' and ids or empty columns: 'a'."),

@@ -46,6 +46,7 @@ from cfgd.methods.auto.lbfgs_memory import (
 from cfgd.methods.auto.line_search import Accepted, Search, line_search
 from cfgd.methods.auto.longest_step import longest_fraction
 from cfgd.methods.auto.oracle import Oracle
+from cfgd.methods.auto.plateau import has_lost_coordinates
 from cfgd.methods.auto.state import (
     HIDDEN_UNITS,
     Goal,
@@ -308,7 +309,11 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
         found = assess_probes(probes, scaling=P, is_stationary=is_stationary, noise=noise)
     flat = flat_directions(probes, evaluation.x, start, fall)
     after = look_along(oracle, _after_check(state, probes, P, found, goal), flat, goal)
-    if after.status is not Status.converged or not found.valley.any():
+    if after.status is not Status.converged:
+        return after
+    if has_lost_coordinates(oracle, evaluation, probes, start):
+        return changed(after, status=Status.stalled)
+    if not found.valley.any():
         return after
     # the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
     for offset in (found.valley, -found.valley):

@@ -1,4 +1,4 @@
-"""Whether the residuals of a fit have stopped to depend on its parameters.
+"""Whether a fit, or another function, has stopped to depend on its parameters.
 
 Far from the data a peak, an exponential or a pole leaves a model that is zero or constant: the
 gradient vanishes there as it does at a minimum, and the residuals are those of no fit at all. A run
@@ -12,18 +12,20 @@ import numpy as np
 
 from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Vector
-from cfgd.methods.auto.curvature_check import SHARE_FAR, has_grown_far
+from cfgd.methods.auto.curvature_check import SHARE_FAR, Probes, has_grown_far
 from cfgd.methods.auto.flat_directions import coordinate_sizes
 from cfgd.methods.auto.oracle import Oracle
 from cfgd.methods.auto.state import Start
 from cfgd.objectives.curvature import Curvature, JacobianRows
+from cfgd.objectives.evaluation import Evaluation
 
 # Ratio of two curvatures of J'J, with its columns scaled to length one, from which on the smaller
 # one is that of no digit in J: singular values then differ by 1e6.
 UNSEEN = 1e-12
 
 
-# Rounding units of the model, as large as its derivatives make it, within which residuals are zero.
+# Rounding units of the model, as large as its derivatives make it, within which residuals are zero,
+# and of f, within which a coordinate does not change it.
 ROUNDING_UNITS = 1e3
 
 
@@ -49,6 +51,26 @@ def has_lost_model(oracle: Oracle, curvature: Curvature, x: Vector, start: Start
     if first is None:
         return False
     return bool((lost & _is_seen(first, oracle.x0, start)).sum() >= MOST_LOST * x.size)
+
+
+def has_lost_coordinates(
+    oracle: Oracle, evaluation: Evaluation, probes: Probes, start: Start
+) -> bool:
+    """Return whether f no longer depends on most coordinates beyond rounding, but did at x0.
+
+    This is `has_lost_model` for a function of which gradients alone are known: `probes` are steps
+    along the coordinates. Where f is zero, as at the minimum of a penalty, nothing is lost.
+    """
+    x, f, g = evaluation[:3]
+    sizes = coordinate_sizes(x, start)
+    curvatures = probes.changes.diagonal() / probes.steps.diagonal()
+    changes = abs(g) * sizes + abs(curvatures) * sizes**2 / 2
+    lost = changes <= ROUNDING_UNITS * eps_of(x) * abs(f)
+    if f == 0 or not lost.sum() >= MOST_LOST * x.size:
+        return False
+    first = oracle.evaluate(oracle.x0)
+    seen = abs(first.gradient) * sizes > ROUNDING_UNITS * eps_of(x) * abs(first.value)
+    return bool((lost & seen).sum() >= MOST_LOST * x.size)
 
 
 def _is_seen(rows: JacobianRows, x: Vector, start: Start) -> np.ndarray:

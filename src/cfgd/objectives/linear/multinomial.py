@@ -46,7 +46,9 @@ class Multinomial(Loss):
         return (y if is_sharded(y) else np.asarray(y)).astype(np.int32)
 
     def value(self, p: Data, y: Any) -> Any:
-        return _log_sum_exp(p) - p[array_namespace(p).arange(len(p)), y]
+        # a sum over classes, not p[rows, y]: indices of sharded rows would be gathered everywhere
+        own = array_namespace(p).where(self._is_class(y, p), p, 0).sum(1)
+        return _log_sum_exp(p) - own
 
     def derivatives(self, p: Data, y: Values) -> tuple[Any, Any]:
         """Return the gradient in the predictions, and the diagonal of the Hessian."""
@@ -65,7 +67,10 @@ class Multinomial(Loss):
 
     def _one_hot(self, p: Data, y: Any) -> Any:
         """Return 1 for the class of each sample and 0 for the others."""
-        return (y[:, None] == array_namespace(p).arange(self.classes)).astype(p.dtype)
+        return self._is_class(y, p).astype(p.dtype)
+
+    def _is_class(self, y: Any, p: Data) -> Any:
+        return y[:, None] == array_namespace(p).arange(self.classes)
 
     def one_by_one(self, p: Data, y: Any) -> tuple[Any, Any]:
         """Return for each class the predictions and labels of an equivalent logistic loss.
