@@ -376,6 +376,6 @@ def test_a_run_takes_the_memory_of_forty_vectors():
     left = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert end.status is Status.converged
-    # two are those of the function, two those of the diagonal, one the scaled change of gradients
-    assert peak / (8 * d) < 45
+    # two are those of the function, two those of the diagonal; 44.1 were measured
+    assert peak / (8 * d) < 44.5
     assert left / (8 * d) < 3  # the run itself is freed

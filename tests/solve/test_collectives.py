@@ -82,6 +82,9 @@ def test_an_evaluation_of_a_linear_model_on_cpus_is_one_sum():
 
 @pytest.mark.slow
 def test_an_iteration_of_the_loop_sends_one_gradient(found):
-    """With its value; the other sum is for the evaluation every 256 iterations."""
-    assert [kind for kind, _ in found["loop"]] == ["all-reduce", "all-reduce"]
-    assert all(sum(sizes) <= D + 1 for _, sizes in found["loop"])
+    """With its value; another sum is for the evaluation every 256 iterations.
+
+    A number alone is sent where the value for the history is small enough to have drifted.
+    """
+    assert {kind for kind, _ in found["loop"]} == {"all-reduce"}
+    assert sorted(sum(sizes) for _, sizes in found["loop"]) == [1, D + 1, D + 1]
