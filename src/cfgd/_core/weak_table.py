@@ -44,7 +44,7 @@ class WeakTable(Generic[V]):
         return self._values.setdefault((references, rest), value)
 
     def of(self, fn: object, make: Callable[[], V]) -> V:
-        """Return the value for a function, or for a module with functions and arrays of some shapes.
+        """Return the value for a function, or for a module with functions and arrays.
 
         The value is made anew where none can be stored: for leaves that are not hashable, bound
         methods (a new object at each access), and values that JAX traces.
@@ -70,7 +70,7 @@ class WeakTable(Generic[V]):
             return _Strong(leaf)
 
     def _forget(self, gone: object) -> None:
-        # a copy of the keys: other threads may add entries, and freeing an entry may call this again
+        # a copy of the keys: other threads add entries, and freeing an entry may call this again
         for key in list(self._values):
             if any(leaf is gone for leaf in key[0]):
                 self._values.pop(key, None)
