@@ -134,7 +134,7 @@ def compare(first: Fit, second: Fit) -> Comparison:
 def _check(first: Fit, second: Fit) -> None:
     owner, field = "Fit.compare", "other"
     if not isinstance(second, type(first)):
-        checks.fail(owner, field, "be a Fit", repr(second))
+        checks.fail(owner, field, "be a Fit", checks.describe(second))
     if first.n_points != second.n_points:
         wanted = f"be a fit of the same {first.n_points} points"
         checks.fail(owner, field, wanted, f"{second.n_points} points")

@@ -325,6 +325,15 @@ class Fit(ListsPublicNames, FormerNames):
         ValueError
             If `other` is not a `Fit` of the same y and sigma with the same `absolute_sigma`, or if
             one of the two has a robust loss.
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+        >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
+        >>> print(constant.compare(line).p_value.__round__(8))
+        9.8e-07
         """
         return compare.compare(self, other)
 
