@@ -7,12 +7,13 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
+from cfgd._core.public_names import ListsPublicNames
 from cfgd.fitting import (
     band,
     compare,
@@ -33,11 +34,11 @@ from cfgd.solve.solution import Solution
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fit(FormerNames):
+class Fit(ListsPublicNames, FormerNames):
     """The fitted parameters of a curve, with their covariance.
 
     It can be unpacked like the result of SciPy: `parameters, covariance = fit`. Two fits are equal
-    if all fields but `problem` and `uncertainty` are.
+    if all attributes below are equal.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class Fit(FormerNames):
     at_bound : list of str
         The names of the free numbers at a bound.
     n_points : int
-        How many measured numbers count (see `FitProblem`).
+        The number of measured numbers, without those that are missing or have the weight 0.
     absolute_sigma : bool
         Whether `sigma` was taken at face value.
     covariance_kind : str
@@ -76,10 +77,6 @@ class Fit(FormerNames):
         counterpart for a robust loss.
     warnings : list of str
         What is wrong with the fit, in words.
-    problem : FitProblem or None
-        What was fitted; None for a fit from a file.
-    uncertainty : Uncertainty or None
-        The covariance as a factor, with the directions that the data do not determine.
 
     Examples
     --------
@@ -108,6 +105,11 @@ class Fit(FormerNames):
     warnings: list[str]
     problem: FitProblem | None = dataclasses.field(default=None, compare=False)
     uncertainty: Uncertainty | None = dataclasses.field(default=None, compare=False)
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("freedom_of_quantile", "needed_problem", "of"),
+        *("problem", "uncertainty"),
+    )
 
     @classmethod
     def of(cls, problem: FitProblem, solution: Solution) -> Fit:

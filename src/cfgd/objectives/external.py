@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -128,6 +128,11 @@ class External(Objective):
     hessian_fn: Remembered | None
     structure: Structure | None = eqx.field(static=True)
     run: AnyArray  # number of the run that gets the errors, an array: it is no part of a program
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("fn", "gradient_fn", "hessian_fn", "in_run"),
+        *("run", "structure"),
+    )
 
     def __init__(
         self,

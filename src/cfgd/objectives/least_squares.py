@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -102,6 +102,8 @@ class LeastSquares(AnyQuadratic):
     l2: Data
     sample_weight: Data
     gram: Data | None
+
+    _internal: ClassVar[tuple[str, ...]] = ("from_residual", "gram")
 
     @keep_float64
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -62,6 +62,8 @@ class Local(Objective):
     estimator: str = eqx.field(static=True)
     probes: int = eqx.field(static=True)
     key: Any
+
+    _internal: ClassVar[tuple[str, ...]] = ("estimator",)
 
     def __init__(
         self, objective: object, curvature: str = "exact", *, probes: int = 1, key: UserInput = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import own
+from cfgd._core.public_names import ListsPublicNames
 
 Expression = Callable[[dict[str, Any]], Any]
 NO_BOUNDS = (None, None)
@@ -114,7 +115,7 @@ def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
     return array
 
 
-class Parameters(Mapping[str, Parameter]):
+class Parameters(ListsPublicNames, Mapping[str, Parameter]):
     """The parameters of a model by name, in the order in which they are written.
 
     A number or an array stands for a `Parameter` with that start. In a fit of several data sets a
@@ -133,6 +134,8 @@ class Parameters(Mapping[str, Parameter]):
     >>> print(p.free, p["size"].bounds[0])
     ['size', 'rate', 'rest'] 0.0
     """
+
+    _internal: ClassVar[tuple[str, ...]] = ("changed",)
 
     def __init__(self, **named: Any) -> None:
         self._named: dict[str, Parameter] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -88,6 +88,8 @@ class AnyQuadratic(Objective):
     The recurrences of its line accumulate rounding errors, as its traits say.
     """
 
+    _internal: ClassVar[tuple[str, ...]] = ("diagonal",)
+
     @property
     def traits(self) -> Traits:
         return Traits(
@@ -146,6 +148,8 @@ class Quadratic(AnyQuadratic):
     A: Data
     b: Data
     constant: Data
+
+    _internal: ClassVar[tuple[str, ...]] = ("value_from",)
 
     def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -76,6 +76,11 @@ class ResidualTerms(Objective):
     terms: tuple[Residuals, ...]
     weights: tuple[Data, ...]
     names: tuple[str, ...] = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("changed", "is_squared", "names", "residuals"),
+        *("terms", "vector"),
+    )
 
     def __init__(self, *, weights: Mapping[str, UserInput] | None = None, **terms: Any) -> None:
         if not terms:

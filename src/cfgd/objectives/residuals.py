@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -85,6 +85,8 @@ class Residuals(Objective):
     weights: Any
     scale: Data
     rho: Rho = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = ("is_squared", "jacobian", "rho", "vector", "weight")
 
     def __init__(
         self,

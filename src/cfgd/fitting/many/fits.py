@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from cfgd._core.public_names import ListsPublicNames
 from cfgd.fitting import notebook
 from cfgd.fitting.build import build
 from cfgd.fitting.datasets import read_data
@@ -23,7 +24,7 @@ from cfgd.status import STATUSES, Status
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fits:
+class Fits(ListsPublicNames):
     """Many fits of one model: all fields have the leading shape of Y.
 
     They are NumPy arrays; DataArrays with the dimensions and coordinates of Y if that was one, and
@@ -34,10 +35,6 @@ class Fits:
     ----------
     table : array
         All numbers, with one row for each fit; the properties are columns of it.
-    inputs : Inputs
-        What was fitted.
-    labels : Labels or None
-        The names of the axes of Y.
     tolerance : float
         The tolerance of the fits.
 
@@ -57,6 +54,8 @@ class Fits:
     inputs: Inputs
     labels: Labels | None
     tolerance: float
+
+    _internal: ClassVar[tuple[str, ...]] = ("inputs", "labels")
 
     @property
     def names(self) -> list[str]:

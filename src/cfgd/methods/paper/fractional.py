@@ -121,7 +121,13 @@ class Fractional(Method):
     Raises
     ------
     ValueError
-        If an argument is no rule of its kind.
+        If `terminal`, `order` or `step` is no rule of its kind, `nodes` is no integer of at least
+        1, or `reading` is another word.
+
+    Attributes
+    ----------
+    step_rule : StepRule
+        The rule that was given as `step`; a method's `step` makes an iteration.
 
     Examples
     --------

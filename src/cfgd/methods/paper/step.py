@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -68,6 +68,8 @@ class StepRule(Rule):
     >>> print(cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent(Half())).success)
     True
     """
+
+    _internal: ClassVar[tuple[str, ...]] = ("check", "choose", "init", "scale_free", "stalls")
 
     def owner(self, preset: str | None) -> str:
         return type(self).__name__  # users give the step rule itself, not its numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -100,6 +100,8 @@ class Blocks(External):
 
     stream: Stream
     process_group: ProcessGroup | None = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = ("process_group", "stream")
 
     def __init__(
         self,

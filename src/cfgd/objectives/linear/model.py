@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -101,6 +101,11 @@ class LinearModel(Objective):
     sample_weight: Data
     offset: Data | None
     labels: tuple[float, ...] = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("coefficients", "from_predictions", "information_sums", "labels", "penalty"),
+        *("predictions", "value_of", "weighted"),
+    )
 
     @keep_float64
     def __init__(

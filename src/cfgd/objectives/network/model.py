@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -93,6 +93,11 @@ class ShallowNetwork(Objective):
     width: int = eqx.field(static=True)
     activation: Activation = eqx.field(static=True)
     shards: int = eqx.field(static=True)  # the number of shards of the samples
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("features", "from_features", "hidden", "hidden_rows"),
+        *("layers", "shards"),
+    )
 
     @keep_float64
     def __init__(self, z: Any, y: Any, width: int, activation: Any = "tanh") -> None:
