@@ -26,7 +26,8 @@ def values(axis, runs):
         line(axis, k, np.maximum(above, 1e-12), colour, linestyle=style, label=name)
     axis.set_xscale("log")
     decades(axis, "value − smallest value", legend=False)
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0)  # the curves fill the axes
+    # above the axes, which the curves fill
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0)
 
 
 PANELS = [[Panel("Auto on breast cancer data, as they are and standardised", values)]]
