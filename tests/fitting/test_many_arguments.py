@@ -39,5 +39,5 @@ def test_wrong_arguments(arguments, words):
 def test_arguments_of_other_functions():
     with pytest.raises(TypeError, match=r"no argument `maxfev`: `max_iterations=` limits"):
         fit(maxfev=100)
-    with pytest.raises(TypeError, match=r"has no argument 'loss'"):
+    with pytest.raises(TypeError, match=r"has no argument `loss`"):
         fit(loss="huber")

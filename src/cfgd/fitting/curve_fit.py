@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from cfgd.fitting.linear import Projection
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.read_parameters import read_parameters
 from cfgd.fitting.scipy_names import refuse_foreign
+from cfgd.solve.api import minimize
 from cfgd.solve.solution import Solution
 
 
@@ -115,7 +117,7 @@ def curve_fit(
       rest           0.45981286         0.02353     5.12 %
     """
     owner = "curve_fit"
-    refuse_foreign(owner, options, loss)
+    refuse_foreign(owner, options, loss, KEYWORDS)
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     data = read_data(owner, x, y, sigma=sigma, weights=weights, sigma_x=sigma_x, missing=missing)
     models = read_models(owner, model, data)
@@ -126,6 +128,12 @@ def curve_fit(
     )
     with names_points(problem):
         return Fit.of(*_solve(owner, problem, linear, options))
+
+
+# what `curve_fit` takes: arguments of its own, and the keywords of `minimize`
+KEYWORDS = {*inspect.signature(curve_fit).parameters, *inspect.signature(minimize).parameters} - {
+    *("options", "objective", "x0"),
+}
 
 
 def _solve(
