@@ -26,8 +26,7 @@ def band(
     """Return lower and upper limits of the curve, or of new observations, at x."""
     owner = "Fit.band"
     level = checked_level(owner, level)
-    if kind not in KINDS:
-        checks.fail(owner, "kind", f"be one of {', '.join(KINDS)}", repr(kind))
+    checks.choice(owner, "kind", kind, KINDS)
     problem = fit.needed_problem("band")
     assert fit.uncertainty is not None
     index = place_of(owner, problem, data_set)

@@ -88,7 +88,8 @@ def compare(first: Fit, second: Fit) -> Comparison:
     Raises
     ------
     ValueError
-        If the fits are not comparable: other data, another treatment of sigma, or a robust loss.
+        If `second` is no `Fit`, or if the fits are not comparable: of different data, with `sigma`
+        taken differently, or by a robust loss.
 
     Examples
     --------
@@ -127,7 +128,9 @@ def compare(first: Fit, second: Fit) -> Comparison:
 
 
 def _check(first: Fit, second: Fit) -> None:
-    owner, field = "compare", "second"
+    owner, field = "Fit.compare", "other"
+    if not isinstance(second, type(first)):
+        checks.fail(owner, field, "be a Fit", checks.describe(second))
     if first.n_points != second.n_points:
         wanted = f"be a fit of the same {first.n_points} points"
         checks.fail(owner, field, wanted, f"{second.n_points} points")

@@ -47,8 +47,7 @@ def read_data(
     owner: str, x: Any, y: Any, *, sigma: Any, weights: Any, sigma_x: Any, missing: str
 ) -> list[DataSet]:
     """Return the data sets of a call: one, or several if y is a dict or x and y are lists."""
-    if missing not in MISSING:
-        checks.fail(owner, "missing", f"be one of {', '.join(MISSING)}", repr(missing))
+    checks.choice(owner, "missing", missing, MISSING)
     keys = _data_set_keys(x, y)
     if keys is None:
         return [_read(owner, "", x, y, sigma, weights, sigma_x, missing)]
@@ -133,9 +132,16 @@ def _read(
     return DataSet(name, x, y, kept, measured, count)
 
 
+def _is_complex(value: Any) -> bool:
+    try:
+        return bool(np.iscomplexobj(value))
+    except ValueError:  # rows of different lengths, which the next check refuses
+        return False
+
+
 def _read_x(owner: str, field: str, x: Any, missing: str) -> Any:
     def leaf_of(leaf: Any) -> Any:
-        if np.iscomplexobj(leaf):
+        if _is_complex(leaf):
             return np.asarray(leaf)
         if missing == "drop":
             return checks.floating(owner, field, _unmasked(leaf))
@@ -147,7 +153,7 @@ def _read_x(owner: str, field: str, x: Any, missing: str) -> Any:
 def _read_y(owner: str, field: str, y: Any, missing: str) -> Any:
     """Return y as an array, with NaN for missing entries if they may be missing."""
     y = _unmasked(y) if missing == "drop" else y
-    if np.iscomplexobj(y):
+    if _is_complex(y):
         checks.unmasked(owner, field, y)
         y = as_array(y)
     else:
@@ -230,7 +236,7 @@ def _uncertainties(
 ) -> tuple[Any, Any, Any]:
     """Return standard deviations, a whitening matrix, and sigma as an array; each may be None."""
     field, is_complex = f"sigma{at}", jnp.issubdtype(y.dtype, jnp.complexfloating)
-    if sigma is not None and np.iscomplexobj(sigma):
+    if sigma is not None and _is_complex(sigma):
         checks.fail(owner, field, "be real, the same for real and imaginary part", "complex")
     sigma = None if sigma is None else checks.floating(owner, field, sigma)
     if sigma is not None and _is_matrix(sigma, y):

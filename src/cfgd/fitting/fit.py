@@ -313,7 +313,22 @@ class Fit(ListsPublicNames, FormerNames):
         Returns
         -------
         Comparison
-            The F-test, AIC and BIC; printed, a table.
+            The F-test, AIC and BIC; printing it gives the result in words.
+
+        Raises
+        ------
+        ValueError
+            If `other` is no `Fit`, or if the fits are not comparable: of different data, with
+            `sigma` taken differently, or by a robust loss.
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+        >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
+        >>> print(constant.compare(line).p_value.__round__(8))
+        9.8e-07
         """
         return compare.compare(self, other)
 

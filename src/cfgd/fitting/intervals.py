@@ -63,9 +63,8 @@ def intervals(fit: Fit, level: float, method: str, names: list[str] | str | None
     """Return the confidence intervals of the free parameters of a fit."""
     owner = "Fit.intervals"
     level = checked_level(owner, level)
-    if method not in METHODS:
-        checks.fail(owner, "method", f"be one of {', '.join(METHODS)}", repr(method))
-    chosen = fit.names if names is None else [names] if isinstance(names, str) else list(names)
+    checks.choice(owner, "method", method, METHODS)
+    chosen = fit.names if names is None else checks.names(owner, "names", names)
     for name in chosen:
         if name not in fit.names:
             wanted = f"be among the free parameters {', '.join(fit.names)}"
@@ -76,7 +75,10 @@ def intervals(fit: Fit, level: float, method: str, names: list[str] | str | None
 
 def checked_level(owner: str, level: float) -> float:
     """Return a confidence level in (0, 1)."""
-    return float(checks.in_open_unit_interval(owner, "level", level))
+    number = checks.in_open_unit_interval(owner, "level", level)
+    if number.ndim != 0:
+        checks.fail(owner, "level", "be one number", f"shape {number.shape}")
+    return float(number)
 
 
 End = tuple[float, float, list[str]]

@@ -67,7 +67,7 @@ class Projection:
     """
 
     def __init__(self, owner: str, problem: FitProblem, linear: Any) -> None:
-        self.names = [linear] if isinstance(linear, str) else list(linear)
+        self.names = checks.names(owner, "linear", linear)
         self.problem = problem
         is_linear = self._is_linear(owner)
         places, self.others = np.flatnonzero(is_linear), np.flatnonzero(~is_linear)

@@ -68,8 +68,7 @@ def draw_pairs(fit: Fit, names: list[str] | None, level: float, method: str, ax:
     """Draw the joint confidence region of each pair of free parameters."""
     owner = "Fit.plot_pairs"
     level = checked_level(owner, level)
-    if method not in METHODS:
-        checks.fail(owner, "method", f"be one of {', '.join(METHODS)}", repr(method))
+    checks.choice(owner, "method", method, METHODS)
     if names is None:
         names = [
             name

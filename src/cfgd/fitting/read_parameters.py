@@ -108,7 +108,7 @@ def _with_fixed(
     if fixed is None:
         return parameters
     named = fixed if isinstance(fixed, Mapping) else None
-    names = [fixed] if isinstance(fixed, str) else list(fixed)
+    names = list(fixed) if named is not None else checks.names(owner, "fixed", fixed)
     changes = {}
     for name in names:
         found = _find(owner, "fixed", parameters, name, may_be_new=named is not None)

@@ -38,9 +38,7 @@ class Report(NamedTuple):
 
 def report(fit: Fit, style: str) -> str:
     """Return the report of a fit in a style."""
-    if style not in STYLES:
-        checks.fail("Fit.report", "style", f"be one of {', '.join(STYLES)}", repr(style))
-    return STYLES[style](_content(fit, style))
+    return STYLES[checks.choice("Fit.report", "style", style, STYLES)](_content(fit, style))
 
 
 def summary(fit: Fit) -> str:

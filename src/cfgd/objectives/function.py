@@ -79,7 +79,7 @@ def _is_number(arg: object) -> bool:
 def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Objective:
     """Return an objective as it is, a function with its `args` as `Smooth`."""
     if isinstance(objective, Objective):
-        if args:
+        if not isinstance(args, tuple) or args:
             checks.fail(owner, "args", "be used with a function of x and args", "an objective")
         return objective
     checks.function(owner, "objective", objective, "be an objective or a function")

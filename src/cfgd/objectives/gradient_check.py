@@ -172,7 +172,7 @@ def check_gradient(
       x[0]                -215.6          -215.6          0
     """
     owner = "check_gradient"
-    tolerance = float(checks.positive(owner, "tolerance", tolerance))
+    tolerance = checks.one_positive(owner, "tolerance", tolerance)
     if gradient is not None:
         if isinstance(objective, Objective):
             wanted = "be a function of x where `gradient` is given"

@@ -134,7 +134,7 @@ def minimize(
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
-    named = None
+    named, throw = None, checks.flag("minimize", "throw", throw)
     if isinstance(x0, Parameters):
         if bounds is not None:
             checks.fail("minimize", "bounds", "be None: Parameters have their own", "some")

@@ -137,12 +137,13 @@ def curve_fit_many(
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     max_iterations = checks.integer(owner, "max_iterations", max_iterations, 0)
     threads = checks.integer(owner, "threads", usable_cores() if threads is None else threads)
+    checkpoint_every = checks.one_positive(owner, "checkpoint_every", checkpoint_every)
     x, Y, labels = read_labelled(owner, x, Y)
     sigma, mask = unlabelled(sigma, labels), unlabelled(mask, labels)
     inputs = read_inputs(owner, model, x, Y, p0, sigma, mask, bounds, fixed, tied, absolute_sigma)
     if tolerance is None:
         tolerance = DEFAULT_TOLERANCE[inputs.dtype]
-    goal = Goal(float(checks.positive(owner, "tolerance", tolerance)), max_iterations)
+    goal = Goal(checks.one_positive(owner, "tolerance", tolerance), max_iterations)
     if is_dask(Y):
         if checkpoint is not None or progress:
             wanted = "be left out for a Dask array, which is computed later"

@@ -98,7 +98,7 @@ class Auto(Method):
     _internal: ClassVar[tuple[str, ...]] = ("choice", "is_bounded", "solver_for")
 
     def __init__(self, solver: str | None = None) -> None:
-        if solver is not None and solver not in NAMED:
+        if solver is not None and not (isinstance(solver, str) and solver in NAMED):
             checks.fail("Auto", "solver", f"be None or one of {', '.join(NAMED)}", repr(solver))
         self.solver, self.is_bounded = solver, False
 

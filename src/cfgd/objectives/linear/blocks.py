@@ -119,10 +119,8 @@ class Blocks(External):
         client: Any = None,
         distributed: bool = False,
     ) -> None:
-        if loss not in (*LOSSES, MULTINOMIAL):
-            known = ", ".join((*LOSSES, MULTINOMIAL))
-            checks.fail(OWNER, "loss", f"be one of {known}", repr(loss))
-        budget = float(checks.positive(OWNER, "memory", memory))
+        checks.choice(OWNER, "loss", loss, (*LOSSES, MULTINOMIAL))
+        budget = checks.one_positive(OWNER, "memory", memory)
         intercept = checks.flag(OWNER, "intercept", intercept)
         is_shared = checks.flag(OWNER, "distributed", distributed)
         self.process_group = all_processes() if is_shared else None
