@@ -98,7 +98,13 @@ def curve_fit(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `model` does not return the shape of `y`; `y` or `x` has an entry that is not finite
+        (unless NaN is dropped by `missing`); `sigma`, `weights` or `sigma_x` has another shape, a
+        `sigma` is not positive, or a matrix `sigma` is not positive definite; `p0`, `bounds`,
+        `fixed`, `tied` or `linear` names an unknown parameter, or no parameter is free; or as in
+        `minimize`. The message names the argument, what it must be, and what it was.
+    TypeError
+        For an argument of SciPy's or lmfit's function, with the name that it has here.
 
     Examples
     --------

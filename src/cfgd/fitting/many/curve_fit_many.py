@@ -113,7 +113,11 @@ def curve_fit_many(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `Y` has fewer than two axes or no points; `model` does not return one number for each
+        point; `sigma`, `mask` or `p0` does not have one of the shapes above; an array is complex;
+        or a number is out of its range.
+    TypeError
+        For an argument of SciPy's or lmfit's function, or another one that is unknown.
 
     Notes
     -----
