@@ -35,7 +35,7 @@ for order, y in classical.items():
 for order in (0.5, 1.5):
     print(f"order {order}: {curves[order][-1]:+.4f} at x = 8, where f is {curves[0.0][-1]:.0e}")
 
-figure, axis = plt.subplots(figsize=(8, 4.8), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 colours = plt.get_cmap("viridis")
 for order, y in curves.items():
     name = {0.0: "0: f", 0.5: "0.5", 1.0: "1: slope", 1.5: "1.5", 2.0: "2: curvature"}.get(order)
@@ -43,4 +43,4 @@ for order, y in curves.items():
 axis.axhline(0, color="black", lw=0.6)
 axis.legend(title="order")
 axis.set(xlabel="x", ylabel="derivative of exp(-(x - 3)²)", xlim=(0, 8))
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

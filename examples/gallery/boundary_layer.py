@@ -39,7 +39,7 @@ def residuals(x):
 loss = jax.jit(jax.value_and_grad(lambda x: jnp.sum(residuals(x) ** 2) / 2))
 network, f = jax.jit(jax.vmap(u, (None, 0))), cfgd.Residuals(residuals)
 options = {"maxcor": 30, "maxiter": 6400, "maxfun": 6400, "ftol": 0, "gtol": 0}
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
 for seed in range(3):
     x0, seen = np.random.default_rng(seed).normal(size=30), []
     end = cfgd.minimize(f, x0, max_iterations=200, tolerance=0)
@@ -55,4 +55,4 @@ left.set(xlabel="t", ylabel="u", ylim=(0, 1), title="The solution")
 left.legend(loc="upper left")
 right.set(xlabel="gradients", ylabel="half the mean squared residual", title="From three starts")
 right.legend(["Auto", "L-BFGS"])
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

@@ -30,7 +30,7 @@ for past, line in {(-1, -1): "-s", (-1, -1.01): "--", (-2, -1): "-.", (0.3, -0.7
     methods[f"adaptive terminal, past {past}"] = method, BLUE, line
 methods["Auto"] = cfgd.Auto(), GREEN, "-D"
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
 x, y = np.meshgrid(np.linspace(-8, 8, 200), np.linspace(-11.4, 3, 200))
 left.contour(x, y, 10 * x**2 + y**2, [1, 5, 15, 35, 65, 110], colors=GREY, linewidths=1)
 for name, (method, colour, line) in methods.items():
@@ -48,4 +48,4 @@ left.legend(loc="upper left")
 right.set(xlabel="iteration", ylabel="value", xlim=(-2, 90), ylim=(1e-12, 1e3))
 right.set_title("The same, from other past points")
 right.legend(fontsize=8.5, loc="upper right")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

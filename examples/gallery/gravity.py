@@ -34,7 +34,7 @@ methods = {
     "adaptive terminal": (cfgd.AdaptiveTerminal(gamma=-0.25), BLUE),
     "Auto": (cfgd.Auto(), GREEN),
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
 left.fill_between(t, truth, step="mid", color=GREY, lw=0, label="truth")
 for name, (method, colour) in methods.items():
     run = cfgd.minimize(f, zero, method, max_iterations=20_000, tolerance=0, record=record).history
@@ -56,4 +56,4 @@ left.set(xlabel="position", ylabel="density")
 left.legend()
 right.set(xlabel="iteration + 1", ylabel="relative error of the density", ylim=(0.1, 30))
 right.legend(loc="upper right")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

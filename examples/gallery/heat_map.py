@@ -39,7 +39,7 @@ print(
 )
 print(f"gradient descent, gamma = 0: {np.nanmin(count[descent]):g} at its best")
 
-figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 shape = len(etas), len(gammas)
 mesh = axis.pcolormesh(gammas, etas, count.reshape(shape), norm="log", cmap="viridis_r")
 axis.contour(gammas, etas, radius.reshape(shape), [1.0], colors="black")
@@ -54,4 +54,4 @@ bar = figure.colorbar(mesh, label="iterations until the gradient has fallen to 1
 bar.set_ticks([70, 100, 200, 400, 1000], minor=False)
 bar.minorticks_off()
 axis.set(xlabel="gamma", ylabel="step size eta")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

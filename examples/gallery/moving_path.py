@@ -28,7 +28,7 @@ methods = {
     "adaptive terminal": (cfgd.AdaptiveTerminal(gamma=-0.2, step=cfgd.ArmijoStep()), BLUE),
     "Auto": (cfgd.Auto(), GREEN),
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 4.2))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9))
 figure.subplots_adjust(left=0.1, right=0.97, bottom=0.13, wspace=0.25)
 x, y = np.meshgrid(np.linspace(-1.6, 1.4, 120), np.linspace(-0.4, 1.6, 120))
 left.contour(x, y, f((x, y)), np.logspace(-1.5, 2.7, 12), colors=GREY, linewidths=0.8)
@@ -56,4 +56,4 @@ def draw(k):
 
 frames = [*range(0, 50, 2), *range(50, 151, 5), *[150] * 5]  # and time to look at the end
 name = sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".gif")
-FuncAnimation(figure, draw, frames).save(name, PillowWriter(fps=6), dpi=90)
+FuncAnimation(figure, draw, frames).save(name, PillowWriter(fps=6), dpi=110)

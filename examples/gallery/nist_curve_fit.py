@@ -36,7 +36,7 @@ print(
 )
 print(f"residuals: {residual[x < -2].std():.1f} left, {residual[x > -2].std():.1f} right")
 
-figure, axes = plt.subplot_mosaic("AAB;AAB;CCB", figsize=(9, 5), layout="constrained")
+figure, axes = plt.subplot_mosaic("AAB;AAB;CCB", figsize=(7.6, 4.6), layout="constrained")
 top, side, low = (axes[name] for name in "ABC")
 t = np.linspace(-3.1, 2.3, 300)
 J = np.stack(jax.jacfwd(lambda b: mobility(t, *b))(b), 0)
@@ -56,4 +56,4 @@ side.errorbar(b / nist.certified, rows, xerr=bars, fmt="o", **style, label="cfgd
 side.plot(np.ones(7), rows, "|", color="#d55e00", markersize=22, label="certified", zorder=3)
 side.set(yticks=rows, yticklabels=fit.names, xlabel="relative to certified", ylim=(6.5, -1.5))
 side.legend(loc="upper center", markerscale=0.6)
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

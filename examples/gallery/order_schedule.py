@@ -36,7 +36,7 @@ options = {"max_iterations": length * len(gammas), "tolerance": 0.0, "record": d
 order = cfgd.minimize(f, zero, cfgd.AdaptiveOrder(stages, zero), **options).history["distance"]
 descent = cfgd.minimize(f, zero, cfgd.GradientDescent(), **options).history["distance"]
 
-figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 print("distance to the truth: of the Tikhonov solution, at the stage's end, of gradient descent")
 for s, gamma in enumerate(gammas):
     start, end = s * length, (s + 1) * length
@@ -53,4 +53,4 @@ axis.plot(descent.argmin(), descent.min(), "o", color=ORANGE)
 axis.plot(order.argmin(), order.min(), "o", color=BLUE)
 axis.set(xlabel="iteration", ylabel="distance to the truth", xlim=(0, 1600), ylim=(1, 6))
 axis.legend(loc="upper right")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

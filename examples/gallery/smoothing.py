@@ -29,7 +29,7 @@ def minima(values):
 
 
 z, terminal = np.linspace(-6, 6, 2001), 4.0
-figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 y = np.asarray(f(z))
 axis.plot(z, y, color="#8b949e", label="f = z²/2 + 2 cos 3z")
 axis.plot(z[minima(y)], y[minima(y)], "o", color="#8b949e")
@@ -44,4 +44,4 @@ axis.axvline(terminal, color="black", lw=1, ls=":")
 axis.text(terminal + 0.1, 22, "terminal c", va="top")
 axis.set(xlabel="z", ylabel="value", ylim=(-12, 24))
 axis.legend(loc="upper center")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

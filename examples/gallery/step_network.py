@@ -33,7 +33,7 @@ methods = {
     "adaptive terminal": (paper, BLUE, 2000),
     "Auto": (cfgd.Auto(), GREEN, 300),
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
 left.plot(z, y, "o", color=GREY, markersize=4, label="what is to be learnt")
 fine = np.linspace(-1, 1, 1001)
 for name, (method, colour, most) in methods.items():
@@ -48,4 +48,4 @@ left.set(xlabel="z", ylabel="network", title="What the network has learnt")
 left.set_xticks([-1, -0.5, 0, 0.5, 1])
 left.legend(loc="upper left")
 right.set(xlabel="cost in gradients", ylabel="mean squared error", title="Training")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

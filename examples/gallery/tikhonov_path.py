@@ -40,7 +40,7 @@ print(f"{seen.sum()} patients seen, {(~seen).sum()} predicted: a standard error 
 print(f"{error[0]:.1f} at gamma = 1e-4, {error[best]:.1f} at gamma = {gammas[best]:.2f}, the best,")
 print(f"{error[-1]:.1f} at gamma = 100, where hardly more than the mean is left")
 
-shape = {"figsize": (9, 4.4), "width_ratios": [3, 2], "layout": "constrained"}
+shape = {"figsize": (7.6, 3.9), "width_ratios": [3, 2], "layout": "constrained"}
 figure, (left, right) = plt.subplots(1, 2, **shape)
 for line, dots in zip(lines.T, ends.x.T, strict=True):
     colour = BLUE if line[0] * line[-1] > 0 else ORANGE
@@ -53,4 +53,4 @@ left.set_title("Coefficients: theorem (lines), iteration (dots)")
 right.semilogx(gammas, error, color=INK)
 right.plot(gammas[best], error[best], "o", color=INK)
 right.set(xlabel="gamma", ylabel="root mean square error", title="Prediction of patients not seen")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)
