@@ -9,7 +9,7 @@ import numpy as np
 from cfgd._core.notebook import bars, dots, table
 from cfgd.fitting.report import relative
 
-# Measured numbers up to which the residuals are shown: they are computed again for the figure.
+# Up to this many points the residuals are shown: they are computed again for the figure.
 MOST_RESIDUALS = 10_000
 
 
