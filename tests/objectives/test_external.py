@@ -146,9 +146,7 @@ def test_remembered_calls_once_for_equal_arguments():
 
 
 def test_one_function_without_the_gradient_is_refused():
-    with pytest.raises(
-        ValueError, match=r"External\(value=\.\.\.\)` must return f\(x\) and the"
-    ):
+    with pytest.raises(ValueError, match=r"External\(value=\.\.\.\)` must return f\(x\) and the"):
         cfgd.minimize(cfgd.External(lambda x: both(x)[0]), X)
 
 

@@ -160,7 +160,5 @@ def test_an_unknown_keyword_of_a_sweep_names_the_sweep():
 
 
 def test_args_that_are_no_tuple_are_refused():
-    with pytest.raises(
-        ValueError, match=r"^`minimize\(args=\.\.\.\)` must be a tuple, such as"
-    ):
+    with pytest.raises(ValueError, match=r"^`minimize\(args=\.\.\.\)` must be a tuple, such as"):
         cfgd.minimize(lambda x, a: jnp.sum(a * x**2), [1.0], args=3.0)

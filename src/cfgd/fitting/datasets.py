@@ -32,7 +32,7 @@ class DataSet:
     measured : Measured
         The same as numbers for the residuals.
     n_points : int
-        How many numbers of y count: complex ones count twice, missing ones not at all.
+        The number of points of y: complex ones count twice, missing ones not at all.
     """
 
     name: str
@@ -113,7 +113,8 @@ def _read(
         checks.number(owner, f"weights{at}", weights, "not be negative", lambda w: w >= 0)
         present = present & (np.asarray(weights) > 0)
     if not present.any():
-        checks.fail(owner, f"y{at}", "have a number that counts", "none")
+        wanted = "have at least one point that is not missing and has a weight above 0"
+        checks.fail(owner, f"y{at}", wanted, "none")
     deviations, whitening, kept = _uncertainties(owner, at, sigma, weights, y, present)
     numbers = y if present.all() else np.where(present, np.asarray(y), 0)
     is_complex = jnp.issubdtype(y.dtype, jnp.complexfloating)
@@ -237,7 +238,8 @@ def _uncertainties(
     """Return standard deviations, a whitening matrix, and sigma as an array; each may be None."""
     field, is_complex = f"sigma{at}", jnp.issubdtype(y.dtype, jnp.complexfloating)
     if sigma is not None and _is_complex(sigma):
-        checks.fail(owner, field, "be real, the same for real and imaginary part", "complex")
+        wanted = "be real: it applies to the real and to the imaginary part"
+        checks.fail(owner, field, wanted, "complex")
     sigma = None if sigma is None else checks.floating(owner, field, sigma)
     if sigma is not None and _is_matrix(sigma, y):
         if is_complex or weights is not None:

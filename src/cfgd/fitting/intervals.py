@@ -26,11 +26,11 @@ class Intervals(Mapping[str, tuple[float, float]]):
     Attributes
     ----------
     level : float
-        The nominal coverage.
+        The confidence level, in (0, 1).
     method : str
         "profile" or "normal".
     notes : list of str
-        Where an interval is open, ends at a bound, or could not be found.
+        One sentence for each end that is infinite, is a bound of the parameter, or was not found.
     """
 
     def __init__(
@@ -90,9 +90,11 @@ def _normal(fit: Fit, level: float) -> dict[str, End]:
     found: dict[str, End] = {}
     for name, at, error in zip(fit.names, fit.numbers, fit.standard_errors, strict=True):
         half = width * error if error != 0 else 0.0
-        remarks = [] if np.isfinite(half) else ["is open: the data do not determine it"]
+        remarks = (
+            [] if np.isfinite(half) else ["is infinite: the data do not determine the parameter"]
+        )
         if np.isnan(half):
-            remarks = [f"is at its bound, {at:.6g}: no normal interval; use method='profile'"]
+            remarks = [f"is at its bound {at:.6g} and has no normal interval; use method='profile'"]
         found[name] = float(at - half), float(at + half), remarks
     return found
 
@@ -100,11 +102,11 @@ def _normal(fit: Fit, level: float) -> dict[str, End]:
 def _profiles(fit: Fit, level: float, names: list[str]) -> dict[str, End]:
     problem = fit.needed_problem("intervals(method='profile')")
     if not np.isfinite(fit.dispersion):
-        remark = ["is open: the residuals have no finite variance"]
+        remark = ["is infinite: there are no degrees of freedom to estimate the variance from"]
         return {name: (-np.inf, np.inf, remark) for name in names}
     eps = float(np.finfo(problem.start.dtype).eps)
     if np.isfinite(fit.freedom_of_quantile) and is_exact(problem.data, fit.chi_square, eps):
-        remark = ["is the normal interval, as the residuals are rounding errors"]
+        remark = ["is the normal interval, because the residuals are only rounding errors"]
         return {name: (*ends[:2], remark) for name, ends in _normal(fit, level).items()}
     root = quantile(level, fit.freedom_of_quantile)
     at = linearise(problem.objective, fit.solution.x)

@@ -35,6 +35,12 @@ class Smooth(Objective):
     args : tuple, default ()
         Data that is passed to `fn`: pytrees of arrays.
 
+    Raises
+    ------
+    ValueError
+        If `fn` is no function or `args` is no tuple. `minimize` raises it if `fn` does not return
+        one real number, or is not written in JAX.
+
     Examples
     --------
     >>> import cfgd, jax.numpy as jnp, numpy as np

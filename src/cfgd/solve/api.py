@@ -115,7 +115,9 @@ def minimize(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If the shape of `x0` is not that of the objective, or value or gradient are not finite
+        there; if `args`, `bounds`, `record`, `resample` or `method` do not fit the objective; or if
+        an argument is of another type, or a number out of its range.
     ConvergenceError
         With `throw=True`, if the run does not converge. Its `solution` is the solution.
 
@@ -239,7 +241,8 @@ def sweep(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        As in `minimize`; and if `methods` are not settings of one method with numbers in all their
+        fields, or fields or starts have different numbers of settings.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class Inputs:
     p0_per_fit : dict of str to array
         The parameters in `p0` that have a number for each fit.
     absolute_sigma : bool
-        Whether `sigma` is taken at face value.
+        Whether `sigma` holds the true standard deviations.
     """
 
     model: Callable[..., Any]
@@ -328,8 +328,13 @@ def _check_shape(
 ) -> None:
     """Refuse a model that does not return one number for each point."""
     fixed = {name: each.value for name, each in given.parameters.items() if each.kind == "fixed"}
-    with checks.traceable(owner, "model"):
-        out = jax.eval_shape(lambda z: residuals.predict(residuals.complete(z, fixed), x), z)
+
+    def predict(z: Any, fixed: Any, x: Any) -> Any:
+        return residuals.predict(residuals.complete(z, fixed), x)
+
+    # the arrays are arguments, for the reason given in `fitting/build.py`
+    with checks.traceable(owner, "model"), in_precision(z.dtype):
+        out = jax.eval_shape(predict, z, fixed, x)
     if tuple(out.shape) != (n_points,):
         wanted = f"return one number for each of the {n_points} points along the last axis of Y"
         checks.fail(owner, "model", wanted, f"shape {tuple(out.shape)}")
