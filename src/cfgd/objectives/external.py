@@ -115,6 +115,12 @@ class External(Objective):
     hessian : callable, optional
         A function of x that returns the matrix of second derivatives, dense or sparse.
 
+    Raises
+    ------
+    ValueError
+        If an argument is no function; when it is evaluated, if `value` does not return one number,
+        `gradient` not one for each number in x, or `hessian` not a square matrix of that size.
+
     Examples
     --------
     >>> import cfgd, numpy as np

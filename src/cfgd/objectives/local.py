@@ -69,9 +69,7 @@ class Local(Objective):
         self, objective: object, curvature: str = "exact", *, probes: int = 1, key: UserInput = None
     ) -> None:
         objective = as_objective("Local", objective)
-        if curvature not in CURVATURES:
-            wanted = f"be one of {', '.join(CURVATURES)}"
-            checks.fail("Local", "curvature", wanted, repr(curvature))
+        checks.choice("Local", "curvature", curvature, CURVATURES)
         self.probes = checks.integer("Local", "probes", probes)
         if (curvature == "hutchinson") != (key is not None):
             wanted = "be given for the curvature hutchinson and for no other"

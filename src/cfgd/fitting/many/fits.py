@@ -129,7 +129,7 @@ class Fits(ListsPublicNames):
 
     @property
     def failed(self) -> dict[str, int]:
-        """How many fits have not converged, by the name of their status, most of them first."""
+        """How many fits have not converged, by the name of their status, most frequent first."""
         column = self._place("status")
         codes = np.asarray(self.table[..., column]).ravel().astype(int)
         counted = Counter(STATUSES[code].name for code in codes)
@@ -138,8 +138,8 @@ class Fits(ListsPublicNames):
     def plot(self, name: str, ax: Any = None) -> Any:
         """Plot a parameter: a map for two axes of fits, values with standard errors for one.
 
-        Fits that did not converge are left out. The colours of a map leave out one percent of the
-        values on each side.
+        Fits that did not converge are left out. The colours of a map span the values from the 1st
+        to the 99th percentile.
 
         Parameters
         ----------
@@ -180,11 +180,11 @@ class Fits(ListsPublicNames):
         for name, count in failed.items():
             lines.append(f"  {count:,} {name}: {Status[name].value}")
         good = np.asarray(self.converged)
-        lines.append(f"  {'parameter':<14}{'median':>14}{'median error':>16}")
+        lines.append(f"  {'parameter':<14}{'median':>14}{'median standard error':>25}")
         for name in self.names:
             value, error = (np.asarray(each[name])[good] for each in (self.values, self.errors))
             shown = _median(value), _median(error[~np.isnan(error)])  # NaN is that at a bound
-            lines.append(f"  {name:<14}{shown[0]:>14.6g}{shown[1]:>16.3g}")
+            lines.append(f"  {name:<14}{shown[0]:>14.6g}{shown[1]:>25.3g}")
         return "\n".join(lines)
 
     def _place(self, name: str) -> int:

@@ -129,6 +129,10 @@ class Fractional(Method):
     step_rule : StepRule
         The rule that was given as `step`; a method's `step` makes an iteration.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.
+
     Examples
     --------
     >>> import cfgd

@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
-    """Return beta for alpha and gamma = beta - (1 - alpha)/(2 - alpha).
+    """Return the beta that belongs to alpha and gamma: gamma = beta - (1 - alpha)/(2 - alpha).
 
     Parameters
     ----------
@@ -47,14 +47,27 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
     number or array
         beta.
 
+    Raises
+    ------
+    ValueError
+        If `alpha` or `gamma` is no number and no array of numbers.
+
     Examples
     --------
     >>> import cfgd
     >>> print(cfgd.order.beta_of(0.5, -0.25))
     0.08333333333333331
     """
+    alpha, gamma = _numbers("alpha", alpha), _numbers("gamma", gamma)
     with standard_promotion():
         return gamma + (1 - alpha) / (2 - alpha)
+
+
+def _numbers(field: str, value: Any) -> Any:
+    """Return Python's floats and arrays as they are, other numbers as an array."""
+    if isinstance(value, int | float | jax.Array | np.ndarray):
+        return value
+    return checks.floating("beta_of", field, value, "be a number or an array of numbers")
 
 
 def alpha_and_beta(
@@ -165,7 +178,8 @@ class Constant(_BetaOrGamma):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), or a number is
+        not finite.
 
     Examples
     --------
@@ -217,7 +231,8 @@ class Stage(ListsPublicNames, ShowsCall, eqx.Module):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), a number is
+        not finite, or `iterations` is not an integer of at least 1.
 
     Examples
     --------
