@@ -113,4 +113,4 @@ def test_the_list_has_the_groups_of_each_comparison():
 def test_list_prints_the_groups_and_stops(options, shown):
     result = CliRunner().invoke(app, ["bench", "--list", *options])
     assert result.exit_code == 0
-    assert result.output.splitlines()[-1].startswith(shown)
+    assert f"\n{shown} " in result.output
