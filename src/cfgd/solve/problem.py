@@ -30,8 +30,8 @@ from cfgd.solve.options import Options
 from cfgd.solve.run_stats import LoopSettings
 from cfgd.solve.terms import term_recorders
 
-# Rows of the history that a chunk may write, and the numbers in them (1 MiB of float64): a compiled
-# chunk allocates as many, whether it fills them or not.
+# Limits of the rows of the history that a chunk writes, and of the numbers in them (1 MiB of
+# float64): a compiled chunk allocates them in advance.
 MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
 
 
@@ -56,15 +56,15 @@ class Problem:
     dtype
         The precision of the run.
     loop
-        What the loops know of the options.
+        The options that the loops use.
     how
-        What the method does to this objective, in a few words.
+        A short description of the method for this objective.
     tuning
         The numbers that were chosen in place of "best", if any.
     box
         The bounds of the vector, or None.
     was_moved
-        Whether a start was outside of them.
+        Whether a start was outside of the bounds and has been projected.
     """
 
     objective: Objective
