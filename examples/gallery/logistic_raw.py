@@ -1,9 +1,9 @@
-"""Logistic regression on raw data: `Auto` against L-BFGS
+"""Logistic regression on unscaled data: Auto and L-BFGS
 
-The columns of scikit-learn's breast cancer data range from 1e-3 to 1e3. L-BFGS (memory 30) needs
-many iterations on them, and fewer on standardised columns (the same problem, with the penalty
-transformed). `Auto` gets the raw columns. Each of its steps factorises a matrix of 30 by 30, so the
-right panel compares times. scikit-learn's newton-cholesky (not drawn) took 9 ms, `Auto` 14 ms.
+The columns of scikit-learn's breast cancer data range from 1e-3 to 1e3. L-BFGS (30 pairs) needs
+many iterations on them, and fewer on standardised columns (with the penalty transformed). `Auto`
+gets the raw columns. Its steps factorise a 30 by 30 matrix, so the right panel compares times.
+scikit-learn's newton-cholesky (not drawn) takes as long as `Auto`, 3 ms.
 """
 
 import sys

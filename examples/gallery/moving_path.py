@@ -1,9 +1,9 @@
-"""The path in motion: methods in Rosenbrock's valley
+"""Animate the paths of three methods on Rosenbrock's function
 
-Rosenbrock's function is a curved valley, a hundred times as steep across as along. Gradient
-descent with Armijo's step reaches the bottom of the valley and then moves slowly along it. The
-adaptive terminal with the same step rule (gamma = -0.2) is faster, because it has momentum. `Auto`
-(L-BFGS) is at the minimum, the star, before the fiftieth iteration.
+Rosenbrock's function is a curved valley, a hundred times as steep across as along. Gradient descent
+with an Armijo line search reaches the bottom of the valley and then moves slowly along it. The
+adaptive terminal with the same line search (gamma = -0.2) is faster, because it has momentum.
+`Auto` (L-BFGS) is at the minimum, the star, before iteration 50.
 """
 
 import sys

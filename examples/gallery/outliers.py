@@ -1,10 +1,10 @@
-"""Fitting with outliers: the effect of a robust loss
+"""Fit data with outliers by a robust loss
 
 A tenth of these points is wrong, as if a detector saturated or a digit was misread. Outliers
 dominate the squared loss; Cauchy's loss gives little weight to points far from the curve. The two
-fits differ only in the argument `loss` and have the same start. Note that the band is computed from
-40 resampled data sets, without assuming a formula; and that the scale beyond which a point is
-suspect (here 0.1, the size of the noise) must be known or guessed.
+fits differ only in the argument `loss` and have the same start. The bands are computed from 40
+resampled data sets (bootstrap). The scale beyond which a point counts for less, here 0.1, the
+standard deviation of the noise, must be known or guessed.
 """
 
 import sys

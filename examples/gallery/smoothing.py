@@ -1,10 +1,10 @@
-"""The smoothing behind a fractional gradient: F beside f
+"""The smoothed function of a fractional gradient
 
-The scaled Caputo derivative of f is the ordinary slope of another function F, the paper's Theorem
-1: slopes are averaged between the terminal c and the point. This f has six minima (dots), and a
-descent method may end in each; the smaller the order, the fewer minima F has. The disadvantage: far
-from c the minimum of F is not that of f. Therefore the paper lets the terminal follow x, or lets
-the order rise during the run.
+The scaled Caputo derivative of f is the ordinary slope of another function F (Theorem 1 of the
+paper): slopes are averaged between the terminal c and the point. This f has six minima (dots), and
+a descent method may end in each of them; the smaller the order alpha, the fewer minima F has. The
+disadvantage: far from c the minimum of F is not that of f. Therefore the paper lets the terminal
+follow x, or lets the order rise during the run.
 """
 
 import sys
