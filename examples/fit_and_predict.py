@@ -1,4 +1,4 @@
-"""`cfgd fit` and `cfgd predict`: a table in, coefficients with standard errors and a report out."""
+"""Fit a table with `cfgd fit`, and predict with `cfgd predict`."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ np.savetxt(folder / "diabetes.csv", rows, "%.10g", ",", header=header, comments=
 
 
 def cfgd(command: str) -> None:
-    """As typed in a shell."""
+    """Run a command as in a shell."""
     print(f"$ cfgd {command}")
     print(CliRunner().invoke(app, command.split()).output)
 

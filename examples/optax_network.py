@@ -1,4 +1,4 @@
-"""optax: an Equinox network on minibatches by CfAdam; a small one by cfgd.Auto in three lines."""
+"""Train an Equinox network on minibatches by optax and `cfadam`, and a small one by `Auto`."""
 
 import equinox as eqx
 import jax
@@ -47,7 +47,7 @@ for name, optimizer in {"adam": optax.adam(2e-3), "cfadam": cfadam(2e-3, gamma=-
     found = train(optax.with_extra_args_support(optimizer), params)
     print(f"{name:7} loss {jax.jit(loss)(found, X, y):.4f}, accuracy {accuracy(found):.3f}")
 
-# Where all data fit into one step there is nothing to choose: cfgd.Auto on an Equinox model.
+# If each step can use all data, `Auto` trains a small model without any constants to choose.
 small = eqx.nn.MLP(64, 10, 8, 1, key=jax.random.key(0))
 params, static = eqx.partition(small, eqx.is_inexact_array)
 end = cfgd.minimize(loss, params, args=(X, y), max_iterations=300, gradient_tolerance=1e-3)

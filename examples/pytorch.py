@@ -1,4 +1,4 @@
-"""PyTorch: one more line in the training loop. A network by minibatches; memory on a valley."""
+"""Train a PyTorch network on minibatches by `CFAdamW`, and minimise a valley by `CFGD`."""
 
 import torch
 from sklearn.datasets import load_digits

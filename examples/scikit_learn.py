@@ -1,4 +1,4 @@
-"""scikit-learn: change one import. Logistic regression on raw data; a ridge path as one sweep."""
+"""Fit scikit-learn estimators: logistic regression on unscaled data, and a ridge path."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes

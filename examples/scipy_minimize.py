@@ -1,4 +1,4 @@
-"""SciPy: a function of NumPy arrays, minimised by cfgd through `scipy.optimize.minimize`."""
+"""Minimise a NumPy function by cfgd through `scipy.optimize.minimize`."""
 
 import numpy as np
 from scipy.optimize import minimize, rosen, rosen_der

@@ -1,4 +1,4 @@
-"""Rows that are spread over processes: the same script on one process, on several, on a cluster.
+"""Share rows among processes: the same script for one process, for several, and for a cluster.
 
 python several_processes.py                  one process
 cfgd launch -n 2 several_processes.py        two on this machine
@@ -20,7 +20,7 @@ def sample(row):
     return x, random.random() < 1 / (1 + np.exp(-x @ TRUTH))
 
 
-# Each process makes, or reads, its own rows: nobody ever holds all of them.
+# Each process makes (or reads) its own rows; no process has all of them.
 mine = np.array_split(np.arange(10_001), me.count)[me.index]
 X, y = map(np.array, zip(*map(sample, mine), strict=True))
 

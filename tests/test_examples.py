@@ -24,7 +24,7 @@ NEEDS = {"pytorch.py": {"torch": "cfgd[torch]"}}
 # of the gallery: lines that are printed on every machine
 PROMISES = {
     "between_orders.py": ["order 0.5: -0.0466 at x = 8, where f is 1e-11"],
-    "boundary_layer.py": ["start 0: ", "off by Auto", "start 2: "],
+    "boundary_layer.py": ["start 0: ", "(Auto)", "start 2: "],
     "figure_1.py": [
         "gradient descent                     converged after 92 iterations",
         "adaptive terminal, past (-1, -1)     converged after 4 iterations",

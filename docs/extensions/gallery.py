@@ -46,6 +46,10 @@ class Example:
         return sorted(each for each in self.folder.iterdir() if each.name != PRINTED)
 
     @property
+    def has_colour_map(self) -> bool:
+        return "cmap" in self.script.read_text(encoding="utf-8")
+
+    @property
     def pictures(self) -> list[Path]:
         return [each for each in self.made if each.suffix in PICTURES]
 
@@ -94,8 +98,10 @@ def page(example: Example, folder: Path) -> Iterator[str]:
     yield f"# {example.title}\n\n{example.about}\n"
     for made in example.made:
         alt = example.title.replace("]", "")
-        shown = made.suffix in PICTURES
-        yield f"![{alt}]({made.name})\n" if shown else f"[Open {made.name}]({made.name})\n"
+        if made.suffix in PICTURES:
+            yield f":::{{container}} {classes('picture', example)}\n![{alt}]({made.name})\n:::\n"
+        else:
+            yield f"[Open {made.name}]({made.name})\n"
     if example.printed.strip():
         yield f"It prints:\n\n```text\n{example.printed.rstrip()}\n```\n"
     script = os.path.relpath(example.script, folder)
@@ -103,12 +109,17 @@ def page(example: Example, folder: Path) -> Iterator[str]:
     yield f"{{download}}`{example.script.name} <{script}>`\n"
 
 
+def classes(name: str, example: Example) -> str:
+    """Return the classes of a picture: the dark theme keeps the colours of a colour map."""
+    return f"{name} colour-map" if example.has_colour_map else name
+
+
 def index(examples: Sequence[Example]) -> Iterator[str]:
     """Yield the Markdown of the page with a figure of each example."""
     yield f"# Gallery\n\n{INTRODUCTION}\n::::{{container}} thumbnails\n"
     for example in examples:
         picture, name = example.pictures[0].name, example.script.stem
-        yield f":::{{container}} thumbnail\n[![]({picture})]({name}.md)\n"
+        yield f":::{{container}} {classes('thumbnail', example)}\n[![]({picture})]({name}.md)\n"
         yield f"[{example.title}]({name}.md)\n:::\n"
     yield "::::\n\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 

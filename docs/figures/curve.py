@@ -34,7 +34,7 @@ def curve(axis, run):
 def residuals(axis, run):
     axis.axhline(0.0, color=LIGHT["faint"])
     axis.plot(T, run["residuals"], "o", color=LIGHT["blue"], markersize=4)
-    axis.set(xlabel="t", ylabel="data - fit")
+    axis.set(xlabel="t", ylabel="data − fit")
 
 
 PANELS = [[Panel("Fit with its 95 % band", curve), Panel("Residuals", residuals)]]

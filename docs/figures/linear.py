@@ -25,7 +25,9 @@ def values(axis, runs):
         k = np.arange(1, len(above) + 1)
         line(axis, k, np.maximum(above, 1e-12), colour, linestyle=style, label=name)
     axis.set_xscale("log")
-    decades(axis, "value − smallest value")
+    decades(axis, "value − smallest value", legend=False)
+    # above the axes, which the curves fill
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0)
 
 
 PANELS = [[Panel("Auto on breast cancer data, as they are and standardised", values)]]

@@ -49,7 +49,7 @@ def rates(axis, run):
                   textcoords="offset points", fontsize=8.5)  # fmt: skip
     axis.axvline(0.0, color=LIGHT["faint"])
     axis.set(xlabel="gamma", ylabel="error after / before a step", ylim=(0.6, 1.2))
-    axis.legend(loc="upper center")
+    axis.legend(loc="lower right")
 
 
 def values(axis, run):

@@ -24,7 +24,7 @@ PACKAGES = {
     "calculus": "orange",
     "_core": "ink",
 }
-LEFT, RIGHT, HEIGHT = 3.6, 6.4, 0.56
+LEFT, RIGHT, HEIGHT = 3.3, 6.7, 0.56
 
 
 def package_of(module):

@@ -19,7 +19,7 @@ def data():
 def iterations(axis, found):
     line(axis, GAMMAS, found, "blue", marker="o", markersize=2.5)
     axis.axvline(0.0, color=LIGHT["faint"])
-    axis.annotate("gradient descent", (0.02, 300), fontsize=8.5)
+    axis.annotate("gradient descent", (0.02, 330), fontsize=8.5)
     axis.set(xlabel="gamma", ylabel="iterations to 1e-8", ylim=(0, 350))
 
 

@@ -22,15 +22,20 @@ def data():
     return rows
 
 
+def order(setting):
+    gamma, lag = float(setting[0]), int(setting[1])
+    return abs(gamma) * lag, gamma
+
+
 def drawn(place, axis, rows):
-    settings = sorted({key[1:] for key in rows}, key=lambda key: abs(float(key[0])) * int(key[1]))
+    settings = sorted({key[1:] for key in rows}, key=order)
     for i, name in enumerate(COLOURS):
         at = [j for j, setting in enumerate(settings) if (name, *setting) in rows]
         means = [rows[name, *settings[j]][place] for j in at]
         where = np.array(at) + 0.25 * (i - 1)
         axis.bar(where, means, 0.23, color=LIGHT[COLOURS[name]], label=name)
     axis.axhline(1.0, color=LIGHT["ink"], linewidth=1.0)
-    names = [f"{gamma}\n{lag}" for gamma, lag in settings]
+    names = [f"{gamma}\n{lag}".replace("-", "−") for gamma, lag in settings]
     axis.set_xticks(range(len(settings)), names, fontsize=8)
     axis.set_yscale("log")
     axis.set_yticks([1, 2, 4], ["1", "2", "4"])

@@ -39,7 +39,8 @@ def distances(axis, runs):
         history = runs[name]
         away = np.maximum(np.hypot(history["x"], history["y"]), 1e-14)
         line(axis, history["iteration"], away, colour, label=name)
-    decades(axis, "distance to the minimum", low=1e-13)
+    decades(axis, "distance to the minimum", low=1e-13, legend=False)
+    axis.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))  # between two curves
 
 
 PANELS = [[Panel("The paths", paths), Panel("Distance against iteration", distances)]]

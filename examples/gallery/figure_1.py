@@ -1,11 +1,10 @@
-"""Four iterations against 92: figure 1 of the paper, and what it depends on
+"""Figure 1 of the paper: adaptive terminal and gradient descent
 
-The function 10x² + y² is a valley, ten times as steep across as along. Gradient descent with exact
-line search zigzags; the adaptive terminal, which averages slopes between x and the point before it
-(gamma = -1), is at the minimum after four iterations. The right panel shows what the paper does not
-say: this needs its two starting points, for which x₀'Ax₋₁ = 0. Other points before the first take
-12, 28 and 52 iterations, which is still fewer than gradient descent. `Auto` scales each coordinate
-by its curvature, and needs one iteration on this function. Iterations are counted until the
+The function 10x² + y² is a valley. Gradient descent with exact line search zigzags and needs 92
+iterations. The adaptive terminal, which averages slopes between x and the point before it (gamma =
+-1), needs four. The right panel shows what the paper does not say: this needs its two starting
+points, for which x₀'Ax₋₁ = 0. With other points before the first it takes 12, 28 and 52 iterations.
+`Auto` scales each coordinate by its curvature and needs one. Iterations are counted until the
 gradient is 1e-8 of its first value, the default tolerance of `minimize`.
 """
 
@@ -30,7 +29,7 @@ for past, line in {(-1, -1): "-s", (-1, -1.01): "--", (-2, -1): "-.", (0.3, -0.7
     methods[f"adaptive terminal, past {past}"] = method, BLUE, line
 methods["Auto"] = cfgd.Auto(), GREEN, "-D"
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
 x, y = np.meshgrid(np.linspace(-8, 8, 200), np.linspace(-11.4, 3, 200))
 left.contour(x, y, 10 * x**2 + y**2, [1, 5, 15, 35, 65, 110], colors=GREY, linewidths=1)
 for name, (method, colour, line) in methods.items():
@@ -46,6 +45,6 @@ left.annotate("start (1, -10)", x0, (8, -8), textcoords="offset points", ha="rig
 left.set(xlabel="x", ylabel="y", title="10x² + y²: the paper's start", aspect="equal")
 left.legend(loc="upper left")
 right.set(xlabel="iteration", ylabel="value", xlim=(-2, 90), ylim=(1e-12, 1e3))
-right.set_title("The same, from other past points")
+right.set_title("Other points before the first")
 right.legend(fontsize=8.5, loc="upper right")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

@@ -1,9 +1,9 @@
-"""Logistic regression on raw data: `Auto` against L-BFGS
+"""Logistic regression on unscaled data: Auto and L-BFGS
 
-The columns of scikit-learn's breast cancer data range from 1e-3 to 1e3. L-BFGS (memory 30) needs
-many iterations on them, and fewer on standardised columns (the same problem, with the penalty
-transformed). `Auto` gets the raw columns. Each of its steps factorises a matrix of 30 by 30, so the
-right panel compares times. scikit-learn's newton-cholesky (not drawn) took 9 ms, `Auto` 14 ms.
+The columns of scikit-learn's breast cancer data range from 1e-3 to 1e3. L-BFGS (30 pairs) needs
+many iterations on them, and fewer on standardised columns (with the penalty transformed). `Auto`
+gets the raw columns. Its steps factorise a 30 by 30 matrix, so the right panel compares times.
+scikit-learn's newton-cholesky (not drawn) takes as long as `Auto`, 3 ms.
 """
 
 import sys
@@ -45,7 +45,7 @@ times = [clock()]
 end = cfgd.minimize(f, np.zeros(30), tolerance=1e-12, callback=lambda _: times.append(clock()))
 gradients = np.linspace(1, end.evaluations, end.iterations + 1)
 seen["Auto, raw"] = np.stack([gradients, end.history["value"], np.array(times) - times[0]], 1)
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, layout="constrained")
 for (name, rows), colour in zip(seen.items(), ("#d55e00", "#0072b2", "#009e73"), strict=True):
     gradients, values, seconds = np.transpose(rows)
     above = np.maximum(np.minimum.accumulate(values) - end.value, 1e-11)
@@ -56,4 +56,4 @@ for (name, rows), colour in zip(seen.items(), ("#d55e00", "#0072b2", "#009e73"),
 axes[0].set(xlabel="gradients", ylabel="value − smallest value", ylim=(1e-10, 1e5))
 axes[1].set(xlabel="seconds of one core")
 axes[0].legend()
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

@@ -1,9 +1,9 @@
-"""The path in motion: methods in Rosenbrock's valley
+"""Animate the paths of three methods on Rosenbrock's function
 
-Rosenbrock's function is a curved valley, a hundred times as steep across as along. Gradient
-descent with Armijo's step reaches the bottom of the valley and then moves slowly along it. The
-adaptive terminal with the same step rule (gamma = -0.2) is faster, because it has momentum. `Auto`
-(L-BFGS) is at the minimum, the star, before the fiftieth iteration.
+Rosenbrock's function is a curved valley, a hundred times as steep across as along. Gradient descent
+with an Armijo line search reaches the bottom of the valley and then moves slowly along it. The
+adaptive terminal with the same line search (gamma = -0.2) is faster, because it has momentum.
+`Auto` (L-BFGS) is at the minimum, the star, before iteration 50.
 """
 
 import sys
@@ -28,7 +28,7 @@ methods = {
     "adaptive terminal": (cfgd.AdaptiveTerminal(gamma=-0.2, step=cfgd.ArmijoStep()), BLUE),
     "Auto": (cfgd.Auto(), GREEN),
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 4.2))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9))
 figure.subplots_adjust(left=0.1, right=0.97, bottom=0.13, wspace=0.25)
 x, y = np.meshgrid(np.linspace(-1.6, 1.4, 120), np.linspace(-0.4, 1.6, 120))
 left.contour(x, y, f((x, y)), np.logspace(-1.5, 2.7, 12), colors=GREY, linewidths=0.8)
@@ -56,4 +56,4 @@ def draw(k):
 
 frames = [*range(0, 50, 2), *range(50, 151, 5), *[150] * 5]  # and time to look at the end
 name = sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".gif")
-FuncAnimation(figure, draw, frames).save(name, PillowWriter(fps=6), dpi=90)
+FuncAnimation(figure, draw, frames).save(name, PillowWriter(fps=6), dpi=110)

@@ -1,11 +1,11 @@
-"""The adaptive order: along the Tikhonov path in stages
+"""Adaptive order: lower the regularisation in stages
 
 The adaptive order has a fixed terminal and lowers gamma in stages. Each stage converges towards its
-own Tikhonov solution (dashed), starting where the previous stage ended; with gamma = 0 the last
-stage converges to the minimiser of f. The data are noisy, so that the true coefficients are not at
-the minimiser but near a point of the path: the stages pass it slowly, and the end of each stage is
-a candidate. Gradient descent (gamma = 0 throughout) comes nearly as close in fewer iterations, but
-gives no candidates to choose from. Stages are not faster.
+own Tikhonov solution (dashed), from the end of the previous stage; with gamma = 0 the last stage
+converges to the minimiser of f. The data are noisy, so that the true coefficients are not at the
+minimiser but near one of the Tikhonov solutions: the end of each stage is a candidate. Gradient
+descent (gamma = 0 throughout) comes nearly as close in fewer iterations, but gives no candidates to
+choose from. Stages are not faster.
 """
 
 import sys
@@ -36,8 +36,8 @@ options = {"max_iterations": length * len(gammas), "tolerance": 0.0, "record": d
 order = cfgd.minimize(f, zero, cfgd.AdaptiveOrder(stages, zero), **options).history["distance"]
 descent = cfgd.minimize(f, zero, cfgd.GradientDescent(), **options).history["distance"]
 
-figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
-print("distance to the truth: of the Tikhonov solution, at the stage's end, of gradient descent")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
+print("distance to the true coefficients: Tikhonov solution, end of stage, gradient descent")
 for s, gamma in enumerate(gammas):
     start, end = s * length, (s + 1) * length
     aim = np.linalg.norm(tikhonov_solution(X.T @ X, -X.T @ y, zero, gamma) - truth)
@@ -53,4 +53,4 @@ axis.plot(descent.argmin(), descent.min(), "o", color=ORANGE)
 axis.plot(order.argmin(), order.min(), "o", color=BLUE)
 axis.set(xlabel="iteration", ylabel="distance to the truth", xlim=(0, 1600), ylim=(1, 6))
 axis.legend(loc="upper right")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

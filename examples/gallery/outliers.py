@@ -1,10 +1,10 @@
-"""Fitting with outliers: the effect of a robust loss
+"""Fit data with outliers by a robust loss
 
 A tenth of these points is wrong, as if a detector saturated or a digit was misread. Outliers
 dominate the squared loss; Cauchy's loss gives little weight to points far from the curve. The two
-fits differ only in the argument `loss` and have the same start. Note that the band is computed from
-40 resampled data sets, without assuming a formula; and that the scale beyond which a point is
-suspect (here 0.1, the size of the noise) must be known or guessed.
+fits differ only in the argument `loss` and have the same start. The bands are computed from 40
+resampled data sets (bootstrap). The scale beyond which a point counts for less, here 0.1, the
+standard deviation of the noise, must be known or guessed.
 """
 
 import sys
@@ -31,7 +31,7 @@ y = np.asarray(model(t, *truth)) + 0.1 * random.normal(size=60)
 wrong = np.arange(60) % 10 == 5
 y[wrong] += random.uniform(2, 4, 6)
 
-figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 fine = np.linspace(0, 10, 400)
 axis.plot(t[~wrong], y[~wrong], "o", color=GREY, markersize=5, label="data")
 axis.plot(t[wrong], y[wrong], "x", color="black", markersize=8, mew=2, label="wrong data")
@@ -51,4 +51,4 @@ for loss, colour in {"squared": ORANGE, "cauchy": BLUE}.items():
     axis.plot(fine, model(fine, *fit.parameters), color=colour, label=f"{loss} loss")
 axis.set(xlabel="t", ylabel="y")
 axis.legend(ncols=2)
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

@@ -1,10 +1,10 @@
-"""The smoothing behind a fractional gradient: F beside f
+"""The smoothed function of a fractional gradient
 
-The scaled Caputo derivative of f is the ordinary slope of another function F, the paper's Theorem
-1: slopes are averaged between the terminal c and the point. This f has six minima (dots), and a
-descent method may end in each; the smaller the order, the fewer minima F has. The disadvantage: far
-from c the minimum of F is not that of f. Therefore the paper lets the terminal follow x, or lets
-the order rise during the run.
+The scaled Caputo derivative of f is the ordinary slope of another function F (Theorem 1 of the
+paper): slopes are averaged between the terminal c and the point. This f has six minima (dots), and
+a descent method may end in each of them; the smaller the order alpha, the fewer minima F has. The
+disadvantage: far from c the minimum of F is not that of f. Therefore the paper lets the terminal
+follow x, or lets the order rise during the run.
 """
 
 import sys
@@ -29,7 +29,7 @@ def minima(values):
 
 
 z, terminal = np.linspace(-6, 6, 2001), 4.0
-figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.6, 4), layout="constrained")
 y = np.asarray(f(z))
 axis.plot(z, y, color="#8b949e", label="f = z²/2 + 2 cos 3z")
 axis.plot(z[minima(y)], y[minima(y)], "o", color="#8b949e")
@@ -44,4 +44,4 @@ axis.axvline(terminal, color="black", lw=1, ls=":")
 axis.text(terminal + 0.1, 22, "terminal c", va="top")
 axis.set(xlabel="z", ylabel="value", ylim=(-12, 24))
 axis.legend(loc="upper center")
-figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=150)
+figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

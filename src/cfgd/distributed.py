@@ -101,7 +101,7 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
     >>> cfgd.distributed.start()
     Process(index=0, count=1)
     """
-    process_group.patience = float(checks.positive("start", "patience", patience))
+    process_group.patience = checks.one_positive("start", "patience", patience)
     coordinator = os.environ.get(COORDINATOR)
     if not jax.distributed.is_initialized():
         if coordinator is None and not in_cluster():

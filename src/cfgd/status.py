@@ -12,6 +12,17 @@ import enum
 class Status(enum.Enum):
     """How a run ended. The value is the message: what happened, why, and what to do.
 
+    Attributes
+    ----------
+    name : str
+        One word, such as "converged".
+    value : str
+        The message.
+    code : int
+        The number of the status in this enumeration, by which compiled programs refer to it.
+
+    Examples
+    --------
     >>> import cfgd
     >>> print(cfgd.minimize(lambda x: x[0] ** 2, [1.0]).status.name)
     converged
@@ -67,7 +78,7 @@ class Status(enum.Enum):
 
     @property
     def code(self) -> int:
-        """The integer that stands for the status inside compiled loops."""
+        """The number of the status in this enumeration, by which compiled programs refer to it."""
         return CODES[self]
 
 

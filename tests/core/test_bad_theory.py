@@ -43,6 +43,22 @@ I2 = np.eye(2)
             "`spectral_radius(lag=...)` must be at least 1, got 0.",
         ),
         (
+            lambda: theory.spectral_radius(I2, 0.0, 1.0, 1.5),
+            "`spectral_radius(lag=...)` must be an integer of at least 1, got 1.5.",
+        ),
+        (
+            lambda: theory.spectral_radius(I2, "large", 1.0, 1),
+            "`spectral_radius(gamma=...)` must be a number or an array of numbers, got 'large'.",
+        ),
+        (
+            lambda: theory.tilde_A(I2, np.nan),
+            "`tilde_A(gamma=...)` must be finite, got nan.",
+        ),
+        (
+            lambda: theory.non_adaptive_rate(I2, 0.0, [0.5, 1.0]),
+            "`non_adaptive_rate(eta=...)` must be one number, got shape (2,).",
+        ),
+        (
             lambda: theory.adaptive_terminal_matrices(I2, 0.0, 1.0, 1, -1),
             "`adaptive_terminal_matrices(iterations=...)` must be at least 0, got -1.",
         ),
@@ -53,6 +69,16 @@ I2 = np.eye(2)
         (
             lambda: theory.adaptive_order_bound(I2, [1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [], 1.0),
             "`adaptive_order_bound(stages=...)` must hold at least one stage, got none.",
+        ),
+        (
+            lambda: theory.adaptive_order_bound(I2, [1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [3], 1.0),
+            "`adaptive_order_bound(stages=...)` must be a list of pairs (iterations, gamma), "
+            "got the entry 3.",
+        ),
+        (
+            lambda: theory.adaptive_order_constant(I2, [1.0, 1.0], [0.0, 0.0], -2.0),
+            "`adaptive_order_constant(gammas=...)` must make A + gamma diag(A) positive definite, "
+            "got a smallest eigenvalue of -1.",
         ),
         (
             lambda: theory.best_constants([1.0, -2.0]),

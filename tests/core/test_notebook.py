@@ -87,6 +87,28 @@ def test_a_fit(decay):
     np.testing.assert_array_equal(np.sign(level - heights)[clear], np.sign(residuals)[clear])
 
 
+def test_a_parameter_at_its_bound_has_no_error(decay):
+    fit = cfgd.curve_fit(decay, T, Y[0], [1.0, 1.0], bounds={"a": (None, 1.5)})
+    assert fit.at_bound == ["a"]
+    tree = parsed(fit)
+    rows = {row[0]: row[1:] for row in cells(tree)}
+    assert rows["a"] == ["1.5", "at its bound"]
+    assert float(rows["b"][1]) == pytest.approx(fit.errors["b"], rel=1e-3)
+    (wide,) = [cell for cell in tree.iter("td") if cell.text == "at its bound"]
+    assert wide.get("colspan") == "2"
+
+
+def test_numbers_are_right_aligned_and_not_wrapped():
+    rows = [["a", "at its bound"], ["b", "-1.5e-15", "converged"], ["c", "2", "stalled"]]
+    tree = ElementTree.fromstring(notebook.table("", ["name", "value", "status"], rows))
+    styles = [[cell.get("style") for cell in row] for row in tree.iter("tr")]
+    for head, *_, number, status in (styles[0], *styles[2:]):
+        assert "text-align: right" in number
+        assert "text-align: left" in head
+        assert "text-align: left" in status
+    assert all("nowrap" in style for row in styles for style in row)
+
+
 def test_a_fit_from_a_file_has_no_residuals(decay, tmp_path):
     fit = cfgd.curve_fit(decay, T, Y[0], [1.0, 1.0])
     fit.to_json(tmp_path / "fit.json")
@@ -106,10 +128,11 @@ def test_many_fits(decay):
 
 
 def test_names_and_messages_are_escaped():
-    text = notebook.table("<b>", ["<script>alert(1)</script>"], [["a&b", '"><img src=x>']])
+    header = ["<script>alert(1)</script>", "&"]
+    text = notebook.table("<b>", header, [["a&b", '"><img src=x>']])
     tree = ElementTree.fromstring(text)
     assert tree.find("caption").text == "<b>"
-    assert cells(tree) == [["<script>alert(1)</script>"], ["a&b", '"><img src=x>']]
+    assert cells(tree) == [header, ["a&b", '"><img src=x>']]
     for draw in (notebook.line, notebook.dots, notebook.bars):
         figure = ElementTree.fromstring(draw([1.0, 2.0], '"><script>'))
         assert figure.get("aria-label") == '"><script>'

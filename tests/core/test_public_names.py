@@ -10,8 +10,10 @@ import cfgd
 pytestmark = pytest.mark.every_case
 
 F = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])
-CONTRACT = {"describe", "init", "measure", "step", "traits"}
 RULES = {"nodes", "order", "reading", "step_rule", "terminal"}
+OBJECTIVE = {
+    *("value", "gradient", "coordinate_slope", "coordinate_curvature", "shape", "dimension"),
+}
 INSTALLED = [
     name for name in ("lmfit", "optax", "scipy", "sklearn", "torch") if find_spec(name) is not None
 ]
@@ -77,13 +79,16 @@ def test_a_solution_shows_its_fields_and_what_it_does():
     [
         (cfgd.AdaptiveTerminal(gamma=-0.25), RULES),
         (cfgd.GradientDescent(), RULES),
+        (cfgd.FixedStep(0.1), {"eta"}),
+        (cfgd.terminal.Lagged(2), {"lag", "past", "is_fixed", "is_gradient", "is_moving"}),
+        (cfgd.order.Constant(gamma=0.1), {"alpha", "beta", "vanishes"}),
         (cfgd.Auto(), {"explain", "solver"}),
         (cfgd.zoo.Wang2017(0.1), {"alpha", "delta", "eta", "extra_cost", "start", "update"}),
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_a_method_shows_its_numbers_and_the_contract(method, names):
-    assert visible(method) == CONTRACT | names
+def test_a_method_or_rule_shows_its_numbers(method, names):
+    assert visible(method) == names
 
 
 def test_a_method_of_users_shows_all_of_theirs():
@@ -96,4 +101,18 @@ def test_a_method_of_users_shows_all_of_theirs():
         def update(self, at, memory, k, objective):
             return self.eta * at.gradient, memory
 
-    assert visible(Mine(0.1)) == CONTRACT | {"eta", "extra_cost", "helper", "start", "update"}
+    assert visible(Mine(0.1)) == {"eta", "extra_cost", "helper", "start", "update"}
+
+
+def test_an_objective_of_users_shows_all_of_theirs():
+    class Mine(cfgd.Objective):
+        centre: float
+
+        def value(self, x):
+            return ((x - self.centre) ** 2).sum()
+
+        def distance(self, x):
+            return abs(x - self.centre)
+
+    assert visible(Mine(1.0)) == OBJECTIVE | {"centre", "distance"}
+    assert Mine(1.0).traits.structure == "general"  # it is there, and not shown

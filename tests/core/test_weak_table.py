@@ -1,6 +1,8 @@
 """Tables by functions that they do not keep alive."""
 
 import gc
+import subprocess
+import sys
 
 import equinox as eqx
 import jax
@@ -54,3 +56,18 @@ def test_a_bound_method_does_not_keep_its_object_alive():
     model = Model()
     assert table.of(model.residuals, list) is not table.of(model.residuals, list)
     assert not table._values
+
+
+def test_functions_that_are_freed_at_the_end_of_the_process_cause_no_error():
+    """With type checks, as in these tests, `_forget` needs modules that may be gone by then."""
+    code = (
+        "from jaxtyping import install_import_hook\n"
+        "install_import_hook(['cfgd'], 'beartype.beartype').__enter__()\n"
+        "from cfgd._core.weak_table import WeakTable\n"
+        "def f(x): return x\n"
+        "table = WeakTable()\n"
+        "table.setdefault(table.references([f]), None, 1)\n"
+        "table.itself = table\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr == ""

@@ -4,7 +4,9 @@ import ast
 import importlib
 import inspect
 import sys
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from blocks import DOCS
 from test_reference import OPTIONAL, PUBLIC
@@ -135,3 +137,55 @@ def test_faults_are_found():
         *("c has no entry", "**others has no entry", "d is no parameter", "['d'] has no type"),
         "b has the default 1, not 2",
     }
+
+
+def instances():
+    """Yield one object of each public class that has members."""
+    A, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, -4.0])
+    X, y = np.eye(3, 2) + 0.5, np.array([0.0, 1.0, 1.0])
+    t = np.arange(6.0)
+    residuals = cfgd.Residuals(lambda p: p - 1.0)
+    external = cfgd.External(lambda x: (x**2).sum(), lambda x: 2 * x)
+    constant, lagged = cfgd.order.Constant(0.5, gamma=-0.25), cfgd.terminal.Lagged(2)
+    stage = cfgd.Stage(5, gamma=0.1)
+    line = np.stack([1 + 2 * t + 0.1 * np.sin(3 * t)])
+    yield from (cfgd.Quadratic(A, b), cfgd.LeastSquares(X, y), cfgd.LinearModel(X, y), residuals)
+    yield from (cfgd.ResidualTerms(one=residuals), cfgd.ShallowNetwork(t, t, 2), external)
+    yield from (cfgd.Smooth(lambda x: x @ x), cfgd.Blocks(X, y), cfgd.Local(cfgd.Quadratic(A, b)))
+    yield from (cfgd.Auto(), cfgd.GradientDescent(), cfgd.AdaptiveTerminal(gamma=-0.25))
+    yield from (cfgd.NonAdaptive(b, gamma=0.1), cfgd.AdaptiveOrder([stage], b), stage)
+    yield from (cfgd.Fractional(lagged, constant, cfgd.ExactStep()), lagged, constant)
+    yield from (cfgd.terminal.CurrentPoint(), cfgd.terminal.Fixed(b), cfgd.order.Stages([stage]))
+    yield from (cfgd.ExactStep(), cfgd.FixedStep(0.1), cfgd.GridStep(), cfgd.ArmijoStep())
+    yield from (cfgd.NetworkStep(), cfgd.Chosen(0.1), cfgd.zoo.Wang2017(0.1))
+    yield from (cfgd.Parameter(1.0), cfgd.Parameters(a=1.0), cfgd.Status.converged)
+    yield from (cfgd.check_gradient(external, b), cfgd.theory.best_constants(A))
+    yield cfgd.minimize(cfgd.Quadratic(A, b), b)
+    yield cfgd.curve_fit(lambda t, a, b: a + b * t, t, line[0], [0.0, 1.0])
+    yield cfgd.curve_fit_many(lambda t, a, b: a + b * t, t, line, [0.0, 1.0])
+
+
+def documented_names(cls):
+    """Return the parameters, attributes and members that the reference has of a class."""
+    members = [name.rpartition(".") for name in NAMES if name.count(".") > 1]
+    found = {
+        name
+        for base in cls.__mro__
+        for owner, _, name in members
+        if owner.rpartition(".")[2] == base.__name__
+    }
+    for base in cls.__mro__:
+        lists = listed(base) if base.__module__.startswith("cfgd") and base.__doc__ else {}
+        entries = [*lists.get("Parameters", ()), *lists.get("Attributes", ())]
+        found |= {name.lstrip("*") for entry in entries for name in entry.names}
+    for kind in (tuple, Mapping):
+        found |= set(dir(kind)) if issubclass(cls, kind) else set()
+    return found
+
+
+def test_tab_completion_shows_documented_names_only():
+    undocumented = {}
+    for each in instances():
+        shown = {name for name in dir(each) if not name.startswith("_")}
+        undocumented[type(each).__name__] = sorted(shown - documented_names(type(each)))
+    assert {name: left for name, left in undocumented.items() if left} == {}

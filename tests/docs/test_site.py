@@ -90,6 +90,28 @@ def test_printed_tables_are_not_wrapped(printed, is_table):
     assert ("columns" in block["classes"]) == is_table
 
 
+def test_sentences_below_a_table_are_no_wider_than_it():
+    rows = ["parameter      value  standard error      relative", f"size{'2.4':>20}{'0.02':>40}"]
+    sentence = "  " + "Errors are scaled by the residual standard deviation, " * 3
+    text = "\n".join([*rows, sentence.rstrip(), "end"])
+    block = nodes.literal_block(text, text, language="text")
+    columns.mark(None, nodes.section("", block))
+    first, second, *rest, end = block.astext().splitlines()
+    assert [first, second, end] == [*rows, "end"]
+    assert " ".join(line.strip() for line in rest) == " ".join(sentence.split())
+    assert all(line.startswith("  ") for line in rest)
+    assert max(map(len, rest)) <= len(rows[1])
+    assert block.rawsource == block.astext()  # else it would not be highlighted
+
+
+@pytest.mark.parametrize(("drawn", "has"), [("cmap='magma'", True), ("color='red'", False)])
+def test_pictures_with_a_colour_map_are_marked(tmp_path, drawn, has):
+    one = script(tmp_path / "examples", EXAMPLE + f"# {drawn}\n")
+    gallery.write([one], tmp_path / "pages", tmp_path / "cache")
+    for page in ("line.md", "index.md"):
+        assert ("colour-map\n" in (tmp_path / "pages" / page).read_text()) == has
+
+
 def test_formulas_are_mathml():
     formula = mathml(r"\gamma = \beta - \frac{1-\alpha}{2-\alpha}", display="block")
     assert formula.startswith("<math")

@@ -53,7 +53,7 @@ def test_equally_many_parameters_have_no_test():
     found = polynomial(1).compare(other)
     assert np.isnan(found.p_value)
     assert found.aic == pytest.approx(8 * np.log(other.chi_square / squares(1)))
-    assert repr(found).startswith("AIC of the second minus first")
+    assert repr(found).startswith("AIC of the second minus AIC of the first")
 
 
 BAD = {

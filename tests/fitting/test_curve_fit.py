@@ -145,6 +145,21 @@ def test_bad_input(call, message):
         call()
 
 
+def test_a_corrected_model_is_fitted_in_double_precision():
+    """JAX 0.10 keeps the constants of a trace that failed, in the precision of that trace."""
+    x = np.linspace(0.1, 3, 14)
+    y = 2 * np.exp(-x) + x / 50
+    with pytest.raises(ValueError, match="must be written in JAX"):
+        cfgd.curve_fit(lambda x, a, b: a * np.exp(-b * x), x, y, [1.0, 1.0])
+    with jax.enable_x64(True):
+        assert jax.jit(lambda x: 2 * x)(x).dtype == np.float64
+
+
+def test_an_argument_that_does_not_exist():
+    with pytest.raises(TypeError, match="`curve_fit` has no argument 'max_iter', nor has"):
+        cfgd.curve_fit(decay, T, Y, P0, max_iter=3)
+
+
 def test_a_new_model_compiles_one_program(caplog):
     """Its standard errors come from the program of the solver."""
     x = np.linspace(0, 3, 14)

@@ -76,7 +76,10 @@ def test_weights_are_those_of_squares_and_zero_leaves_out():
 REFUSED = {
     "NaN": ({"y": np.where(HOLE, np.nan, Y)}, "missing='drop' leaves points out.* nan at index 3"),
     "infinity": ({"y": np.where(HOLE, np.inf, Y), "missing": "drop"}, "finite, got inf at index 3"),
-    "nothing": ({"y": np.full(8, np.nan), "missing": "drop"}, "have a number that counts"),
+    "nothing": (
+        {"y": np.full(8, np.nan), "missing": "drop"},
+        "have at least one point that is not missing",
+    ),
     "word": ({"missing": "omit"}, "be one of raise, drop, got 'omit'"),
     "negative": ({"weights": -np.ones(8)}, "weights=.* must not be negative"),
     "weights": ({"weights": np.ones(3)}, r"weights=.* must have shape \(8,\)"),

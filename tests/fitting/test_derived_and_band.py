@@ -113,7 +113,10 @@ BAD = {
     "NumPy": (lambda fit: fit.derived(lambda p: np.exp(p["a"])), "fn=.* must be written in JAX"),
     "kind": (lambda fit: fit.band(NEW, kind="x"), "kind=.* must be one of curve, observation"),
     "level": (lambda fit: fit.band(NEW, 2.0), "level=.* must lie in"),
-    "data_set": (lambda fit: fit.band(NEW, data_set=1), "data_set=.* must be the name of a data"),
+    "data_set": (
+        lambda fit: fit.band(NEW, data_set=1),
+        "data_set=.* must be 0, the only data set, got 1",
+    ),
     "sigma": (
         lambda fit: fit.band(NEW, kind="observation", sigma=[1.0, 2.0]),
         r"sigma=.* must have shape \(4,\)",

@@ -60,6 +60,8 @@ def test_data_curve_band_and_residuals(fit):
     residuals = (Y - np.asarray(decay(T, *fit.parameters))) / 0.02
     np.testing.assert_allclose(points_of(bottom)[1], residuals, rtol=1e-4)  # in single precision
     assert (bottom.get_xlabel(), bottom.get_ylabel()) == ("x", "residual / sigma")
+    labels = {each.get_text() for each in top.get_legend().get_texts()}
+    assert labels == {"data", "fit", "95 % band"}
     top.figure.canvas.draw()
 
 
@@ -80,7 +82,8 @@ def test_several_data_sets_have_their_own_colours():
     assert len({each.get_color() for each in top.lines}) == 2
     assert bottom.get_ylabel() == "residual"
     only, _ = fit.plot(two_axes(), data_set="two")
-    assert only.get_legend() is None
+    labels = {each.get_text() for each in only.get_legend().get_texts()}
+    assert labels == {"two", "fit", "95 % band"}
     np.testing.assert_array_equal(points_of(only)[1], y["two"])
     with pytest.raises(ValueError, match=r"`Fit.plot\(data_set=...\)` must be the name"):
         fit.plot(two_axes(), data_set="three")

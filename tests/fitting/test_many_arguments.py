@@ -1,5 +1,6 @@
 """Wrong arguments of `curve_fit_many` are refused before any work starts."""
 
+import jax
 import numpy as np
 import pytest
 from curves import decay
@@ -19,7 +20,7 @@ import cfgd
         ({"x": "time"}, r"x=.*must be numbers where Y is not a DataArray, got 'time'"),
         ({"p0": np.ones((4, 3))}, r"p0=.*the leading shape \(7, 11\) of Y, got shape \(4, 3\)"),
         ({"p0": "guess"}, r"p0=.*must be numbers, a dict, Parameters or a function, got 'guess'"),
-        ({"p0": [1.0, 1.0]}, r"p0=.*a number for each of size, rate, rest, got 2 numbers"),
+        ({"p0": [1.0, 1.0]}, r"p0=.*a number for each of size, rate, rest, got 2"),
         ({"p0": lambda t, y: float(y[0])}, r"p0=.*must be written in JAX"),
         ({"p0": {"size": [1.0, 2.0], "rate": 1.0, "rest": 0.0}}, r"one number for 'size'"),
         ({"sigma": np.ones(4)}, r"sigma=.*\(7, 11, 10\) or \(7, 11, 1\), got shape \(4,\)"),
@@ -34,6 +35,15 @@ import cfgd
 def test_wrong_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         cfgd.curve_fit_many(**{"model": decay, "x": T, "Y": Y, "p0": P0} | arguments)
+
+
+def test_a_corrected_model_is_fitted_in_double_precision():
+    """JAX 0.10 keeps the constants of a trace that failed, in the precision of that trace."""
+    t = T.copy()
+    with pytest.raises(ValueError, match="must be written in JAX"):
+        cfgd.curve_fit_many(lambda t, a: a * np.exp(-t), t, Y, [1.0])
+    with jax.enable_x64(True):
+        assert jax.jit(lambda t: 2 * t)(t).dtype == np.float64
 
 
 def test_arguments_of_other_functions():

@@ -155,7 +155,7 @@ REFUSED = {
     "nothing free": ({"fixed": ["size", "rate", "rest"]}, "neither fixed nor tied, got none"),
     "fixed name": ({"fixed": ["rset"]}, "name one of the parameters rate, rest, size, got 'rset'"),
     "fixed value": ({"fixed": {"rest": "a"}}, "must be a number, got 'a'"),
-    "not taken": ({"fixed": {"rset": 1.0}}, "fixed=.* got 'rset', which none does"),
+    "not taken": ({"fixed": {"rset": 1.0}}, "fixed=.* got 'rset', which is not used"),
     "bounds name": ({"bounds": {"foo": (0, 1)}}, "bounds=.* must name one of the parameters"),
     "crossed": ({"bounds": {"rest": (2, 1)}}, r"lower <= upper, got \(2, 1\) for 'rest'"),
     "pairs": ({"bounds": [(0, 1), (0, 1)]}, "hold 3 pairs, one for each coordinate"),
@@ -177,8 +177,8 @@ def test_what_is_refused(keywords, message):
 
 
 P0_REFUSED = {
-    "too few": ([1.0, 1.0], "have a number for each of size, rate, rest, got 2 numbers"),
-    "not in the model": ({**NAMED, "oops": 1.0}, "got 'oops', which none does"),
+    "too few": ([1.0, 1.0], "have a number for each of size, rate, rest, got 2"),
+    "not in the model": ({**NAMED, "oops": 1.0}, "got 'oops', which is not used"),
     "not in p0": ({"size": 1.0, "rate": 1.0}, "have the argument `rest` of the model"),
     "a word": ("guesss", "be numbers, a dict, Parameters or \"guess\", got 'guesss'"),
     "data sets": ({**NAMED, "size": {"a": 1.0}}, "only by the names of data sets, got the names a"),

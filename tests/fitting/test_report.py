@@ -97,7 +97,7 @@ Parameters
   rate  0.784(23)
   rest  0.460(24)
 
-Correlations beyond 0.1
+Correlations (sizes below 0.1 are left out)
   rate, rest  +0.875
   size, rest  -0.639
   size, rate  -0.349
@@ -112,8 +112,8 @@ Quality of the fit
   BIC                 -64.8615
   R^2                 0.99938
 
-1.234(56) is a value of 1.234 with a standard error of 0.056. Errors are scaled by the standard \
-deviation 0.0231239 of the residuals."""
+1.234(56) means the value 1.234 with the standard error 0.056. The standard errors are scaled with \
+the standard deviation 0.0231239 of the residuals (absolute_sigma=False)."""
     head, _, rest = fitted().report().partition("\n\n")
     assert head.startswith("Converged: ")
     assert re.search(r", \d iterations\.$", head)
@@ -156,7 +156,7 @@ def test_bounds_fixed_and_tied_are_marked():
         "  shift  0.1                    fixed",
         "  twice  1.838(77)              tied",
     ]
-    assert "Warning: rest is at its bound, 0.5" in fit.report()
+    assert "Warning: rest is at its bound 0.5" in fit.report()
     rows = fit.report("latex").splitlines()
     assert r"\texttt{rest} & $0.5$ & [$0.5$, $\infty$] & at its lower bound \\" in rows
     assert "| `shift` | 0.1 |  | fixed |" in fit.report("markdown").splitlines()
@@ -185,7 +185,7 @@ def test_a_run_that_was_stopped_says_so_once():
 
 def test_errors_of_a_known_sigma_and_of_a_robust_loss():
     text = fitted(sigma=0.02, absolute_sigma=True).report()
-    assert "taken at face value" in text
+    assert "computed from sigma alone (absolute_sigma=True)" in text
     assert "rate  0.784(20)" in text  # 0.0235 x 0.02 / 0.0231
     robust = fitted(loss="cauchy", scale=0.05).report()
     assert "sandwich" in robust

@@ -62,13 +62,13 @@ def test_linear_parameters_by_variable_projection(p0):
 
 
 LINEAR_REFUSED = {
-    "not linear": ({"linear": ["rate"]}, "parameters in which the model is linear, got"),
+    "not linear": ({"linear": ["rate"]}, "parameters in which the model is jointly linear, got"),
     "unknown": ({"linear": ["foo"]}, r"name free parameters among size, rate, rest, got \['foo'\]"),
     "bounded": ({"linear": ["size"], "bounds": (0, 5)}, "name parameters without bounds"),
     "robust": ({"linear": ["size"], "loss": "huber"}, "left out with a robust loss"),
     "all": (
         {"linear": ["size", "rest"], "fixed": ["rate"]},
-        "leave a parameter that is not linear",
+        "leave at least one free parameter that is not linear",
     ),
 }
 

@@ -53,7 +53,7 @@ def test_as_many_points_as_parameters():
     assert fit.warnings == []
     head = "Fit: converged, residual standard deviation not defined with 0 degrees of freedom"
     assert repr(fit).splitlines()[0] == head
-    with pytest.warns(UserWarning, match="as many points as parameters"):
+    with pytest.warns(UserWarning, match="as many points as free parameters"):
         fit = cfgd.curve_fit(decay, t, y, [1.0, 1.0, 1.0])
     assert np.isinf(fit.standard_errors).all()
     assert fit.intervals()["rate"] == (-np.inf, np.inf)
@@ -64,7 +64,9 @@ def test_an_exact_fit_has_no_errors():
     np.testing.assert_allclose(fit.standard_errors, 0, atol=1e-12)
     found = fit.intervals()
     np.testing.assert_allclose(found["b"], 3, atol=1e-12)
-    assert found.notes[0] == "a: is the normal interval, as the residuals are rounding errors."
+    assert found.notes[0] == (
+        "a: is the normal interval, because the residuals are only rounding errors."
+    )
     fit = cfgd.curve_fit(
         *(lambda t, a, b: a + b * t, T, 2 + 3 * T, [0.0, 0.0], np.full(8, 0.1)),
         absolute_sigma=True,
@@ -88,7 +90,7 @@ def test_a_parameter_at_its_bound_does_not_spoil_the_others():
     assert np.isnan(fit.covariance[:, 2]).all()
     assert np.isnan(fit.errors["rest"])
     assert fit.errors["rate"] == fit.standard_errors[1]
-    assert fit.warnings[0].startswith("rest is at its bound, 0.7: it has no standard error")
+    assert fit.warnings[0].startswith("rest is at its bound 0.7: it has no standard error")
     value, error = fit.derived(lambda p: p["size"] + p["rest"])
     assert value == pytest.approx(p[0] + 0.7)
     assert error == pytest.approx(np.sqrt(want[0, 0]), rel=1e-6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -175,6 +175,30 @@ def in_open_unit_interval(owner: str, field: str, value: UserInput) -> Values:
 def positive(owner: str, field: str, value: UserInput) -> Values:
     """Return `value` as an array of positive numbers."""
     return number(owner, field, value, "be positive", lambda v: v > 0)
+
+
+def one_positive(owner: str, field: str, value: UserInput) -> float:
+    """Return `value` as a positive Python float."""
+    array = positive(owner, field, value)
+    if array.ndim != 0:
+        fail(owner, field, "be one number", f"shape {tuple(array.shape)}")
+    return float(array)
+
+
+def choice(owner: str, field: str, value: UserInput, known: Collection[str]) -> str:
+    """Return `value` if it is one of the words in `known`."""
+    if not isinstance(value, str) or value not in known:
+        fail(owner, field, f"be one of {', '.join(known)}", repr(value))
+    return value
+
+
+def names(owner: str, field: str, value: UserInput) -> list[str]:
+    """Return a name, or a list of names, as a list."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or not all(isinstance(name, str) for name in value):
+        fail(owner, field, "be a name or a list of names", repr(value))
+    return list(value)
 
 
 def integer(owner: str, field: str, value: UserInput, least: int = 1) -> int:

@@ -6,7 +6,8 @@ Lines have the colour of the text, so that they can be read on light and dark pa
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,19 @@ class Markup(str):
 
 
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column names its rows."""
-    head = "".join(f'<th style="{CELL}">{_text(each)}</th>' for each in header)
+    """Return a table whose first column names its rows.
+
+    With a header, columns of numbers end below one another and no cell is wrapped. The last cell
+    of a row with fewer cells than the header spans the rest.
+    """
+    whole = next((row for row in rows if len(row) == len(header)), header)
+    styles = [LINE, *(map(_style, whole[1:]) if header else [CELL])]
+    head = "".join(
+        f'<th style="{style}">{_text(each)}</th>'
+        for each, style in zip(header, styles, strict=bool(header))
+    )
     body = "".join(
-        f'<tr><th style="{CELL}; white-space: nowrap">{_text(first)}</th>'
-        + "".join(f'<td style="{CELL}">{_text(each)}</td>' for each in rest)
-        + "</tr>"
+        f'<tr><th style="{LINE}">{_text(first)}</th>' + "".join(_cells(rest, styles[1:])) + "</tr>"
         for first, *rest in rows
     )
     return (
@@ -36,7 +44,21 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 CELL = "text-align: left; vertical-align: top; padding: 1px 8px"
+LINE = f"{CELL}; white-space: nowrap"
+NUMBER = LINE.replace("left", "right", 1)
 CAPTION = "text-align: left; font-weight: bold; color: inherit"
+
+
+def _style(cell: str) -> str:
+    """Return the style of the column of a cell: numbers end below one another."""
+    return NUMBER if re.match(r"[-+]?\d|nan|inf", cell) else LINE
+
+
+def _cells(row: Sequence[str], styles: Sequence[str]) -> Iterator[str]:
+    for i, (cell, style) in enumerate(zip(row, styles, strict=False), 1):
+        spans = len(styles) - i + 1 if i == len(row) else 1
+        wide = f' colspan="{spans}"' if spans > 1 else ""
+        yield f'<td style="{LINE if wide else style}"{wide}>{_text(cell)}</td>'
 
 
 def _text(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""Tab completion that shows what users call, without the members that other modules call."""
+"""Tab completion of public objects: it shows documented names, and not the library's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import ClassVar
 
 
 class ListsPublicNames:
-    """Base class whose `dir` leaves out the names in `_internal` of the class and its bases."""
+    """Base class whose `dir` leaves out the names in `_internal` of the class and its bases.
+
+    These members are public to the other modules of the library and to subclasses, not to users. A
+    test compares what is left with the documented names.
+    """
 
     _internal: ClassVar[tuple[str, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""Tables by functions, or by pytrees that hold functions, which they do not keep alive."""
+"""Tables whose keys are functions, or pytrees that hold functions, without keeping them alive."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ Reference = Callable[[], Any] | None
 
 
 class WeakTable(Generic[V]):
-    """Values by the functions of a key: a value is dropped together with any of them.
+    """A table in which the functions of a key are weakly referenced.
 
-    A lambda that captures data can be freed, and what was learnt of it is freed with it.
+    An entry is dropped when one of them is freed, so that a lambda that captures data can be freed,
+    and what was computed for it with it.
     """
 
     def __init__(self) -> None:
         self._values: dict[tuple[tuple[Reference, ...], Any], V] = {}
+        # Empty it before Python frees the functions of modules at the end of the process: then the
+        # modules that `_forget` needs may be gone.
+        weakref.finalize(self, self._values.clear)
 
     def references(self, leaves: Iterable[Any]) -> tuple[Reference, ...]:
         """Return the first part of a key: weak references to functions, other leaves as they are.
 
-        All arrays are equal; what their shapes decide belongs into the second part.
+        Arrays count as equal: what depends on their shapes belongs into the second part.
         """
         return tuple(None if is_array(leaf) else self._reference(leaf) for leaf in leaves)
 
@@ -40,10 +44,10 @@ class WeakTable(Generic[V]):
         return self._values.setdefault((references, rest), value)
 
     def of(self, fn: object, make: Callable[[], V]) -> V:
-        """Return the value of a function, or of a module with functions and arrays of some shapes.
+        """Return the value for a function, or for a module with functions and arrays.
 
-        It is a new one where nothing can be remembered: for what is not hashable, or is made anew
-        whenever it is asked for, such as a bound method, and for values that JAX traces.
+        The value is made anew where none can be stored: for leaves that are not hashable, bound
+        methods (a new object at each access), and values that JAX traces.
         """
         leaves, treedef = jax.tree.flatten(fn)
         if any(isinstance(leaf, MethodType | jax.core.Tracer) for leaf in leaves):
@@ -57,7 +61,7 @@ class WeakTable(Generic[V]):
         return self.setdefault(references, (treedef, shapes), make()) if found is None else found
 
     def _reference(self, leaf: object) -> Callable[[], Any]:
-        # a bound method is made anew whenever it is asked for: nobody else keeps it
+        # a bound method is a new object at each access, which nothing else keeps alive
         if not callable(leaf) or isinstance(leaf, MethodType | type):
             return _Strong(leaf)
         try:
@@ -66,15 +70,14 @@ class WeakTable(Generic[V]):
             return _Strong(leaf)
 
     def _forget(self, gone: object) -> None:
-        # a copy of the keys: other threads may add values, and this function may be called inside
-        # itself where memory is freed
+        # a copy of the keys: other threads add entries, and freeing an entry may call this again
         for key in list(self._values):
             if any(leaf is gone for leaf in key[0]):
                 self._values.pop(key, None)
 
 
 class _Strong:
-    """A leaf that is no function: referred to strongly, and called as a weak reference is."""
+    """A strong reference to a leaf that is no function, called like a weak reference."""
 
     def __init__(self, leaf: object) -> None:
         self.leaf = leaf

@@ -74,7 +74,9 @@ def caputo(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `f` is not callable; an order is not positive, orders lie in different intervals
+        (n - 1, n], or an order is outside of that of `derivatives`; `terminal` is not finite; or
+        `nodes` is neither "auto" nor an integer of at least 1.
 
     References
     ----------
@@ -87,6 +89,7 @@ def caputo(
     >>> print(D(1.0).round(12))  # Gamma(3) / Gamma(2.5)
     1.504505556127
     """
+    checks.function("caputo", "f", f, "be a function of one variable")
     n, alpha = _interval(order, derivatives)
     terminal = checks.array("caputo", "terminal", terminal)
     counts, curve = node_counts("caputo", nodes), hashable(f)

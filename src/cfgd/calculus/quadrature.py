@@ -39,7 +39,12 @@ def gauss_jacobi(alpha: ArrayInput, nodes: int) -> tuple[Data, Data]:
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If a number in `alpha` is not in (0, 1), or `nodes` is not an integer of at least 1.
+
+    References
+    ----------
+    Golub and Welsch, Calculation of Gauss quadrature rules, Mathematics of Computation 23 (1969).
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), equation (2.6).
 
     Examples
     --------

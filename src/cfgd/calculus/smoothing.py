@@ -62,7 +62,8 @@ def smoothing(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `f` is not callable; `alpha` is not one number in (0, 1); `beta` is not one finite
+        number; `terminal` is not finite; or `nodes` is neither "auto" nor an integer of at least 1.
 
     References
     ----------
@@ -75,6 +76,7 @@ def smoothing(
     >>> print(F.slope(-2.7).round(9), F(-1.0))
     -279.987803956 -441.0
     """
+    checks.function("smoothing", "f", f, "be a function of one variable")
     alpha = checks.in_open_unit_interval("smoothing", "alpha", alpha)
     beta = checks.array("smoothing", "beta", beta)
     for field, value in (("alpha", alpha), ("beta", beta)):

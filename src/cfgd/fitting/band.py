@@ -26,8 +26,7 @@ def band(
     """Return lower and upper limits of the curve, or of new observations, at x."""
     owner = "Fit.band"
     level = checked_level(owner, level)
-    if kind not in KINDS:
-        checks.fail(owner, "kind", f"be one of {', '.join(KINDS)}", repr(kind))
+    checks.choice(owner, "kind", kind, KINDS)
     problem = fit.needed_problem("band")
     assert fit.uncertainty is not None
     index = place_of(owner, problem, data_set)
@@ -38,7 +37,7 @@ def band(
     is_complex = np.iscomplexobj(problem.data[index].y)
 
     def curve(z: Any) -> Any:
-        """Return the model at x; the parts of complex numbers along a last axis."""
+        """Return the model at x; complex results have real and imaginary part along a last axis."""
         found = problem.predict(z, jax.tree.map(jnp.asarray, x), index)
         return jnp.stack([found.real, found.imag], -1) if is_complex else found
 
@@ -55,13 +54,16 @@ def band(
 
 
 def place_of(owner: str, problem: FitProblem, data_set: int | str) -> int:
-    """Return the place of a data set that is given by its place or name."""
+    """Return the index of a data set that is given by its index or name."""
     names = [each.name for each in problem.data]
     if isinstance(data_set, str) and data_set in names:
         return names.index(data_set)
     if isinstance(data_set, int) and 0 <= data_set < len(names):
         return data_set
-    wanted = f"be the name of a data set ({', '.join(names)}) or its place from 0 on"
+    last = len(names) - 1
+    wanted = f"be an index from 0 to {last}" if last else "be 0, the only data set"
+    if all(names):
+        wanted = f"be the name of a data set ({', '.join(names)}) or {wanted.removeprefix('be ')}"
     checks.fail(owner, "data_set", wanted, repr(data_set))
 
 

@@ -1,15 +1,16 @@
-"""Make the problem of a fit from checked data and parameters."""
+"""Build the `FitProblem` of a fit from checked data and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.arrays import precision_of
+from cfgd._core.arrays import in_precision, precision_of
 from cfgd._core.interruptible import interruptible_trace
 from cfgd._core.pytrees import promote_precision
 from cfgd.fitting.datasets import DataSet
@@ -68,7 +69,7 @@ def build(
     n_unknown_x = sum(each.n_unknown_x for each in measured)
     unknown = np.zeros(n_unknown_x)
     for i, each in enumerate(data):
-        _check_shape(owner, fn, fixed, start, each, i)
+        _check_shape(owner, fn, fixed, start.astype(dtype), each, i)
     return FitProblem(
         parameters=parameters,
         free=layout.free,
@@ -93,7 +94,7 @@ def calls_of(
     given: Given,
     asked: set[str],
 ) -> tuple[Call, ...]:
-    """Return how each model takes its parameters; refuse a parameter that nobody takes."""
+    """Return how each model takes its parameters; refuse a parameter that no model uses."""
     parameters = given.parameters
     if given.positional is not None:
         calls = [Call(tuple((None, name) for name in given.positional))] * len(models)
@@ -103,12 +104,12 @@ def calls_of(
     taken = {name for call in calls for _, name in call.pairs} | asked
     for name, each in parameters.items():
         if name not in taken and each.kind != "tied":
-            wanted = "have only parameters that a model or a tie takes"
+            wanted = "have only parameters that a model or a tied parameter uses"
             checks.fail(
                 owner,
                 "fixed" if each.kind == "fixed" else "p0",
                 wanted,
-                f"{name!r}, which none does",
+                f"{name!r}, which is not used",
             )
     return tuple(calls)
 
@@ -132,18 +133,22 @@ def vectors_of(layout: Layout, parameters: Parameters) -> tuple[np.ndarray, np.n
 def _check_shape(
     owner: str, fn: WeightedResiduals, fixed: dict[str, Any], z: Any, data: DataSet, index: int
 ) -> None:
-    """Refuse y in another shape than the model's result at x, or real y of a complex model."""
+    """Refuse y in another shape than the model's result at x, or real y of a complex model.
+
+    The arrays are arguments of the trace: JAX 0.10 keeps constants of a trace that failed, in the
+    precision of that trace, and uses them again for the same array in float64.
+    """
     passed = checks.checked_signatures(fn)
     signature = index, checks.signature_of((z, fixed, data.measured.x, data.y))
     if signature in passed:
         return
 
-    def predict(z: Any) -> Any:
-        return fn.predict(fn.complete(z, fixed), data.measured.x, index)
+    def predict(z: Any, fixed: Any, x: Any) -> Any:
+        return fn.predict(fn.complete(z, fixed), x, index)
 
     at = f"[{data.name}]" if data.name else ""
-    with checks.traceable(owner, "model"):
-        out = jax.eval_shape(lambda z: interruptible_trace(predict, z), z)
+    with checks.traceable(owner, "model"), in_precision(z.dtype):
+        out = jax.eval_shape(partial(interruptible_trace, predict), z, fixed, data.measured.x)
     if tuple(out.shape) != tuple(data.y.shape):
         wanted = f"have the shape {tuple(out.shape)} of model(x, *p0)"
         checks.fail(owner, f"y{at}", wanted, f"shape {tuple(data.y.shape)}")
@@ -156,7 +161,7 @@ def _check_shape(
 def _counting(measured: list[Any]) -> Any:
     """Return weights of the residuals, 0 for missing ones, or None if all are present.
 
-    The residuals of missing points vanish already; their weights say that they do not count.
+    The residuals of missing points are 0 already; the weights exclude them from counts of points.
     """
     if all(each.present is None for each in measured):
         return None

@@ -27,18 +27,20 @@ class Comparison:
     Attributes
     ----------
     statistic, p_value : float
-        The test of the smaller fit within the larger one, where it is a special case of it: the F
-        statistic with `dof`, or with `absolute_sigma` the fall of chi-square; and the
-        probability of such a value if the smaller model is true. NaN for equally many parameters.
+        The test of the model with fewer parameters against the one with more; it is valid if the
+        models are nested, that is, if the smaller one is a special case of the larger one. The
+        statistic is F with `dof`, or with `absolute_sigma` the difference of chi-square. The
+        p-value is the probability of a statistic at least as large if the smaller model is true.
+        Both are NaN for equally many parameters.
     dof : tuple of int
-        How many parameters more the larger fit has, and its degrees of freedom.
+        How many parameters more the larger model has, and its degrees of freedom.
     aic, bic : float
-        The criteria of the larger fit minus those of the smaller one: negative speaks for the
-        larger.
+        AIC and BIC of the larger model minus those of the smaller one: negative values favour the
+        larger model.
     test : str
         "F" or "chi-square".
     swapped : bool
-        Whether the second fit that was given is the smaller one.
+        Whether the first of the two given fits has more parameters than the second.
     """
 
     statistic: float
@@ -56,12 +58,14 @@ class Comparison:
         if more > 0:
             of = f"F({more}, {left})" if self.test == "F" else f"chi-square({more})"
             lines.append(
-                f"{of} = {self.statistic:.4g}, p = {self.p_value:.3g}, if the {smaller} fit is a "
-                f"special case of the {larger} one"
+                f"{of} = {self.statistic:.4g}, p-value {self.p_value:.3g} (valid if the {smaller} "
+                f"model is a special case of the {larger} one)"
             )
         for name, difference in (("AIC", self.aic), ("BIC", self.bic)):
             verdict = _verdict(difference, smaller, larger)
-            lines.append(f"{name} of the {larger} minus {smaller}: {difference:.4g}: {verdict}")
+            lines.append(
+                f"{name} of the {larger} minus {name} of the {smaller}: {difference:.4g}: {verdict}"
+            )
         return "\n".join(lines)
 
 
@@ -88,7 +92,8 @@ def compare(first: Fit, second: Fit) -> Comparison:
     Raises
     ------
     ValueError
-        If the fits are not comparable: other data, another treatment of sigma, or a robust loss.
+        If `second` is not a `Fit`, or if the fits differ in the number of points, in y, sigma or
+        `absolute_sigma`, or if the loss of one of them is not the sum of squares.
 
     Examples
     --------
@@ -97,9 +102,9 @@ def compare(first: Fit, second: Fit) -> Comparison:
     >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
     >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
     >>> print(constant.compare(line))
-    F(1, 4) = 2468, p = 9.82e-07, if the first fit is a special case of the second one
-    AIC of the second minus first: -36.56: the second is decisively better
-    BIC of the second minus first: -36.77: the second is decisively better
+    F(1, 4) = 2468, p-value 9.82e-07 (valid if the first model is a special case of the second one)
+    AIC of the second minus AIC of the first: -36.56: the second is decisively better
+    BIC of the second minus BIC of the first: -36.77: the second is decisively better
     """
     _check(first, second)
     swapped = len(first.names) > len(second.names)
@@ -127,7 +132,9 @@ def compare(first: Fit, second: Fit) -> Comparison:
 
 
 def _check(first: Fit, second: Fit) -> None:
-    owner, field = "compare", "second"
+    owner, field = "Fit.compare", "other"
+    if not isinstance(second, type(first)):
+        checks.fail(owner, field, "be a Fit", checks.describe(second))
     if first.n_points != second.n_points:
         wanted = f"be a fit of the same {first.n_points} points"
         checks.fail(owner, field, wanted, f"{second.n_points} points")

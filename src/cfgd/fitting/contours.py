@@ -1,4 +1,4 @@
-"""Contours of the profile of two parameters: the joint confidence region beyond its ellipse."""
+"""Profile-likelihood contours of two parameters: their joint confidence region."""
 
 from __future__ import annotations
 

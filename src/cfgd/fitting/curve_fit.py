@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +19,11 @@ from cfgd.fitting.linear import Projection
 from cfgd.fitting.problem import FitProblem
 from cfgd.fitting.read_parameters import read_parameters
 from cfgd.fitting.scipy_names import refuse_foreign
+from cfgd.solve.api import minimize
 from cfgd.solve.solution import Solution
+
+# the keyword arguments that are passed on
+MINIMIZE_OPTIONS = frozenset(inspect.signature(minimize).parameters) - {"objective", "x0", "bounds"}
 
 
 def curve_fit(
@@ -58,15 +63,16 @@ def curve_fit(
         The data, of the shape that `model` returns. Of complex data the real and the imaginary
         parts are fitted.
     p0 : number, list of numbers, dict, Parameters or "guess", optional
-        The start. With a dict or `Parameters`, model(x, **parameters) is called. If it is left out,
-        the signature of the model names the parameters, and they start at 1 or, as in SciPy,
-        between their bounds. "guess", or a `Parameter` without a value, looks for a start: many
-        points of a Sobol' sequence within the bounds, the best ones refined (`fit.problem.notes`).
+        The initial parameters. With a dict or `Parameters`, model(x, **parameters) is called. If it
+        is left out, the signature of the model names the parameters, and they start at 1 or, as in
+        SciPy, between their bounds. "guess", or a `Parameter` without a value, searches for a
+        start: of many points of a Sobol' sequence within the bounds, the best ones are refined;
+        `fit.problem.notes` has the numbers.
     sigma : number or array, optional
         The standard deviations of y, or its covariance matrix. They weight the residuals.
     absolute_sigma : bool, default False
-        Whether `sigma` is taken at face value. If not, the covariance is scaled by the variance of
-        the residuals, so that only the ratios of `sigma` matter.
+        Whether `sigma` holds the true standard deviations. If not, the covariance is scaled by the
+        variance of the residuals, so that only the ratios of `sigma` matter. As in SciPy.
     bounds : tuple (lower, upper), dict, list of pairs or scipy.optimize.Bounds, optional
         Each side is a number or has one for each parameter; or a dict of pairs by name, or a list
         of them; None or an infinity where there is none. Equal bounds fix a parameter.
@@ -75,20 +81,24 @@ def curve_fit(
     tied : dict of callables, optional
         Parameters that are functions of others: `{"width2": lambda p: p["width1"]}`.
     linear : list of str, optional
-        Parameters in which the model is linear. They are found by linear least squares inside of
-        the search for the others (variable projection) and need no good start.
+        Parameters in which the model is jointly linear. For each value of the others they are
+        computed by linear least squares (variable projection), so they need no good start.
     missing : {"raise", "drop"}, default "raise"
         Whether points whose y or x is NaN or masked are refused or left out.
     weights : number or array, optional
-        Weights of the squared residuals, 1 / sigma^2: a point of weight 0 is left out. (The weights
-        of lmfit are 1 / sigma.)
+        Weights of the squared residuals, 1 / sigma^2: a point of weight 0 is left out. With `sigma`
+        as well, both apply. (The weights of lmfit are 1 / sigma.)
     sigma_x : number or array, optional
         The standard deviations of x, in its form: the true x are fitted as well (orthogonal
         distance regression). In a dict or tuple x, a variable without one (None) is exact.
-    loss, scale : str, float
-        A robust loss and its scale (see `Residuals`).
+    loss : {"squared", "soft_l1", "huber", "cauchy"}, default "squared"
+        The loss of each weighted residual. All but "squared" are robust: they limit the influence
+        of outliers.
+    scale : float, default 1.0
+        The size of a weighted residual from which on a robust loss treats it as an outlier.
     **options
-        Further keywords of `minimize`.
+        Further keyword arguments of `minimize`, such as `tolerance`, `max_iterations` or
+        `progress`.
 
     Returns
     -------
@@ -98,7 +108,16 @@ def curve_fit(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If y has another shape than model(x, *p0), or has no point that is not missing; if y or x is
+        not finite with `missing="raise"`; if `sigma` or `sigma_x` is not positive (a matrix: not
+        positive definite) or has a wrong shape; if `p0`, `bounds`, `fixed`, `tied` or `linear`
+        does not fit the parameters of the model, a lower bound is above the upper one, or no free
+        parameter is left; if the model is not written in JAX, is not linear in `linear`, or is not
+        finite at the start; if `loss` or `missing` is an unknown name. The message names the
+        argument, what it must be, and what was given.
+    TypeError
+        For an argument that does not exist. For one of SciPy or lmfit, such as `maxfev`, the
+        message says what to write instead.
 
     Examples
     --------
@@ -116,6 +135,9 @@ def curve_fit(
     """
     owner = "curve_fit"
     refuse_foreign(owner, options, loss)
+    unknown = [name for name in options if name not in MINIMIZE_OPTIONS]
+    if unknown:
+        raise TypeError(f"`{owner}` has no argument {unknown[0]!r}, nor has `minimize`.")
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     data = read_data(owner, x, y, sigma=sigma, weights=weights, sigma_x=sigma_x, missing=missing)
     models = read_models(owner, model, data)

@@ -32,7 +32,7 @@ class DataSet:
     measured : Measured
         The same as numbers for the residuals.
     n_points : int
-        How many numbers of y count: complex ones count twice, missing ones not at all.
+        The number of points of y: complex ones count twice, missing ones not at all.
     """
 
     name: str
@@ -47,8 +47,7 @@ def read_data(
     owner: str, x: Any, y: Any, *, sigma: Any, weights: Any, sigma_x: Any, missing: str
 ) -> list[DataSet]:
     """Return the data sets of a call: one, or several if y is a dict or x and y are lists."""
-    if missing not in MISSING:
-        checks.fail(owner, "missing", f"be one of {', '.join(MISSING)}", repr(missing))
+    checks.choice(owner, "missing", missing, MISSING)
     keys = _data_set_keys(x, y)
     if keys is None:
         return [_read(owner, "", x, y, sigma, weights, sigma_x, missing)]
@@ -114,7 +113,8 @@ def _read(
         checks.number(owner, f"weights{at}", weights, "not be negative", lambda w: w >= 0)
         present = present & (np.asarray(weights) > 0)
     if not present.any():
-        checks.fail(owner, f"y{at}", "have a number that counts", "none")
+        wanted = "have at least one point that is not missing and has a weight above 0"
+        checks.fail(owner, f"y{at}", wanted, "none")
     deviations, whitening, kept = _uncertainties(owner, at, sigma, weights, y, present)
     numbers = y if present.all() else np.where(present, np.asarray(y), 0)
     is_complex = jnp.issubdtype(y.dtype, jnp.complexfloating)
@@ -133,9 +133,16 @@ def _read(
     return DataSet(name, x, y, kept, measured, count)
 
 
+def _is_complex(value: Any) -> bool:
+    try:
+        return bool(np.iscomplexobj(value))
+    except ValueError:  # rows of different lengths, which the next check refuses
+        return False
+
+
 def _read_x(owner: str, field: str, x: Any, missing: str) -> Any:
     def leaf_of(leaf: Any) -> Any:
-        if np.iscomplexobj(leaf):
+        if _is_complex(leaf):
             return np.asarray(leaf)
         if missing == "drop":
             return checks.floating(owner, field, _unmasked(leaf))
@@ -147,7 +154,7 @@ def _read_x(owner: str, field: str, x: Any, missing: str) -> Any:
 def _read_y(owner: str, field: str, y: Any, missing: str) -> Any:
     """Return y as an array, with NaN for missing entries if they may be missing."""
     y = _unmasked(y) if missing == "drop" else y
-    if np.iscomplexobj(y):
+    if _is_complex(y):
         checks.unmasked(owner, field, y)
         y = as_array(y)
     else:
@@ -230,8 +237,9 @@ def _uncertainties(
 ) -> tuple[Any, Any, Any]:
     """Return standard deviations, a whitening matrix, and sigma as an array; each may be None."""
     field, is_complex = f"sigma{at}", jnp.issubdtype(y.dtype, jnp.complexfloating)
-    if sigma is not None and np.iscomplexobj(sigma):
-        checks.fail(owner, field, "be real, the same for real and imaginary part", "complex")
+    if sigma is not None and _is_complex(sigma):
+        wanted = "be real: it applies to the real and to the imaginary part"
+        checks.fail(owner, field, wanted, "complex")
     sigma = None if sigma is None else checks.floating(owner, field, sigma)
     if sigma is not None and _is_matrix(sigma, y):
         if is_complex or weights is not None:

@@ -15,7 +15,7 @@ from cfgd.fitting.model import WeightedResiduals
 from cfgd.fitting.problem import FitProblem
 from cfgd.objectives.residuals import Residuals
 
-# Points that a message names; more of them say nothing new.
+# Points that a message names; more of them add no information.
 MOST_POINTS = 5
 REMEDY = (
     "JAX differentiates every operation, and x**b, log(x) or sqrt(x) have no finite derivative at "

@@ -7,12 +7,13 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cfgd._core.arrays import equal_trees
 from cfgd._core.files import write
+from cfgd._core.public_names import ListsPublicNames
 from cfgd.fitting import (
     band,
     compare,
@@ -33,27 +34,30 @@ from cfgd.solve.solution import Solution
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fit(FormerNames):
+class Fit(ListsPublicNames, FormerNames):
     """The fitted parameters of a curve, with their covariance.
 
     It can be unpacked like the result of SciPy: `parameters, covariance = fit`. Two fits are equal
-    if all fields but `problem` and `uncertainty` are.
+    if all attributes below are equal.
 
     Attributes
     ----------
     parameters : array or dict
         All parameters, in the form of `p0`.
     covariance : array
-        The covariance of the free numbers. It is NaN for a parameter at its bound, infinite for one
-        that the data do not determine; the others' are those of the problem without it.
+        The covariance of the free parameters. It is NaN for a parameter at its bound and infinite
+        for one that the data do not determine; the entries of the others are those of the fit with
+        that parameter fixed.
     names : list of str
-        The names of the free numbers, in the order of the covariance.
+        The names of the free parameters, in the order of the covariance; an array parameter `w` has
+        one name for each element, `w[0]`, `w[1]`, ...
     residual_std : float
         The standard deviation of the weighted residuals.
     dof : int
-        The degrees of freedom: measured numbers minus unknown ones that are not at a bound.
+        The degrees of freedom: the number of points minus that of the free parameters that are not
+        at a bound.
     solution : Solution
-        The result of `minimize` for the vector of the free numbers.
+        The result of `minimize` for the vector of the free parameters.
     values, errors : dict
         All parameters by name, and their standard errors: 0 for fixed ones, by the delta method for
         tied ones, NaN for one at its bound.
@@ -62,24 +66,22 @@ class Fit(FormerNames):
     r_squared : float
         The share of the weighted sum of squares of y about its mean that the curve explains.
     at_bound : list of str
-        The names of the free numbers at a bound.
+        The names of the free parameters at a bound.
     n_points : int
-        How many measured numbers count (see `FitProblem`).
+        The number of fitted points, without those that are missing or have the weight 0; complex
+        ones count twice.
     absolute_sigma : bool
-        Whether `sigma` was taken at face value.
+        Whether `sigma` holds the true standard deviations, as in SciPy.
     covariance_kind : str
         "least squares" for s^2 (J'J)^-1 with the Jacobian J of the weighted residuals, where s^2 is
-        1 for `absolute_sigma`; "sandwich" for a robust loss, whose covariance is estimated from the
-        residuals in any case.
+        1 for `absolute_sigma`; "sandwich" for a robust loss, whose covariance is always estimated
+        from the residuals.
     dispersion : float
-        Twice the rise of the objective over this number is compared with a chi-square: s^2, or its
-        counterpart for a robust loss.
+        The scale of chi-square in tests and profiles: s^2, 1 for `absolute_sigma`, or the
+        counterpart of s^2 for a robust loss. Twice the rise of the objective, divided by it, is
+        compared with a chi-square distribution.
     warnings : list of str
-        What is wrong with the fit, in words.
-    problem : FitProblem or None
-        What was fitted; None for a fit from a file.
-    uncertainty : Uncertainty or None
-        The covariance as a factor, with the directions that the data do not determine.
+        Sentences about problems of the fit, such as a parameter at its bound.
 
     Examples
     --------
@@ -108,6 +110,11 @@ class Fit(FormerNames):
     warnings: list[str]
     problem: FitProblem | None = dataclasses.field(default=None, compare=False)
     uncertainty: Uncertainty | None = dataclasses.field(default=None, compare=False)
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("freedom_of_quantile", "needed_problem", "of"),
+        *("problem", "uncertainty"),
+    )
 
     @classmethod
     def of(cls, problem: FitProblem, solution: Solution) -> Fit:
@@ -145,7 +152,7 @@ class Fit(FormerNames):
 
     @property
     def numbers(self) -> np.ndarray:
-        """The fitted values of the free numbers, in the order of `names`."""
+        """The fitted values of the free parameters, in the order of `names`."""
         return np.asarray(self.solution.x, float)[: len(self.names)]
 
     @property
@@ -155,7 +162,7 @@ class Fit(FormerNames):
 
     @property
     def correlations(self) -> np.ndarray:
-        """The correlations of the free numbers: NaN where the covariance is not finite."""
+        """The correlations of the free parameters: NaN where the covariance is not finite."""
         errors = np.where(np.isfinite(self.standard_errors), self.standard_errors, np.nan)
         with np.errstate(invalid="ignore"):
             return self.covariance / errors / errors[:, None]
@@ -170,8 +177,8 @@ class Fit(FormerNames):
         """Akaike's criterion; lower is better, and only differences between fits have a meaning.
 
         It is chi-square + 2 p with `absolute_sigma`, else n log(chi-square / n) + 2 p for n points
-        and p free numbers: minus twice the log-likelihood of normal errors, without constants. NaN
-        for a robust loss.
+        and p free parameters: minus twice the log-likelihood of normal errors, without constants.
+        NaN for a robust loss.
         """
         return criterion(self, 2.0)
 
@@ -229,24 +236,24 @@ class Fit(FormerNames):
             The nominal coverage.
         method : {"profile", "normal"}, default "profile"
             "normal" is the estimate plus or minus a quantile of Student's t (the normal one with
-            `absolute_sigma`) times the standard error. "profile" ends where the fit with the
-            parameter held there and all others fitted again is worse by the square of that
-            quantile, in units of `dispersion`: right also where the curve is far from linear in the
-            parameter, and within its bounds.
+            `absolute_sigma`) times the standard error. "profile" (profile likelihood) ends where
+            chi-square, minimised over all other parameters, has risen by the square of that
+            quantile times `dispersion`: it is accurate also for a model that is strongly nonlinear
+            in the parameter, and it respects bounds.
         names : list of str, optional
             Which parameters; all free ones by default.
 
         Returns
         -------
         Intervals
-            A mapping from names to (lower, upper). Its `notes` say where an interval is open (the
-            end is infinite), ends at a bound or could not be found (NaN).
+            A mapping from names to (lower, upper). Its `notes` say which ends are infinite, are a
+            bound of the parameter, or were not found (NaN).
 
         Raises
         ------
         ValueError
-            For profile intervals of a fit from a file, which has no model, and for a name that is
-            no parameter.
+            If `level` is not in (0, 1), `method` is not one of the two, `names` has a name that is
+            no free parameter, or "profile" is asked of a fit from a file, which has no model.
 
         Examples
         --------
@@ -268,7 +275,7 @@ class Fit(FormerNames):
         Parameters
         ----------
         x : array, or dict or tuple of arrays
-            Where, as the model takes it.
+            The points, in the form in which the model takes x.
         level : float, default 0.95
             The nominal coverage at each x.
         kind : {"curve", "observation"}, default "curve"
@@ -277,12 +284,12 @@ class Fit(FormerNames):
             The standard deviations of new observations, in the units of the `sigma` of the fit.
             They must be given where the fit has a `sigma` that is not one number.
         data_set : int or str, default 0
-            The data set whose model is meant, in a fit of several: its place or its name.
+            The index or the name of a data set, in a fit of several.
 
         Returns
         -------
         lower, upper : array
-            By the delta method, of the shape of model(x).
+            The limits by the delta method, in the shape of model(x).
 
         Raises
         ------
@@ -311,15 +318,30 @@ class Fit(FormerNames):
         Returns
         -------
         Comparison
-            The F-test, AIC and BIC; printed, a table.
+            F test, AIC and BIC; printing it gives the result in words.
+
+        Raises
+        ------
+        ValueError
+            If `other` is not a `Fit` of the same y and sigma with the same `absolute_sigma`, or if
+            one of the two has a robust loss.
+
+        Examples
+        --------
+        >>> import cfgd, numpy as np
+        >>> t, y = np.arange(6.0), np.array([0.1, 1.9, 4.2, 5.8, 8.1, 9.9])
+        >>> line = cfgd.curve_fit(lambda t, a, b: a + b * t, t, y, [0.0, 1.0])
+        >>> constant = cfgd.curve_fit(lambda t, a: a + 0 * t, t, y, [0.0])
+        >>> print(constant.compare(line).p_value.__round__(8))
+        9.8e-07
         """
         return compare.compare(self, other)
 
     def report(self, style: str = "text") -> str:
         """Return a report to print, or to paste into a paper.
 
-        It has the solver's verdict, warnings, all parameters with their standard errors as in
-        1.234(56), correlations beyond 0.1, chi-square, AIC, BIC and R^2.
+        It says how the solver ended and has warnings, all parameters with their standard errors as
+        in 1.234(56), correlations above 0.1 in size, chi-square, AIC, BIC and R^2.
 
         Parameters
         ----------
@@ -353,13 +375,13 @@ class Fit(FormerNames):
         level : float, default 0.95
             The nominal coverage of the band at each x.
         data_set : int or str, optional
-            The data set of a fit of several, by its place or name; all of them by default.
+            The index or the name of a data set, in a fit of several; all of them by default.
 
         Returns
         -------
         axes or a pair of axes
-            Those with the curve and the residuals. Where x is not one array of numbers, they have
-            the index of a point on the horizontal axis. Requires matplotlib.
+            The axes of the curve and of the residuals. If x is not one array of numbers, their
+            horizontal axis is the index of the point. Requires matplotlib.
 
         Raises
         ------
@@ -369,10 +391,11 @@ class Fit(FormerNames):
         return plot.draw(self, ax, level, data_set)
 
     def plot_profile(self, name: str, level: float = 0.95, ax: Any = None) -> Any:
-        """Plot by how much the fit gets worse with a free parameter held, and return the axes.
+        """Plot the profile of chi-square over a free parameter, and return the axes.
 
-        The rise of chi-square over the dispersion, with all others fitted again, is beside the
-        parabola of the normal approximation; the interval of this level is marked.
+        At each value of the parameter, all others are fitted again. The rise of chi-square above
+        its minimum, divided by `dispersion`, is drawn with the parabola of the normal
+        approximation and the interval of this level.
 
         Parameters
         ----------
@@ -411,8 +434,9 @@ class Fit(FormerNames):
         level : float, default 0.95
             The nominal coverage of each region.
         method : {"normal", "profile"}, default "normal"
-            "normal" draws ellipses. "profile" adds the contours at which the fit with both held is
-            worse by the quantile for two parameters: about a hundred fits for each pair.
+            "normal" draws ellipses. "profile" adds the contours at which chi-square, minimised over
+            all other parameters, has risen by the quantile for two parameters: about a hundred
+            fits for each pair.
         ax : axes or square array of axes, optional
             One for two names, else one fewer than names along each side.
 
@@ -424,7 +448,7 @@ class Fit(FormerNames):
         return plot_parameters.draw_pairs(self, names, level, method, ax)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit to a JSON file, from which `from_json` restores it bit for bit.
+        """Write the fit to a JSON file, from which `from_json` restores all numbers exactly.
 
         The model is a function and not in the file: what needs it (`derived`, `band` and profile
         intervals) is not available for the fit from the file.
@@ -448,7 +472,7 @@ class Fit(FormerNames):
         Returns
         -------
         Fit
-            The fit; for what needs the model again, see `to_json`.
+            The fit. Methods that need the model are not available, see `to_json`.
         """
         return cls(**fit_json.read(Path(path)))
 

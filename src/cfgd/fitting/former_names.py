@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from cfgd._core import checks
 
 
 class FormerNames:
     """Base of results with `dof` and `residual_std`."""
+
+    _internal: ClassVar[tuple[str, ...]] = ("deviation", "freedom")
 
     @property
     def freedom(self) -> Any:

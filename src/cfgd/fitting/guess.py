@@ -43,14 +43,14 @@ def guessed(problem: FitProblem, unknown: np.ndarray) -> FitProblem:
         values = np.asarray(bind(_values, problem.objective)(starts))
     finite = np.flatnonzero(np.isfinite(values))
     if not len(finite):
-        wanted = "be given: the model is not finite anywhere"
+        wanted = "be given: the model is not finite at any of the points that were tried"
         checks.fail("curve_fit", "p0", wanted, f"{count} starts within the bounds")
     best = finite[np.argsort(values[finite], kind="stable")][:REFINED]
     ends = [problem.minimize(starts[i], max_iterations=ITERATIONS) for i in best]
     end = min((end for end in ends if np.isfinite(end.value)), key=lambda end: end.value)
     note = (
-        f"The start was guessed: of {count} points of a Sobol' sequence within the bounds, the "
-        f"best {len(best)} were refined."
+        f"The start was searched: of {count} points of a Sobol' sequence within the bounds, the "
+        f"best {len(best)} were refined by short fits, and the best of these is the start."
     )
     return dataclasses.replace(problem, start=np.asarray(end.x), notes=[*problem.notes, note])
 

@@ -26,11 +26,11 @@ class Intervals(Mapping[str, tuple[float, float]]):
     Attributes
     ----------
     level : float
-        The nominal coverage.
+        The confidence level, in (0, 1).
     method : str
         "profile" or "normal".
     notes : list of str
-        Where an interval is open, ends at a bound, or could not be found.
+        One sentence for each end that is infinite, is a bound of the parameter, or was not found.
     """
 
     def __init__(
@@ -63,9 +63,8 @@ def intervals(fit: Fit, level: float, method: str, names: list[str] | str | None
     """Return the confidence intervals of the free parameters of a fit."""
     owner = "Fit.intervals"
     level = checked_level(owner, level)
-    if method not in METHODS:
-        checks.fail(owner, "method", f"be one of {', '.join(METHODS)}", repr(method))
-    chosen = fit.names if names is None else [names] if isinstance(names, str) else list(names)
+    checks.choice(owner, "method", method, METHODS)
+    chosen = fit.names if names is None else checks.names(owner, "names", names)
     for name in chosen:
         if name not in fit.names:
             wanted = f"be among the free parameters {', '.join(fit.names)}"
@@ -76,7 +75,10 @@ def intervals(fit: Fit, level: float, method: str, names: list[str] | str | None
 
 def checked_level(owner: str, level: float) -> float:
     """Return a confidence level in (0, 1)."""
-    return float(checks.in_open_unit_interval(owner, "level", level))
+    number = checks.in_open_unit_interval(owner, "level", level)
+    if number.ndim != 0:
+        checks.fail(owner, "level", "be one number", f"shape {number.shape}")
+    return float(number)
 
 
 End = tuple[float, float, list[str]]
@@ -88,9 +90,11 @@ def _normal(fit: Fit, level: float) -> dict[str, End]:
     found: dict[str, End] = {}
     for name, at, error in zip(fit.names, fit.numbers, fit.standard_errors, strict=True):
         half = width * error if error != 0 else 0.0
-        remarks = [] if np.isfinite(half) else ["is open: the data do not determine it"]
+        remarks = (
+            [] if np.isfinite(half) else ["is infinite: the data do not determine the parameter"]
+        )
         if np.isnan(half):
-            remarks = [f"is at its bound, {at:.6g}: no normal interval; use method='profile'"]
+            remarks = [f"is at its bound {at:.6g} and has no normal interval; use method='profile'"]
         found[name] = float(at - half), float(at + half), remarks
     return found
 
@@ -98,11 +102,11 @@ def _normal(fit: Fit, level: float) -> dict[str, End]:
 def _profiles(fit: Fit, level: float, names: list[str]) -> dict[str, End]:
     problem = fit.needed_problem("intervals(method='profile')")
     if not np.isfinite(fit.dispersion):
-        remark = ["is open: the residuals have no finite variance"]
+        remark = ["is infinite: there are no degrees of freedom to estimate the variance from"]
         return {name: (-np.inf, np.inf, remark) for name in names}
     eps = float(np.finfo(problem.start.dtype).eps)
     if np.isfinite(fit.freedom_of_quantile) and is_exact(problem.data, fit.chi_square, eps):
-        remark = ["is the normal interval, as the residuals are rounding errors"]
+        remark = ["is the normal interval, because the residuals are only rounding errors"]
         return {name: (*ends[:2], remark) for name, ends in _normal(fit, level).items()}
     root = quantile(level, fit.freedom_of_quantile)
     at = linearise(problem.objective, fit.solution.x)

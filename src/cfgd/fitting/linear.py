@@ -67,14 +67,14 @@ class Projection:
     """
 
     def __init__(self, owner: str, problem: FitProblem, linear: Any) -> None:
-        self.names = [linear] if isinstance(linear, str) else list(linear)
+        self.names = checks.names(owner, "linear", linear)
         self.problem = problem
         is_linear = self._is_linear(owner)
         places, self.others = np.flatnonzero(is_linear), np.flatnonzero(~is_linear)
         if np.isfinite([problem.lower[places], problem.upper[places]]).any():
             self._refuse(owner, "name parameters without bounds")
         if not len(self.others):
-            self._refuse(owner, "leave a parameter that is not linear")
+            self._refuse(owner, "leave at least one free parameter that is not linear")
         fn = problem.objective.fn
         fn = ProjectedResiduals(fn, tuple(places.tolist()), tuple(self.others.tolist()))
         self.reduced = dataclasses.replace(
@@ -86,7 +86,7 @@ class Projection:
         )
         # half of the digits are rounding at most
         if self._at(_nonlinearity, self.reduced.start) > np.sqrt(np.finfo(self.dtype).eps):
-            self._refuse(owner, "name parameters in which the model is linear")
+            self._refuse(owner, "name parameters in which the model is jointly linear")
 
     def _is_linear(self, owner: str) -> np.ndarray:
         problem, free = self.problem, self.problem.parameters.free
@@ -110,7 +110,10 @@ class Projection:
     def note(self) -> str:
         """A sentence for reports."""
         names = ", ".join(self.names)
-        return f"Variable projection: {names} by linear least squares inside of the search."
+        return (
+            f"Variable projection: {names} by linear least squares for each value of the other "
+            "parameters."
+        )
 
     def complete(self, u: np.ndarray) -> np.ndarray:
         """Return z with the best values of the linear numbers, from the others."""

@@ -1,4 +1,4 @@
-"""Plots of data, curve and residuals. matplotlib is optional, so it is imported late."""
+"""Plot data, curve and residuals. matplotlib is optional, so it is imported where it is used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 GRID = 200  # points of a curve: the corners of its line are closer than can be seen
 MAX_LABELS = 10  # series in the legend: more are hard to read
-# Digits to which a model agrees with itself on another x if each of its results depends on one x.
+# Relative tolerance to which a model gives the same results at the data points when it is called
+# with further points: it does if each of its results depends on one x.
 POINTWISE = 1e-4
 SHADE = 0.2  # opacity of a band, through which the points of another one are seen
 
@@ -55,11 +56,12 @@ def draw(fit: Fit, ax: Any, level: float, data_set: Any) -> Any:
         places = [place_of(owner, problem, data_set)]
     curves, below = _axes(owner, ax)
     series = [each for i in places for each in _series(fit, problem, i, level)]
+    is_single = len(series) == 1
     for each in series:
-        colour = _draw_curve(curves, each)
+        colour = _draw_curve(curves, each, f"{100 * level:g} % band" if is_single else "")
         if below is not None:
             _draw_residuals(below, each, colour)
-    if 1 < len(series) <= MAX_LABELS:
+    if len(series) <= MAX_LABELS:
         curves.legend()
     has_x = all(_is_line(problem.data[i]) for i in places)
     weighted = all(each.sigma is not None for each in series)
@@ -90,7 +92,8 @@ def new_figure(owner: str) -> Any:
     return pyplot.figure(layout="constrained")
 
 
-def _draw_curve(ax: Any, each: Series) -> Any:
+def _draw_curve(ax: Any, each: Series, band: str) -> Any:
+    """Draw points, curve and band; the last two are in the legend if the band has a name."""
     style = {"linestyle": "none", "marker": "o", "markersize": 4, "elinewidth": 1}
     # as an error bar also without errors: points of one kind for the legend
     bars = ax.errorbar(each.x, each.y, each.sigma, each.sigma_x, label=each.label, **style)
@@ -99,11 +102,13 @@ def _draw_curve(ax: Any, each: Series) -> Any:
     if not each.is_line:  # a line between points without an order has no meaning
         half = np.where(np.isfinite(half), half, 0)
         style = {"linestyle": "none", "marker": "_", "markersize": 9, "elinewidth": 5}
-        ax.errorbar(each.at, each.curve, half, color=colour, alpha=2 * SHADE, **style)
+        label = f"fit with {band}" if band else None
+        ax.errorbar(each.at, each.curve, half, color=colour, alpha=2 * SHADE, label=label, **style)
         return colour
-    ax.plot(each.at, each.curve, color=colour)
+    ax.plot(each.at, each.curve, color=colour, label="fit" if band else None)
     if np.isfinite(half).any():
-        ax.fill_between(each.at, each.lower, each.upper, color=colour, alpha=SHADE, linewidth=0)
+        shade = {"color": colour, "alpha": SHADE, "linewidth": 0, "label": band or None}
+        ax.fill_between(each.at, each.lower, each.upper, **shade)
     return colour
 
 

@@ -1,4 +1,4 @@
-"""Plots of the uncertainty of parameters: profiles, and regions of pairs."""
+"""Plots of the uncertainty of parameters: profiles, and joint confidence regions of pairs."""
 
 from __future__ import annotations
 
@@ -55,11 +55,16 @@ def draw_profile(fit: Fit, name: str, level: float, ax: Any) -> Any:
         grid = np.linspace(shown[0], shown[-1], ANGLES.size)
         parabola = ((grid - estimate) / error) ** 2
         ax.plot(grid, parabola, color="0.5", linestyle="--", label="normal approximation")
-    ax.axhline(root**2, color="0.7", linewidth=1, label=f"{100 * level:g} % level")
+    ax.axhline(root**2, color="0.7", linewidth=1, label=f"limit at {100 * level:g} %")
+    interval = f"{100 * level:g} % interval"
     for end in ends:
         if np.isfinite(end):
-            ax.axvline(end, color=line.get_color(), linewidth=1, linestyle=":")
-    ax.set(xlabel=name, ylabel="rise of chi-square / dispersion", ylim=(0, BEYOND**2 * root**2))
+            style = {"color": line.get_color(), "linewidth": 1, "linestyle": ":"}
+            ax.axvline(end, label=interval, **style)
+            interval = ""  # one line in the legend
+    rise = "rise of chi-square above its minimum"
+    rise = rise if fit.dispersion == 1 else f"{rise} / dispersion"
+    ax.set(xlabel=name, ylabel=rise, ylim=(0, BEYOND**2 * root**2))
     ax.legend()
     return ax
 
@@ -68,8 +73,7 @@ def draw_pairs(fit: Fit, names: list[str] | None, level: float, method: str, ax:
     """Draw the joint confidence region of each pair of free parameters."""
     owner = "Fit.plot_pairs"
     level = checked_level(owner, level)
-    if method not in METHODS:
-        checks.fail(owner, "method", f"be one of {', '.join(METHODS)}", repr(method))
+    checks.choice(owner, "method", method, METHODS)
     if names is None:
         names = [
             name
@@ -96,20 +100,27 @@ def draw_pairs(fit: Fit, names: list[str] | None, level: float, method: str, ax:
                 panel.set_axis_off()
                 continue
             pair = places[column], places[row + 1]
-            _draw_pair(fit, panel, pair, root, method)
+            _draw_pair(fit, panel, pair, root, method, f"{100 * level:g} % region")
             if row == size - 1:
                 panel.set(xlabel=fit.names[pair[0]])
             if column == 0:
                 panel.set(ylabel=fit.names[pair[1]])
-    return axes[0, 0] if size == 1 else axes
+    if size > 1:  # the panel above the diagonal is empty
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        axes[0, size - 1].legend(handles, labels, fontsize="small", loc="upper right")
+        return axes
+    axes[0, 0].legend(fontsize="small")
+    return axes[0, 0]
 
 
-def _draw_pair(fit: Fit, ax: Any, pair: tuple[int, int], root: float, method: str) -> None:
+def _draw_pair(
+    fit: Fit, ax: Any, pair: tuple[int, int], root: float, method: str, percent: str
+) -> None:
     center = fit.numbers[list(pair)]
     block = fit.covariance[np.ix_(pair, pair)]
     ellipse = center + root * (_square_root(block) @ [np.cos(ANGLES), np.sin(ANGLES)]).T
     style = {"color": "0.5", "linestyle": "--"} if method == "profile" else {"color": "C0"}
-    ax.plot(*ellipse.T, **style)
+    ax.plot(*ellipse.T, label=f"{percent}, normal", **style)
     if method == "profile":
         problem = fit.needed_problem("plot_pairs(method='profile')")
         assert fit.uncertainty is not None
@@ -122,7 +133,7 @@ def _draw_pair(fit: Fit, ax: Any, pair: tuple[int, int], root: float, method: st
             dispersion=fit.dispersion,
             root=root,
         )
-        ax.plot(*contour.points().T, color="C0")
+        ax.plot(*contour.points().T, color="C0", label=f"{percent}, profile")
     ax.plot(*center, color="C0", marker="+", markersize=8)
     correlation = fit.correlations[pair]
     ax.set_title(f"correlation {correlation:+.2f}", fontsize="small")
@@ -136,7 +147,7 @@ def _square_root(block: np.ndarray) -> np.ndarray:
 
 
 def _root_of_two(level: float, freedom: float) -> float:
-    """Return the radius of a region of two parameters, as `quantile` is that of one."""
+    """Return the radius of the joint region of two parameters, in standard deviations."""
     if np.isinf(freedom):
         return float(np.sqrt(special.chdtri(2, 1 - level)))
     return float(np.sqrt(2 * special.fdtri(2, freedom, level))) if freedom > 0 else np.inf

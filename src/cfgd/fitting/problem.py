@@ -1,4 +1,4 @@
-"""What is fitted: parameters, data and the weighted residuals, as one value."""
+"""The problem of a fit: parameters, data and the weighted residuals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cfgd.solve.solution import Solution
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FitProblem:
-    """A fit before it is solved, as a function of the vector z of its free numbers.
+    """A fit before it is solved, as a function of the vector z of its free parameters.
 
     Attributes
     ----------
     parameters : Parameters
         All parameters, in order.
     free : list of str
-        The names of the free numbers, with which z begins.
+        The names of the free parameters (one for each element of an array), the first entries of z.
     objective : Residuals
         The sum of squares, or of a robust loss, as a function of z.
     lower, upper : array
@@ -37,10 +37,10 @@ class FitProblem:
     start : array
         Where the fit starts.
     n_points : int
-        How many numbers of y count: missing ones do not, complex ones count twice. Those of x that
-        have errors do not count, as little as their true values count as parameters.
+        The number of points of y: missing ones are not counted, complex ones count twice. Neither
+        measured x with errors nor their unknown true values are counted.
     absolute_sigma : bool
-        Whether `sigma` is taken at face value.
+        Whether `sigma` holds the true standard deviations.
     data : list of DataSet
         The data, for plots.
     given : object

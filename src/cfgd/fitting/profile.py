@@ -133,8 +133,8 @@ class Profile(HeldFits):
         Returns
         -------
         end, remark
-            Infinite where the interval is open, NaN where the end could not be found; the remark
-            says so. The bound of the coordinate where the rise does not reach `root` inside.
+            Infinite if the rise never reaches `root`, the bound of the coordinate if the rise does
+            not reach `root` before it, and NaN if the end was not found; the remark says so.
         """
         at = float(self.z[self.i])
         bound = float((self.problem.upper if side > 0 else self.problem.lower)[self.i])
@@ -144,10 +144,14 @@ class Profile(HeldFits):
             trial = bound if side * (trial - bound) >= 0 else trial
             value = side * self.deviate(trial) if trial != at else 0.0
             if not np.isfinite(value):
-                return np.nan, f"is unknown: the fit with {trial:.4g} is not finite"
+                name = self.problem.free[self.i]
+                return np.nan, f"is unknown: with {name} = {trial:.4g} chi-square is not finite"
             if value < 0 and value**2 > BELOW * root**2:
                 name = self.problem.free[self.i]
-                return np.nan, f"is unknown: with {name} = {trial:.6g} the fit is better than this"
+                return np.nan, (
+                    f"is unknown: with {name} = {trial:.6g} there is a better fit than this one; "
+                    "fit again from there"
+                )
             if value >= root:
                 return self._between(side, root, inside, trial)
             if trial == bound:
@@ -156,9 +160,10 @@ class Profile(HeldFits):
             ahead = abs(trial - at) + BEYOND * (root - value) / rate if rate > 0 else np.inf
             inside, before = trial, value
             step = float(np.clip(ahead, BEYOND * step, GROWTH * step))
+        name = self.problem.free[self.i]
         return side * np.inf, (
-            f"is open: at {inside:.4g} the fit is worse by {max(before, 0.0):.2g} standard "
-            f"deviations, and the interval ends at {root:.3g}"
+            f"is infinite: with {name} = {inside:.4g} the square root of the rise of chi-square is "
+            f"only {max(before, 0.0):.2g}, and the interval would end at {root:.3g}"
         )
 
     def _between(self, side: int, root: float, inside: float, outside: float) -> tuple[float, str]:
@@ -169,5 +174,5 @@ class Profile(HeldFits):
         accuracy = ACCURACY * abs(outside - float(self.z[self.i]))
         end = brentq(excess, inside, outside, xtol=accuracy, rtol=4 * np.finfo(float).eps)
         if abs(excess(end)) > JUMP * root:
-            return float(end), "is where the fit becomes worse by a jump"
+            return float(end), "is where the profile of chi-square jumps"
         return float(end), ""

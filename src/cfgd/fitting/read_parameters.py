@@ -84,7 +84,7 @@ def _check_number(owner: str, model: Callable[..., Any], p0: Any, names: list[st
         checks.fail(owner, "p0", wanted, checks.describe(p0))
     if not arguments.takes_any and names[0] == "p[0]" and arguments.names:
         wanted = f"have a number for each of {', '.join(arguments.names)}"
-        checks.fail(owner, "p0", wanted, f"{len(p0)} numbers")
+        checks.fail(owner, "p0", wanted, str(len(p0)))
 
 
 def _from_signature(owner: str, models: Models) -> Given:
@@ -108,7 +108,7 @@ def _with_fixed(
     if fixed is None:
         return parameters
     named = fixed if isinstance(fixed, Mapping) else None
-    names = [fixed] if isinstance(fixed, str) else list(fixed)
+    names = list(fixed) if named is not None else checks.names(owner, "fixed", fixed)
     changes = {}
     for name in names:
         found = _find(owner, "fixed", parameters, name, may_be_new=named is not None)

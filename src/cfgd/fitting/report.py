@@ -28,7 +28,7 @@ class Table(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a report says: the solver's verdict, tables, and sentences."""
+    """The content of a report: how the solver ended, warnings, tables, and notes."""
 
     verdict: str
     warnings: list[str]
@@ -38,9 +38,7 @@ class Report(NamedTuple):
 
 def report(fit: Fit, style: str) -> str:
     """Return the report of a fit in a style."""
-    if style not in STYLES:
-        checks.fail("Fit.report", "style", f"be one of {', '.join(STYLES)}", repr(style))
-    return STYLES[style](_content(fit, style))
+    return STYLES[checks.choice("Fit.report", "style", style, STYLES)](_content(fit, style))
 
 
 def summary(fit: Fit) -> str:
@@ -70,7 +68,7 @@ def _content(fit: Fit, style: str) -> Report:
         tables.insert(1, correlations)
     count = int(fit.solution.iterations)
     how = f"{fit.solution.how}, {count} iteration{'' if count == 1 else 's'}."
-    unfinished = "The fit did not converge"  # the verdict says that already
+    unfinished = "The fit did not converge"  # the first sentence says that already
     warnings = [each for each in fit.warnings if not each.startswith(unfinished)]
     notes = [_about_errors(fit, style), *(fit.problem.notes if fit.problem is not None else [])]
     return Report(f"{fit.solution.message} {how}", warnings, tables, notes)
@@ -128,7 +126,7 @@ def _correlations(fit: Fit, style: str) -> Table:
     ]
     pairs.sort(key=lambda pair: -abs(pair[0]))
     rows = [[pair, _math(f"{value:+.3f}", style)] for value, pair in pairs]
-    title = f"Correlations beyond {LEAST_CORRELATION}"
+    title = f"Correlations (sizes below {LEAST_CORRELATION} are left out)"
     return Table(title, ["parameters", "correlation"], rows)
 
 
@@ -157,18 +155,27 @@ def _number(value: float, style: str) -> str:
 
 def _about_errors(fit: Fit, style: str) -> str:
     example = _math("1.234(56)", style)
-    meaning = f"{example} is a value of 1.234 with a standard error of 0.056."
+    meaning = f"{example} means the value 1.234 with the standard error 0.056."
     if fit.covariance_kind == "sandwich":
         return (
-            f"{meaning} The loss is robust: errors are from the sandwich covariance, and AIC and "
-            "BIC are not defined."
+            f"{meaning} The loss is robust: the standard errors are those of the sandwich "
+            "covariance, and AIC and BIC are not defined."
         )
     if fit.absolute_sigma:
-        return f"{meaning} The errors follow from sigma, which was taken at face value."
+        return (
+            f"{meaning} The standard errors are computed from sigma alone (absolute_sigma=True), "
+            "not from the size of the residuals."
+        )
     if fit.dof <= 0:
-        return f"{meaning} Errors need more points than parameters, or a known sigma."
+        return (
+            f"{meaning} Standard errors need more points than parameters, or a known sigma with "
+            "absolute_sigma=True."
+        )
     deviation = plain(fit.residual_std, style)
-    return f"{meaning} Errors are scaled by the standard deviation {deviation} of the residuals."
+    return (
+        f"{meaning} The standard errors are scaled with the standard deviation {deviation} of the "
+        "residuals (absolute_sigma=False)."
+    )
 
 
 def _name(name: str, style: str) -> str:

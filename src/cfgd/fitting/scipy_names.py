@@ -39,5 +39,5 @@ def refuse_foreign(owner: str, options: dict[str, Any], loss: object) -> None:
             f"`{owner}(method={options['method']!r})` names a method of another library: leave it "
             "out, or give a method of cfgd such as `cfgd.Auto()`."
         )
-    if loss == "linear":
+    if isinstance(loss, str) and loss == "linear":
         raise ValueError(f"`{owner}(loss='linear')` is called `loss='squared'` here, the default.")

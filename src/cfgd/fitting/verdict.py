@@ -1,4 +1,4 @@
-"""What is wrong with a fit, in words, and which of its numbers are at a bound."""
+"""Warnings about a fit, and which of its parameters are at a bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfgd.solve.solution import Solution
 
 
 def at_bound(problem: FitProblem, solution: Solution) -> np.ndarray:
-    """Return which free numbers are at a bound."""
+    """Return which free parameters are at a bound."""
     return Box(problem.lower, problem.upper).mask(np.asarray(solution.x)) != 0
 
 
@@ -23,19 +23,25 @@ def warnings_of(
     around: Uncertainty,
     at_bound: list[str],
 ) -> list[str]:
-    """Say what is wrong with a fit; issue a warning where standard errors are missing."""
+    """Return the warnings about a fit; issue a Python warning where standard errors are missing."""
     found = [] if solution.success else [f"The fit did not converge: {solution.message}"]
     for name in at_bound:
         z = float(solution.x[problem.free.index(name)])
         found.append(
-            f"{name} is at its bound, {z:.6g}: it has no standard error, and those of the others "
-            "hold for that value."
+            f"{name} is at its bound {z:.6g}: it has no standard error, and those of the other "
+            "parameters are computed with it fixed there."
         )
     if around.factor.shape[1] == 0:
         if freedom < 0:
-            missing = "There are fewer points than parameters."
+            missing = (
+                "There are fewer points than free parameters: there are no standard errors. Fix "
+                "some parameters (fixed=)."
+            )
         elif freedom == 0 and not problem.absolute_sigma:
-            missing = "There are as many points as parameters: the residuals have no variance."
+            missing = (
+                "There are as many points as free parameters: the residuals have no variance, and "
+                "there are no standard errors."
+            )
         else:
             missing = "The data do not determine the parameters: their covariance is infinite."
         found.append(missing)

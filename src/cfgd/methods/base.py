@@ -112,7 +112,9 @@ class Method(ListsPublicNames, ShowsCall, FastModule):
     the method or in its rules: that is all a sweep needs to vary them.
     """
 
-    _internal: ClassVar[tuple[str, ...]] = ("in_box", "prepare", "restart")
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("describe", "in_box", "init", "measure", "prepare", "restart", "step", "traits"),
+    )
 
     @property
     @abc.abstractmethod

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 
 from cfgd._core import checks
 from cfgd._core.arrays import numpy_in_numpy_out
+from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import Structure, checked_pytree, map_parameters
 from cfgd._core.representation import ShowsCall
 from cfgd._core.types import Count, Scalar, Vector, Vectors
@@ -111,7 +112,7 @@ class Traits:
         return self.structure == "quadratic"
 
 
-class Objective(ShowsCall, eqx.Module):
+class Objective(ListsPublicNames, ShowsCall, eqx.Module):
     """f on R^d with its derivatives; a subclass must define `value`, a JAX function.
 
     Users call `value`, `gradient`, `coordinate_slope`, `coordinate_curvature` and read `shape` and
@@ -127,6 +128,11 @@ class Objective(ShowsCall, eqx.Module):
     >>> print(Bowl(2.0).gradient([3.0, 1.0]))
     [ 4. -4.]
     """
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("check", "coordinate_derivatives", "curvature", "evaluate", "hessian_times", "line"),
+        *("on_host", "raveled", "traits"),
+    )
 
     def __getattribute__(self, name: str) -> Any:
         # Equinox makes a pytree of a bound method, which `filter_jit` needs and which takes ten

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -115,6 +115,12 @@ class External(Objective):
     hessian : callable, optional
         A function of x that returns the matrix of second derivatives, dense or sparse.
 
+    Raises
+    ------
+    ValueError
+        If an argument is no function; when it is evaluated, if `value` does not return one number,
+        `gradient` not one for each number in x, or `hessian` not a square matrix of that size.
+
     Examples
     --------
     >>> import cfgd, numpy as np
@@ -128,6 +134,11 @@ class External(Objective):
     hessian_fn: Remembered | None
     structure: Structure | None = eqx.field(static=True)
     run: AnyArray  # number of the run that gets the errors, an array: it is no part of a program
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("fn", "gradient_fn", "hessian_fn", "in_run"),
+        *("run", "structure"),
+    )
 
     def __init__(
         self,

@@ -35,6 +35,12 @@ class Smooth(Objective):
     args : tuple, default ()
         Data that is passed to `fn`: pytrees of arrays.
 
+    Raises
+    ------
+    ValueError
+        If `fn` is no function or `args` is no tuple. `minimize` raises it if `fn` does not return
+        one real number, or is not written in JAX.
+
     Examples
     --------
     >>> import cfgd, jax.numpy as jnp, numpy as np
@@ -79,7 +85,7 @@ def _is_number(arg: object) -> bool:
 def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Objective:
     """Return an objective as it is, a function with its `args` as `Smooth`."""
     if isinstance(objective, Objective):
-        if args:
+        if not isinstance(args, tuple) or args:
             checks.fail(owner, "args", "be used with a function of x and args", "an objective")
         return objective
     checks.function(owner, "objective", objective, "be an objective or a function")

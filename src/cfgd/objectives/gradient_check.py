@@ -157,7 +157,8 @@ def check_gradient(
     Raises
     ------
     ValueError
-        If value or gradient at x are not finite.
+        If value or gradient at x are not finite, x does not have the shape of the objective,
+        `gradient` is given for an objective, or `tolerance` is not a positive number.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def check_gradient(
       x[0]                -215.6          -215.6          0
     """
     owner = "check_gradient"
-    tolerance = float(checks.positive(owner, "tolerance", tolerance))
+    tolerance = checks.one_positive(owner, "tolerance", tolerance)
     if gradient is not None:
         if isinstance(objective, Objective):
             wanted = "be a function of x where `gradient` is given"

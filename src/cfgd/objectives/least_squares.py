@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -87,7 +87,8 @@ class LeastSquares(AnyQuadratic):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `X` is no matrix; `y` or `sample_weight` does not have a number for each row; `l2` is not
+        one number of at least 0; a weight is negative, or all are 0; or an entry is not finite.
 
     Examples
     --------
@@ -102,6 +103,8 @@ class LeastSquares(AnyQuadratic):
     l2: Data
     sample_weight: Data
     gram: Data | None
+
+    _internal: ClassVar[tuple[str, ...]] = ("from_residual", "gram")
 
     @keep_float64
     def __init__(

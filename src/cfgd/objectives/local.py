@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -63,13 +63,13 @@ class Local(Objective):
     probes: int = eqx.field(static=True)
     key: Any
 
+    _internal: ClassVar[tuple[str, ...]] = ("estimator",)
+
     def __init__(
         self, objective: object, curvature: str = "exact", *, probes: int = 1, key: UserInput = None
     ) -> None:
         objective = as_objective("Local", objective)
-        if curvature not in CURVATURES:
-            wanted = f"be one of {', '.join(CURVATURES)}"
-            checks.fail("Local", "curvature", wanted, repr(curvature))
+        checks.choice("Local", "curvature", curvature, CURVATURES)
         self.probes = checks.integer("Local", "probes", probes)
         if (curvature == "hutchinson") != (key is not None):
             wanted = "be given for the curvature hutchinson and for no other"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import own
+from cfgd._core.public_names import ListsPublicNames
 
 Expression = Callable[[dict[str, Any]], Any]
 NO_BOUNDS = (None, None)
@@ -30,6 +31,12 @@ class Parameter:
         Whether the parameter keeps its value.
     expression : callable, optional
         A JAX function of the dict of all parameters that gives this one: the parameter is tied.
+
+    Raises
+    ------
+    ValueError
+        If `value` is no number or array, `bounds` is no pair or has a lower bound above its upper
+        one, a fixed parameter has no `value` or has an `expression`, or a tied one has bounds.
 
     Examples
     --------
@@ -114,7 +121,7 @@ def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
     return array
 
 
-class Parameters(Mapping[str, Parameter]):
+class Parameters(ListsPublicNames, Mapping[str, Parameter]):
     """The parameters of a model by name, in the order in which they are written.
 
     A number or an array stands for a `Parameter` with that start. In a fit of several data sets a
@@ -126,6 +133,11 @@ class Parameters(Mapping[str, Parameter]):
     **named : Parameter, number, array or dict
         The parameters. A model `model(x, size, rate)` takes them by name.
 
+    Raises
+    ------
+    ValueError
+        If there is none, or one is neither a `Parameter` nor a number.
+
     Examples
     --------
     >>> import cfgd
@@ -133,6 +145,8 @@ class Parameters(Mapping[str, Parameter]):
     >>> print(p.free, p["size"].bounds[0])
     ['size', 'rate', 'rest'] 0.0
     """
+
+    _internal: ClassVar[tuple[str, ...]] = ("changed",)
 
     def __init__(self, **named: Any) -> None:
         self._named: dict[str, Parameter] = {}

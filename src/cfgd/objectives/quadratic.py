@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -88,6 +88,8 @@ class AnyQuadratic(Objective):
     The recurrences of its line accumulate rounding errors, as its traits say.
     """
 
+    _internal: ClassVar[tuple[str, ...]] = ("diagonal",)
+
     @property
     def traits(self) -> Traits:
         return Traits(
@@ -133,7 +135,9 @@ class Quadratic(AnyQuadratic):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `A` is no square matrix, not symmetric, or certainly not positive semi-definite (a
+        negative diagonal entry or 2 x 2 minor); `b` is no vector of its size; `constant` is not one
+        number; or an entry is not finite.
 
     Examples
     --------
@@ -146,6 +150,8 @@ class Quadratic(AnyQuadratic):
     A: Data
     b: Data
     constant: Data
+
+    _internal: ClassVar[tuple[str, ...]] = ("value_from",)
 
     def __init__(self, A: UserInput, b: UserInput, constant: UserInput = 0.0) -> None:
         rounding = checks.input_eps(A)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,7 +54,9 @@ class ResidualTerms(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If there is no term, a term is no `Residuals` or has the name of an entry of every history
+        ("iteration", "value", "gradient_norm", "drawn"), a weight is negative, or `weights` names
+        something else than a term.
 
     Examples
     --------
@@ -76,6 +78,11 @@ class ResidualTerms(Objective):
     terms: tuple[Residuals, ...]
     weights: tuple[Data, ...]
     names: tuple[str, ...] = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("changed", "is_squared", "names", "residuals"),
+        *("terms", "vector"),
+    )
 
     def __init__(self, *, weights: Mapping[str, UserInput] | None = None, **terms: Any) -> None:
         if not terms:

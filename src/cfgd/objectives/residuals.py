@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -68,7 +68,9 @@ class Residuals(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `fn` is no function; `loss` is another name; `scale` is not one positive number; a weight
+        is negative or not finite; `args` is no tuple; or `samples` are not arrays of equal length.
+        `minimize` raises it if `fn` does not return real numbers, or `weights` do not fit them.
 
     Examples
     --------
@@ -85,6 +87,8 @@ class Residuals(Objective):
     weights: Any
     scale: Data
     rho: Rho = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = ("is_squared", "jacobian", "rho", "vector", "weight")
 
     def __init__(
         self,

@@ -64,6 +64,4 @@ LOSSES: dict[str, Rho] = {
 
 def rho_of(owner: str, loss: str) -> Rho:
     """Return the loss of a name."""
-    if not isinstance(loss, str) or loss not in LOSSES:
-        checks.fail(owner, "loss", f"be one of {', '.join(LOSSES)}", repr(loss))
-    return LOSSES[loss]
+    return LOSSES[checks.choice(owner, "loss", loss, LOSSES)]

@@ -112,7 +112,9 @@ def minimize(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If the shape of `x0` is not that of the objective, or value or gradient are not finite
+        there; if `args`, `bounds`, `record`, `resample` or `method` do not fit the objective; or if
+        an argument is of another type, or a number out of its range.
     ConvergenceError
         With `throw=True`, if the run does not converge. Its `solution` is the solution.
 
@@ -134,7 +136,7 @@ def minimize(
     >>> print(solution.history["distance"][:3].round(3), solution.history["step"][:3].round(3))
     [10.05   8.223  4.1  ] [  nan 0.091 0.243]
     """
-    named = None
+    named, throw = None, checks.flag("minimize", "throw", throw)
     if isinstance(x0, Parameters):
         if bounds is not None:
             checks.fail("minimize", "bounds", "be None: Parameters have their own", "some")
@@ -235,7 +237,8 @@ def sweep(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        As in `minimize`; and if `methods` are not settings of one method with numbers in all their
+        fields, or fields or starts have different numbers of settings.
 
     Examples
     --------

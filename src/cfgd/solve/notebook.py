@@ -42,7 +42,7 @@ def of_sweep(solution: Any) -> str:
         for i, one in ((i, solution[i]) for i in range(min(count, MOST_ROWS)))
     ]
     if count > MOST_ROWS:
-        rows.append([f"{count - MOST_ROWS:,} more", *[""] * (len(header) - 1)])
+        rows.append([f"{count - MOST_ROWS:,} more", ""])
     caption = f"Solution of a sweep of {count:,} settings: {converged:,} converged"
     return table(caption, header, rows)
 

@@ -61,8 +61,9 @@ class Options:
                 self._at_least_0("gradient_tolerance", self.gradient_tolerance),
             )
         if self.time_limit is not None:
-            put("time_limit", self._seconds("time_limit", self.time_limit))
+            put("time_limit", checks.one_positive(self.owner, "time_limit", self.time_limit))
         put("checkpoint_every", self._at_least_0("checkpoint_every", self.checkpoint_every))
+        put("progress", checks.flag(self.owner, "progress", self.progress))
         if self.checkpoint is not None:
             put("checkpoint", _writable_path(self.owner, self.checkpoint, self.writes))
         _check_record(self.owner, self.record)
@@ -75,12 +76,6 @@ class Options:
         if self.tolerance is not None:
             return self
         return changed(self, tolerance=DEFAULT_TOLERANCE[np.dtype(dtype)])  # without new checks
-
-    def _seconds(self, name: str, value: object) -> float:
-        seconds = checks.positive(self.owner, name, value)
-        if seconds.ndim != 0:
-            checks.fail(self.owner, name, "be one number", f"shape {seconds.shape}")
-        return float(seconds)
 
     def _at_least_0(self, name: str, value: object) -> float:
         wanted = "be a number of at least 0"

@@ -1,10 +1,11 @@
 """Published fractional update rules, under the names and years of their sources.
 
-Each rule is one definition: a method of `minimize` and `sweep`, and by
-`cfgd.integrations.optax.from_rule` a transformation of optax. Its docstring has the formula, the
-source, the range of its parameters as published, and what is unclear or contradictory in the
-source. Most formulas are as a public catalogue gives them, since the papers could not be read.
-`cfgd bench --fractional` compares all of them; docs/fractional.md has the table.
+There are sixteen rules in nineteen classes, because rules 7, 13 and 16 have two variants each. Each
+class is a method of `minimize` and `sweep`; `cfgd.integrations.optax.from_rule` makes it an optax
+transformation. Its docstring has the formula, the source, the published range of its parameters,
+and what is unclear or contradictory in the source. Most formulas were taken from a public
+catalogue, because the papers were not available.
+`cfgd bench --fractional` compares all of them; docs/fractional.md has the results.
 
 >>> import cfgd
 >>> f = cfgd.Quadratic([[3.0, 1.0], [1.0, 2.0]], [1.0, -4.0])

@@ -67,6 +67,11 @@ def parameter(allowed: Range | None = None, default: float | None = None) -> Any
     dataclass field
         To be assigned in the body of the class.
 
+    Raises
+    ------
+    ValueError
+        If `allowed` is no `Range`, or `default` is outside of it.
+
     Examples
     --------
     >>> import cfgd
@@ -80,8 +85,13 @@ def parameter(allowed: Range | None = None, default: float | None = None) -> Any
     ...     print(error)
     `Damped(eta=...)` must be positive, got -1.0.
     """
+    allowed = ANY if allowed is None else allowed
+    if not isinstance(allowed, Range):
+        checks.fail("parameter", "allowed", "be a cfgd.zoo.Range", repr(allowed))
+    if default is not None:
+        checks.number("parameter", "default", default, *allowed)
     kind = FieldKind("number", 0, per_coordinate=True)
-    metadata = {"kind": kind, "allowed": ANY if allowed is None else allowed}
+    metadata = {"kind": kind, "allowed": allowed}
     if default is None:
         return eqx.field(metadata=metadata)
     return eqx.field(metadata=metadata, default=default)

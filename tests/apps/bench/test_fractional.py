@@ -10,7 +10,7 @@ import pytest
 import scipy.optimize
 
 from cfgd.apps.bench.fractional import competitors, conclusions, engine, problems, scores
-from cfgd.apps.bench.fractional.competitors import CONTROLS, OTHERS, RATES, RULES, Scale
+from cfgd.apps.bench.fractional.competitors import BASELINES, OTHERS, RATES, RULES, Scale
 from cfgd.apps.bench.fractional.engine import Runs
 from cfgd.apps.bench.fractional.problems import FractionalProblem, quadratic
 from cfgd.apps.bench.fractional.quasi_newton import run_lbfgs
@@ -24,7 +24,7 @@ BOWL = FractionalProblem(
 
 
 def test_every_rule_has_the_same_budget_of_tuning():
-    for one in (*RULES, *CONTROLS):
+    for one in (*RULES, *BASELINES):
         assert len(one.settings) == len(set(one.settings)) == RATES * OTHERS
         assert len(one.settings[0]) == len(one.names)
         assert len(competitors.thinned(one).settings) == RATES * OTHERS / 3
@@ -66,7 +66,7 @@ def run_of(one, instances, setting):
 
 def test_a_batch_of_runs_is_gradient_descent_one_by_one():
     instances = [BOWL.make(seed) for seed in (0, 1, 2)]
-    curvatures, runs = run_of(CONTROLS[0], instances, (0.7,))
+    curvatures, runs = run_of(BASELINES[0], instances, (0.7,))
     for i, (f, x0, _) in enumerate(instances):
         x, A, b = np.array(x0), np.asarray(f.A), np.asarray(f.b)
         values = [x @ A @ x / 2 + b @ x]
@@ -93,7 +93,7 @@ def test_a_run_by_minibatches_is_stochastic_gradient_descent():
         "r", "minibatches", "", lambda seed: instance, gradients=60, batch=5
     )
     with engine.precision(regression):
-        rule = CONTROLS[0].make(Scale(20.0, 1.0), 1.0)
+        rule = BASELINES[0].make(Scale(20.0, 1.0), 1.0)
     runs = engine.run(regression, [instance] * 2, [rule] * 2, [7, 8])
     for i, seed in enumerate((7, 8)):
         draws, x, values = np.random.default_rng(seed), x0, [loss(x0, X, y)]
@@ -175,7 +175,7 @@ def test_a_profile_leaves_out_what_nobody_solved():
     assert scores.profile(results) == {"x": [1.0, np.inf], "y": [3.0, 1.0]}
 
 
-def test_the_nearest_control_is_the_one_that_is_equal_most_often():
+def test_the_nearest_baseline_is_the_one_that_is_equal_most_often():
     fast, slow = judged((10.0,), (1e-7,)), judged((50.0,), (1e-7,))
     names = ["gradient descent", "heavy ball", "Adam", "L-BFGS"]
     found = {"p": dict(zip(["1 Wang", *names], [fast, slow, fast, slow, slow], strict=True))}
@@ -187,7 +187,7 @@ def test_the_nearest_control_is_the_one_that_is_equal_most_often():
 
 @pytest.fixture
 def one_rule():
-    """A comparison of one rule, better than all controls, on two problems."""
+    """A comparison of one rule, better than all baselines, on two problems."""
     good, bad = judged((10.0,) * 3, (1e-7,) * 3), judged((50.0,) * 3, (1e-7,) * 3)
     names = ["gradient descent", "heavy ball", "Adam", "L-BFGS"]
     both = [BOWL, dataclasses.replace(BOWL, name="quadratic 1e1 x")]
@@ -196,22 +196,27 @@ def one_rule():
 
 
 def test_the_sentences_count_what_the_table_says(one_rule):
-    differ, same, stationary, winners, summary = conclusions.sentences(one_rule)
+    summary, winners, differ, same, stationary = conclusions.sentences(one_rule)
     assert differ == (
-        "Which differ: of one rule, none is like gradient descent (within a factor of 2) on at "
-        "least four problems of five; of the others, one (1 Wang) is better than it more often "
-        "than worse, and none is worse more often than better."
+        "Compared with gradient descent: of one rule, none is equal to gradient descent (within a "
+        "factor of 2) on at least 80% of the problems; of the others, one (1 Wang) is better on "
+        "more problems than worse, and none is worse on more problems than better."
     )
-    assert same.endswith("on at least three problems of five, no rule is like a control.")
+    assert same.endswith(
+        "on at least 60% of the problems the results are equal to those of a baseline for none."
+    )
     assert (
-        "1 of 1 rules and 4 of 4 controls reduce the gradient to 1e-6 of the first; " in stationary
+        "1 of 1 rules and 4 of 4 baselines reduce the gradient norm to 1e-6 of its initial value; "
+        in stationary
     )
-    assert winners == "Who wins, by the median of the gradients: quadratics: 1 Wang on 2 of 2."
+    assert winners == (
+        "Fewest gradients (median over the seeds), by group: quadratics: 1 Wang on 2 of 2."
+    )
     assert summary == (
-        "Summary: the best fractional rule, chosen afterwards for each problem, beats the best of "
-        "gradient descent, heavy ball and Adam by more than a factor of 2 on two of 2 problems "
-        "(bowl, quadratic 1e1 x) and loses to it by as much on none; it beats L-BFGS, which has "
-        "no constants to tune, on two."
+        "Best fractional rule: selected for each problem after the runs, it is better "
+        "than the best of gradient descent, heavy ball and Adam by more than a factor of 2 on two "
+        "of 2 problems (bowl, quadratic 1e1 x) and worse by more than this factor on none; it is "
+        "better than L-BFGS, which has no hyperparameters to tune, on two."
     )
 
 
@@ -219,27 +224,27 @@ def test_the_sentences_are_of_the_problems_that_were_run(one_rule):
     some = dataclasses.replace(
         one_rule, problems=[BOWL], results={"bowl": one_rule.results["bowl"]}
     )
-    assert conclusions.sentences(some)[2].endswith("of condition 10 were not run.")
+    assert conclusions.sentences(some)[4].endswith("with condition number 10 were not run.")
     none = dataclasses.replace(one_rule, problems=[], results={})
     assert conclusions.sentences(none) == ["No problem was finished."]
 
 
 def test_the_sentences_agree_in_number(one_rule):
-    """Several rules that are equal to the controls, one that ends far from the minimiser."""
+    """Several rules that are equal to the baselines, one that ends far from the minimiser."""
     far = judged((None,) * 3, (0.5,) * 3)
     found = {
         name: {**by, "1 Wang": by["Adam"], "2 Sheng": by["Adam"], "16 Shin": far}
         for name, by in one_rule.results.items()
     }
     rules = ["1 Wang", "2 Sheng", "16 Shin"]
-    differ, same, stationary, _, summary = conclusions.sentences(
+    summary, _, differ, same, stationary = conclusions.sentences(
         dataclasses.replace(one_rule, rules=rules, results=found)
     )
-    assert "of three rules, two (1 Wang and 2 Sheng) are like gradient descent" in differ
-    assert "none is better than it" in differ
-    assert "one (16 Shin) is worse more" in differ
-    assert "two (1 Wang and 2 Sheng) are like gradient descent." in same
-    assert "2 of 3 rules and 4 of 4 controls reduce" in stationary
-    assert "1e-6 of the first, but not 16 Shin (5e-01); elsewhere" in stationary
-    assert summary.endswith("beats the best control but L-BFGS on none and loses to it on two.")
+    assert "of three rules, two (1 Wang and 2 Sheng) are equal to gradient descent" in differ
+    assert "none is better on more" in differ
+    assert "one (16 Shin) is worse on more" in differ
+    assert "equal to those of gradient descent for two rules (1 Wang and 2 Sheng)." in same
+    assert "2 of 3 rules and 4 of 4 baselines reduce" in stationary
+    assert "of its initial value, except 16 Shin (5e-01); by their formulas" in stationary
+    assert summary.endswith("better than the best of these baselines on none and worse on two.")
     assert conclusions.number(13) == "13"

@@ -38,7 +38,7 @@ def bench_fractional(*more, out):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """One problem, two rules and two controls with few settings."""
+    """One problem, two rules and two baselines with few settings."""
     bowl = FractionalProblem(
         "quadratic 1e1 tiny",
         "quadratics",
@@ -48,7 +48,7 @@ def tiny(monkeypatch):
     )
     monkeypatch.setattr(problems, "problems", lambda quick, gas: [bowl])
     monkeypatch.setattr(competitors, "RULES", competitors.RULES[:1] + competitors.RULES[-3:-2])
-    monkeypatch.setattr(competitors, "CONTROLS", competitors.CONTROLS[:1])
+    monkeypatch.setattr(competitors, "BASELINES", competitors.BASELINES[:1])
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def tiny(monkeypatch):
 def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
     result = bench_fractional("--seeds", "3", out=tmp_path)
     assert result.exit_code == 0, result.output
-    assert "Which differ: " in result.output
+    assert "Compared with gradient descent: " in result.output.replace("\n", " ")
     data = json.loads((tmp_path / "fractional.json").read_text())
     assert data["seeds"] == [0, 1, 2]
     assert data["tuning_seeds"] == [1000, 1001]
@@ -69,7 +69,7 @@ def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
         (name, str(seed)) for name in names for seed in range(3)
     ]
     page = (tmp_path / "fractional.html").read_text()
-    assert page.index("Which differ") < page.index("<svg")
+    assert page.index("Compared with") < page.index("<svg")
     assert page.count("<svg") == 3  # two profiles, one problem
     assert "| 1 Wang | 1 of 1 |" in (tmp_path / "fractional.md").read_text()
 
@@ -160,11 +160,11 @@ class TooMany(Damped):
         ("NoUpdate", "Can't instantiate abstract class NoUpdate"),
         ("Misspelt", "line 25): AttributeError: 'Evaluation' object has no attribute 'gradientt'"),
         ("OtherMemory", "OtherMemory cannot be used"),
-        ("Adam", "Adam is a rule of the comparison: the class needs another name"),
+        ("Adam", "the comparison has a rule of the name Adam; rename the class"),
         ("UnknownConstant", "unexpected keyword argument 'rate'"),
         ("OutOfRange", "`OutOfRange(eta=...)` must be positive"),
         ("NoSetting", "NoSetting.grid cannot be used"),
-        ("TooMany", "it must have 1 to 48 settings, not 49"),
+        ("TooMany", "the grid must have 1 to 48 settings, got 49"),
     ],
 )
 def test_a_rule_that_cannot_be_used_is_refused_before_the_run(tmp_path, name, message):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cfgd.apps.bench.fractional.competitors import CONTROLS, LBFGS, RULES
+from cfgd import zoo
+from cfgd.apps.bench.fractional.competitors import BASELINES, LBFGS, RULES
 from cfgd.apps.bench.fractional.conclusions import Comparison, sentences
 from cfgd.apps.bench.fractional.problems import FractionalProblem
 from cfgd.apps.bench.fractional.saved import JUDGED
@@ -38,14 +39,14 @@ def comparison(data):
         p["name"]: {rule: JUDGED(one, rule) for rule, one in p["rules"].items()}
         for p in data["problems"]
     }
-    controls = [*(one.name for one in CONTROLS), LBFGS]
-    return Comparison(problems, [one.name for one in RULES], controls, results)
+    baselines = [*(one.name for one in BASELINES), LBFGS]
+    return Comparison(problems, [one.name for one in RULES], baselines, results)
 
 
 def test_the_data_are_those_of_the_grids_of_today(data):
     grids = {
         one.name: {"names": list(one.names), "settings": [list(s) for s in one.settings]}
-        for one in (*RULES, *CONTROLS)
+        for one in (*RULES, *BASELINES)
     }
     assert data["grids"] == grids, UPDATE
     assert (data["size"], data["seeds"]) == ("full", [0, 1, 2, 3, 4])
@@ -70,7 +71,7 @@ def test_the_page_has_the_sentences_of_the_data(comparison):
 def test_the_page_has_the_tables_of_the_data(comparison, data):
     page = (DOCS / "fractional.md").read_text()
     assert words(data["how"]) in words(page), UPDATE
-    made = markdown(comparison, [*RULES, *CONTROLS], [], "").splitlines()
+    made = markdown(comparison, [*RULES, *BASELINES], [], "").splitlines()
     rows = {line for line in page.splitlines() if line.startswith("|")}
     missing = [line for line in made if line.startswith("|") and line not in rows]
     assert not missing, UPDATE
@@ -79,3 +80,14 @@ def test_the_page_has_the_tables_of_the_data(comparison, data):
 def test_the_page_says_on_how_many_problems(comparison):
     page = (DOCS / "fractional.md").read_text()
     assert f"from {len(comparison.problems)} problems at equal gradients" in page
+
+
+def test_the_pages_count_the_rules_and_classes_of_the_zoo():
+    classes = [
+        getattr(zoo, name) for name in zoo.__all__ if name not in ("UpdateRule", "parameter")
+    ]
+    assert (len({one.number for one in classes}), len(classes)) == (16, 19)
+    for page in ("fractional.md", "reference/zoo.md"):
+        text = words((DOCS / page).read_text())
+        assert "sixteen" in text
+        assert "nineteen classes" in text

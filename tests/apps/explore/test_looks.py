@@ -81,6 +81,38 @@ def test_all_controls_have_accessible_names(page):
     assert nameless == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_texts_do_not_touch_the_inputs_above_them(page, width):
+    page.emulate(
+        "setDeviceMetricsOverride", width=width, height=844, deviceScaleFactor=1, mobile=width < 600
+    )
+    try:
+        page.open("#lag=5&step=fixed")
+        gaps = page.js(
+            """const texts = [...document.querySelectorAll(".row small, #points small")];
+            return texts.filter((text) => text.getClientRects().length).map((text) => {
+              const range = document.createRange();
+              range.selectNodeContents(text);
+              const inputs = [...text.parentElement.querySelectorAll("input[type=text]")];
+              const lowest = Math.max(...inputs.map((one) => one.getBoundingClientRect().bottom));
+              return range.getBoundingClientRect().top - lowest;
+            })"""
+        )
+        assert len(gaps) >= 9
+        assert min(gaps) >= 1
+    finally:
+        page.emulate("clearDeviceMetricsOverride")
+
+
+def test_drawings_have_the_font_of_the_page(page):
+    fonts = page.js(
+        "return ['html', 'body'].map((n) => getComputedStyle(document.querySelector(n)).fontFamily)"
+    )
+    assert fonts[0] == fonts[1]
+    drawn = page.js("return document.getElementById('chart').getContext('2d').font")
+    assert drawn.endswith(fonts[1])
+
+
 def contrast(one, other):
     def light(colour):
         parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255

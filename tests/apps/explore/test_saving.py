@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from gestures import type_into
 
 # one worker runs all these tests, since they share a browser
 pytestmark = pytest.mark.slow
@@ -56,6 +57,10 @@ def test_the_map_is_saved_as_svg(page, tmp_path):
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert "start (1, −10)" in texts
     assert f"Gradient descent: {len(path) - 1} iterations" in texts
+    # the points are drawn as on the page: a circle, a square and a diamond
+    fills = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("fill") != "none"]
+    assert sum("A" in d and "A6 6" in d for d in fills) == 1
+    assert [d.count("L") for d in fills if "A" not in d] == [5, 5]
 
 
 def test_the_map_is_saved_as_png(page, tmp_path):
@@ -73,11 +78,8 @@ def test_equal_axes(page):
     page.wait()
     place = "return document.getElementById('handle-start').getBoundingClientRect()"
     before, (x, y) = page.js(place), page.state["start"]
-    page.element("#start-x").clear()
-    page.element("#start-x").send_keys(str(x + 2))
-    page.element("#start-y").clear()
-    page.element("#start-y").send_keys(str(y + 2))
-    page.wait()
+    type_into(page, "#start-x", str(x + 2))
+    type_into(page, "#start-y", str(y + 2))
     after = page.js(place)
     assert after["x"] - before["x"] == pytest.approx(before["y"] - after["y"], abs=0.1)
     page.js("document.getElementById('link').click()")

@@ -55,6 +55,7 @@ STYLE: Any = {
     "xtick.color": LIGHT["ink"],
     "ytick.color": LIGHT["ink"],
     "axes.grid": True,
+    "axes.axisbelow": True,  # bars and points hide the grid
     "grid.color": LIGHT["faint"],
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.6,
@@ -124,6 +125,7 @@ def contours(
         x, y, values, levels=levels, colors=LIGHT["faint"], linewidths=0.9, linestyles="solid"
     )
     axis.set(xlim=x_range, ylim=y_range, aspect="equal")
+    axis.locator_params(steps=(1, 2, 5, 10))  # -10, -5, 0, not -7.5
     axis.grid(False)
 
 

@@ -91,18 +91,19 @@ def curve_fit_many(
     tolerance : float, optional
         As in `minimize`: 1e-8 in float64, 1e-4 in float32. The precision is that of Y and x.
     max_iterations : int, default 200
-        How many steps a fit tries at most: by default about as many as SciPy's `curve_fit`.
+        The largest number of steps of each fit: about as many as SciPy's `curve_fit` makes by
+        default.
     threads : int, optional
         How many blocks of fits are computed at a time; by default as many as there are cores. Where
         JAX has several devices, blocks go to them in turn.
     progress : bool, default False
         Whether to show a progress line on the terminal.
     checkpoint : path, optional
-        A file with the fits that have ended. The same call goes on from it.
+        A file with the results of the fits that have ended. The same call resumes from it.
     checkpoint_every : float, default 60.0
         Seconds between two checkpoints.
     **options
-        Arguments of SciPy and lmfit are refused with the name of cfgd's.
+        No other arguments exist; one of SciPy or lmfit is refused with the name that it has here.
 
     Returns
     -------
@@ -113,7 +114,14 @@ def curve_fit_many(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If Y is complex, has no axis of fits or no point; if the model does not return one number
+        for each point or is not written in JAX; if `sigma` or `mask` has a wrong shape, or `sigma`
+        is not positive; if `p0`, `bounds`, `fixed` or `tied` does not fit the parameters of the
+        model; if `tolerance` is not positive, or `max_iterations` or `threads` is too small; for a
+        Dask array, if `checkpoint` or `progress` is given. The message names the argument, what it
+        must be, and what was given. A single fit that fails raises nothing: see `Fits.status`.
+    TypeError
+        For an argument that does not exist.
 
     Notes
     -----
@@ -137,12 +145,13 @@ def curve_fit_many(
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     max_iterations = checks.integer(owner, "max_iterations", max_iterations, 0)
     threads = checks.integer(owner, "threads", usable_cores() if threads is None else threads)
+    checkpoint_every = checks.one_positive(owner, "checkpoint_every", checkpoint_every)
     x, Y, labels = read_labelled(owner, x, Y)
     sigma, mask = unlabelled(sigma, labels), unlabelled(mask, labels)
     inputs = read_inputs(owner, model, x, Y, p0, sigma, mask, bounds, fixed, tied, absolute_sigma)
     if tolerance is None:
         tolerance = DEFAULT_TOLERANCE[inputs.dtype]
-    goal = Goal(float(checks.positive(owner, "tolerance", tolerance)), max_iterations)
+    goal = Goal(checks.one_positive(owner, "tolerance", tolerance), max_iterations)
     if is_dask(Y):
         if checkpoint is not None or progress:
             wanted = "be left out for a Dask array, which is computed later"

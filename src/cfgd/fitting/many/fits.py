@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from cfgd._core.public_names import ListsPublicNames
 from cfgd.fitting import notebook
 from cfgd.fitting.build import build
 from cfgd.fitting.datasets import read_data
@@ -23,7 +24,7 @@ from cfgd.status import STATUSES, Status
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fits:
+class Fits(ListsPublicNames):
     """Many fits of one model: all fields have the leading shape of Y.
 
     They are NumPy arrays; DataArrays with the dimensions and coordinates of Y if that was one, and
@@ -34,10 +35,6 @@ class Fits:
     ----------
     table : array
         All numbers, with one row for each fit; the properties are columns of it.
-    inputs : Inputs
-        What was fitted.
-    labels : Labels or None
-        The names of the axes of Y.
     tolerance : float
         The tolerance of the fits.
 
@@ -57,6 +54,8 @@ class Fits:
     inputs: Inputs
     labels: Labels | None
     tolerance: float
+
+    _internal: ClassVar[tuple[str, ...]] = ("inputs", "labels")
 
     @property
     def names(self) -> list[str]:
@@ -130,7 +129,7 @@ class Fits:
 
     @property
     def failed(self) -> dict[str, int]:
-        """How many fits have not converged, by the name of their status, most of them first."""
+        """How many fits have not converged, by the name of their status, most frequent first."""
         column = self._place("status")
         codes = np.asarray(self.table[..., column]).ravel().astype(int)
         counted = Counter(STATUSES[code].name for code in codes)
@@ -139,8 +138,8 @@ class Fits:
     def plot(self, name: str, ax: Any = None) -> Any:
         """Plot a parameter: a map for two axes of fits, values with standard errors for one.
 
-        Fits that did not converge are left out. The colours of a map leave out one percent of the
-        values on each side.
+        Fits that did not converge are left out. The colours of a map span the values from the 1st
+        to the 99th percentile.
 
         Parameters
         ----------
@@ -181,11 +180,11 @@ class Fits:
         for name, count in failed.items():
             lines.append(f"  {count:,} {name}: {Status[name].value}")
         good = np.asarray(self.converged)
-        lines.append(f"  {'parameter':<14}{'median':>14}{'median error':>16}")
+        lines.append(f"  {'parameter':<14}{'median':>14}{'median standard error':>25}")
         for name in self.names:
             value, error = (np.asarray(each[name])[good] for each in (self.values, self.errors))
             shown = _median(value), _median(error[~np.isnan(error)])  # NaN is that at a bound
-            lines.append(f"  {name:<14}{shown[0]:>14.6g}{shown[1]:>16.3g}")
+            lines.append(f"  {name:<14}{shown[0]:>14.6g}{shown[1]:>25.3g}")
         return "\n".join(lines)
 
     def _place(self, name: str) -> int:

@@ -61,7 +61,7 @@ class Inputs:
     p0_per_fit : dict of str to array
         The parameters in `p0` that have a number for each fit.
     absolute_sigma : bool
-        Whether `sigma` is taken at face value.
+        Whether `sigma` holds the true standard deviations.
     """
 
     model: Callable[..., Any]
@@ -183,6 +183,8 @@ def read_inputs(
     checks.function(owner, "model", model, "be a function of x and the parameters")
     Y = _read_Y(owner, Y)
     shape, n_points = tuple(map(int, Y.shape[:-1])), int(Y.shape[-1])
+    if x is None:
+        checks.fail(owner, "x", "be an array, or a dict or tuple of arrays", "None")
     x_leaves, x_treedef = jax.tree.flatten(x if isinstance(x, dict | tuple) else (x,))
     if not isinstance(x, dict | tuple):
         x_treedef = jax.tree.structure(0)
@@ -265,7 +267,7 @@ def _floating(dtype: Any) -> np.dtype[Any]:
 def _sliceable(owner: str, field: str, value: Any) -> Any:
     """Return an object with shape, dtype and slices, as arrays in memory and on a disk are."""
     if not (hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "__getitem__")):
-        value = np.asarray(value)
+        value = checks.real(owner, field, value)
     if hasattr(value, "to_numpy"):  # a DataFrame or Series
         value = value.to_numpy()
     if not (np.issubdtype(value.dtype, np.number) or np.issubdtype(value.dtype, np.bool_)):
@@ -309,7 +311,8 @@ def _read_sigma(
 def _read_mask(owner: str, mask: Any, shape: tuple[int, ...], n_points: int) -> Any:
     if mask is None:
         return None
-    mask = mask if hasattr(mask, "shape") and hasattr(mask, "dtype") else np.asarray(mask)
+    if not (hasattr(mask, "shape") and hasattr(mask, "dtype")):
+        mask = checks.real(owner, "mask", mask, "be an array of booleans")
     if not np.issubdtype(mask.dtype, np.bool_):
         checks.fail(owner, "mask", "be True for points to leave out", f"dtype {mask.dtype}")
     if tuple(mask.shape) == shape and tuple(mask.shape) != (n_points,):
@@ -325,8 +328,13 @@ def _check_shape(
 ) -> None:
     """Refuse a model that does not return one number for each point."""
     fixed = {name: each.value for name, each in given.parameters.items() if each.kind == "fixed"}
-    with checks.traceable(owner, "model"):
-        out = jax.eval_shape(lambda z: residuals.predict(residuals.complete(z, fixed), x), z)
+
+    def predict(z: Any, fixed: Any, x: Any) -> Any:
+        return residuals.predict(residuals.complete(z, fixed), x)
+
+    # the arrays are arguments, for the reason given in `fitting/build.py`
+    with checks.traceable(owner, "model"), in_precision(z.dtype):
+        out = jax.eval_shape(predict, z, fixed, x)
     if tuple(out.shape) != (n_points,):
         wanted = f"return one number for each of the {n_points} points along the last axis of Y"
         checks.fail(owner, "model", wanted, f"shape {tuple(out.shape)}")

@@ -46,7 +46,7 @@ class Form:
     n_slots : int
         How many fits take steps at a time.
     is_bounded, absolute_sigma : bool
-        Whether there are bounds, and whether `sigma` is taken at face value.
+        Whether there are bounds, and whether `sigma` holds the true standard deviations.
     """
 
     names: tuple[str, ...]

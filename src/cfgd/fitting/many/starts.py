@@ -36,6 +36,8 @@ def read_p0(
     if isinstance(p0, Mapping) and not hasattr(p0, "free"):
         own = {name: np.asarray(each) for name, each in p0.items() if np.shape(each) == shape}
         return {name: 1.0 if name in own else each for name, each in p0.items()}, own, None
+    if p0 is not None and not isinstance(p0, Mapping):
+        checks.real(owner, "p0", p0, "be numbers, a dict, Parameters or a function")
     if p0 is not None and not isinstance(p0, Mapping) and np.ndim(p0) > 1:
         numbers = np.asarray(p0)
         if numbers.shape[:-1] != shape:

@@ -46,9 +46,7 @@ def memory_of(alpha: ArrayInput, beta: ArrayInput, nodes: int) -> CaputoMemory:
 
 def check_reading(owner: str, reading: object) -> str:
     """Return `reading` if it is one of `READINGS`."""
-    if not isinstance(reading, str) or reading not in READINGS:
-        checks.fail(owner, "reading", f"be one of {', '.join(READINGS)}", repr(reading))
-    return reading
+    return checks.choice(owner, "reading", reading, READINGS)
 
 
 def direction(
@@ -123,7 +121,10 @@ def fractional_gradient(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `objective` is neither an objective nor a function; `x` or `terminal` has an entry that
+        is not finite; `terminal` is neither a number nor of the structure of `x`; `alpha` is not in
+        (0, 1); `alpha` or `beta` has neither one number nor one for each coordinate; `nodes` is not
+        an integer of at least 1; or `reading` is another word.
 
     References
     ----------

@@ -121,7 +121,17 @@ class Fractional(Method):
     Raises
     ------
     ValueError
-        If an argument is no rule of its kind.
+        If `terminal`, `order` or `step` is no rule of its kind, `nodes` is no integer of at least
+        1, or `reading` is another word.
+
+    Attributes
+    ----------
+    step_rule : StepRule
+        The rule that was given as `step`; a method's `step` makes an iteration.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.
 
     Examples
     --------

@@ -18,6 +18,7 @@ import numpy as np
 
 from cfgd._core import checks
 from cfgd._core.arrays import own, standard_promotion
+from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.representation import ShowsCall
 from cfgd._core.types import ArrayInput, Count, DType, Numbers
 from cfgd.methods.paper.direction import CaputoMemory, memory_of
@@ -32,7 +33,7 @@ def __dir__() -> list[str]:
 
 
 def beta_of(alpha: Any, gamma: Any) -> Any:
-    """Return beta for alpha and gamma = beta - (1 - alpha)/(2 - alpha).
+    """Return the beta that belongs to alpha and gamma: gamma = beta - (1 - alpha)/(2 - alpha).
 
     Parameters
     ----------
@@ -46,14 +47,27 @@ def beta_of(alpha: Any, gamma: Any) -> Any:
     number or array
         beta.
 
+    Raises
+    ------
+    ValueError
+        If `alpha` or `gamma` is no number and no array of numbers.
+
     Examples
     --------
     >>> import cfgd
     >>> print(cfgd.order.beta_of(0.5, -0.25))
     0.08333333333333331
     """
+    alpha, gamma = _numbers("alpha", alpha), _numbers("gamma", gamma)
     with standard_promotion():
         return gamma + (1 - alpha) / (2 - alpha)
+
+
+def _numbers(field: str, value: Any) -> Any:
+    """Return Python's floats and arrays as they are, other numbers as an array."""
+    if isinstance(value, int | float | jax.Array | np.ndarray):
+        return value
+    return checks.floating("beta_of", field, value, "be a number or an array of numbers")
 
 
 def alpha_and_beta(
@@ -89,10 +103,17 @@ def _gamma_of(rule: Any) -> Any:
 class Order(Rule):
     """Base class of rules for alpha_k and beta_k; a subclass must define `numbers`.
 
-    The class attribute `vanishes` says that gamma tends to 0 along a run, so that a method with a
-    fixed terminal minimises f. Rules with few different numbers override `prepare` and `at`, to
-    compute their quadrature rules once.
+    A rule with few different numbers overrides `prepare` and `at` to compute its quadrature rules
+    once for a run.
 
+    Attributes
+    ----------
+    vanishes : bool
+        Whether gamma tends to 0 along a run, so that a method with a fixed terminal minimises f. A
+        class attribute, False by default.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Harmonic(cfgd.order.Order):  # alpha_k from 1/2 up to 1
     ...     def numbers(self, k):
@@ -104,6 +125,8 @@ class Order(Rule):
     """
 
     vanishes: ClassVar[bool] = False
+
+    _internal: ClassVar[tuple[str, ...]] = ("at", "last_iteration", "numbers", "prepare")
 
     @abc.abstractmethod
     def numbers(self, k: Count) -> tuple[Numbers, Numbers]:
@@ -129,6 +152,8 @@ class _BetaOrGamma(Order):
 
     given: MessageText = eqx.field(static=True)  # "beta" or "gamma"
 
+    _internal: ClassVar[tuple[str, ...]] = ("given",)
+
     def name_of(self, field: str) -> str:
         return str(self.given) if field == "beta" else field
 
@@ -137,7 +162,7 @@ class _BetaOrGamma(Order):
 
 
 class Constant(_BetaOrGamma):
-    """alpha_k = alpha and beta_k = beta; gamma="best" leaves the number to the method.
+    """The same alpha and beta in all iterations; gamma="best" lets the method choose gamma.
 
     Parameters
     ----------
@@ -153,7 +178,8 @@ class Constant(_BetaOrGamma):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), or a number is
+        not finite.
 
     Examples
     --------
@@ -188,7 +214,7 @@ class Constant(_BetaOrGamma):
         return prepared
 
 
-class Stage(ShowsCall, eqx.Module):
+class Stage(ListsPublicNames, ShowsCall, eqx.Module):
     """A number of iterations with one order and smoothing, for `AdaptiveOrder`.
 
     Parameters
@@ -205,7 +231,8 @@ class Stage(ShowsCall, eqx.Module):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), a number is
+        not finite, or `iterations` is not an integer of at least 1.
 
     Examples
     --------
@@ -220,6 +247,8 @@ class Stage(ShowsCall, eqx.Module):
     beta: Any
     given: MessageText = eqx.field(static=True)
 
+    _internal: ClassVar[tuple[str, ...]] = ("given",)
+
     def __init__(
         self, iterations: int, alpha: Any = 0.5, *, beta: Any = None, gamma: Any = None
     ) -> None:
@@ -231,7 +260,7 @@ class Stage(ShowsCall, eqx.Module):
 
 
 class Stages(_BetaOrGamma):
-    """(alpha_s, beta_s) for the iterations of stage s, which end before ends[s] (section 3.3).
+    """One alpha and beta for the iterations of each stage (section 3.3 of the paper).
 
     Parameters
     ----------
@@ -239,6 +268,21 @@ class Stages(_BetaOrGamma):
         The stages in their order.
     owner : str, default "Stages"
         The name of the caller in messages.
+
+    Attributes
+    ----------
+    ends : array of int
+        The iteration at which each stage ends: the sums of the iterations so far.
+    alpha, beta : array
+        The numbers of the stages, along the first axis.
+    iterations : int
+        The number of iterations of all stages.
+
+    Raises
+    ------
+    ValueError
+        If `stages` is no list of `Stage`, is empty, has numbers of different shapes, or has more
+        than 2^31 - 1 iterations in all.
 
     Examples
     --------

@@ -22,7 +22,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -30,6 +30,7 @@ import jax.numpy as jnp
 
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, is_array
+from cfgd._core.public_names import ListsPublicNames
 from cfgd._core.pytrees import Structure, checked_pytree
 from cfgd._core.representation import ShowsCall
 from cfgd._core.types import Vector, Vectors
@@ -42,8 +43,10 @@ def __dir__() -> list[str]:
     return __all__
 
 
-class Rule(ShowsCall, eqx.Module):
+class Rule(ListsPublicNames, ShowsCall, eqx.Module):
     """Base class of the rules of a method: for the terminal, the order and the step."""
+
+    _internal: ClassVar[tuple[str, ...]] = ("is_open", "name_of", "owner")
 
     @property
     def is_open(self) -> bool:

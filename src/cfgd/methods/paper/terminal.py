@@ -34,10 +34,20 @@ class Terminal(Rule):
     """Base class of rules for the terminal.
 
     A subclass defines `init`, which returns the memory at the start of a run, and `next`, which
-    returns c_k and the memory of the next iteration. Two class attributes describe the rule:
-    `is_gradient` if c_k = x_k, so that the direction is the gradient; `is_fixed` if c_k does not
-    depend on x_k, so that a run converges to a Tikhonov solution.
+    returns c_k and the memory of the next iteration. It sets `is_gradient` or `is_fixed` to True
+    where that is so.
 
+    Attributes
+    ----------
+    is_gradient : bool
+        Whether c_k = x_k, so that the direction is the gradient.
+    is_fixed : bool
+        Whether c_k does not depend on x_k, so that a run converges to a Tikhonov solution.
+    is_moving : bool
+        Whether c_k depends on x_k and differs from it: neither of the two above.
+
+    Examples
+    --------
     >>> import cfgd
     >>> class Half(cfgd.terminal.Terminal):  # half way to the origin
     ...     def init(self, x0):
@@ -52,6 +62,8 @@ class Terminal(Rule):
 
     is_gradient: ClassVar[bool] = False
     is_fixed: ClassVar[bool] = False
+
+    _internal: ClassVar[tuple[str, ...]] = ("forget", "init", "next")
 
     @property
     def is_moving(self) -> bool:
@@ -92,12 +104,17 @@ Here = CurrentPoint  # the name in earlier versions
 
 
 class Fixed(Terminal):
-    """c_k = c for all k (sections 3.1 and 3.3).
+    """c_k = c for all k (sections 3.1 and 3.3 of the paper).
 
     Parameters
     ----------
     terminal : number, array or pytree
         The terminal c: of the structure of x0, or one number for all coordinates.
+
+    Attributes
+    ----------
+    point : number, array or pytree
+        A copy of the terminal.
 
     Examples
     --------
@@ -126,7 +143,7 @@ class Fixed(Terminal):
 
 
 class Lagged(Terminal):
-    """c_k = x_{k - lag} (section 3.2), with `past` = (x_{-1}, ..., x_{-lag}).
+    """c_k = x_{k - lag} (section 3.2 of the paper), with `past` = (x_{-1}, ..., x_{-lag}).
 
     Without `past` the earlier points are x_0 itself, and the first step is a gradient step. The
     memory is a ring buffer: row k mod lag holds x_{k - lag} until x_k replaces it.

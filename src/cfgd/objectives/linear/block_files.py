@@ -25,6 +25,7 @@ from cfgd.objectives.linear.block_source import (
     is_path,
     parts_of,
     refuse,
+    refuse_target,
 )
 from cfgd.objectives.linear.npz_rows import Reader, check_memory, member
 
@@ -66,6 +67,8 @@ def parts_of_files(
         checks.fail(OWNER, "source", "be files of one kind", ", ".join(sorted(kinds)))
     (kind,) = kinds
     blocks: list[Part]  # of each file, or of some row groups
+    if kind != ".parquet":
+        refuse_target(target)
     if kind == ".npy":
         blocks = _npy_parts(paths, given, memory, -(-count // len(paths)))
     elif kind == ".npz":

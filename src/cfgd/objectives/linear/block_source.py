@@ -49,8 +49,10 @@ def parts_of(
     functions = [source] if callable(source) else source
     if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
         refuse(given, "not be given with a function, which returns it")
+        refuse_target(target)
         return [FloatBlocks(function) for function in functions]
     if hasattr(source, "shape") or scipy.sparse.issparse(source):
+        refuse_target(target)
         arrays = _checked_arrays(given._replace(X=source))
         ends = block_ends(arrays.X, memory)
         return [
@@ -106,6 +108,7 @@ def _checked_arrays(given: Block) -> Block:
         checks.fail(OWNER, "source", "be a matrix", f"shape {tuple(X.shape)}")
     m = X.shape[0]
     for name, array in (("y", y), ("sample_weight", given.weight), ("offset", given.offset)):
+        array = checks.real(OWNER, name, array) if isinstance(array, list | tuple) else array
         max_axes = 2 if name == "offset" else 1  # an offset may have a column for each class
         if array is not None and not (np.shape(array)[:1] == (m,) and np.ndim(array) <= max_axes):
             checks.fail(OWNER, name, f"have shape {(m,)}", np.shape(array))
@@ -175,3 +178,10 @@ def refuse(given: Block, wanted: str) -> None:
     for field, value in fields.items():
         if value is not None:
             checks.fail(OWNER, field, wanted, checks.describe(value))
+
+
+def refuse_target(target: str | None) -> None:
+    """Refuse the name of a column where the source has no named columns."""
+    if target is not None:
+        wanted = "be given with .parquet files or a Dask data frame only"
+        checks.fail(OWNER, "target", wanted, repr(target))

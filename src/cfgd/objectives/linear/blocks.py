@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -85,7 +85,10 @@ class Blocks(External):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `source` is of another kind, its files cannot be read, or its blocks differ in their
+        columns; `y`, `target`, `sample_weight` or `offset` does not belong to such a source or does
+        not fit its rows; `memory` does not suffice for 64 rows; `client` is given with `threads` or
+        `distributed`; or as in `LinearModel`.
 
     Examples
     --------
@@ -100,6 +103,8 @@ class Blocks(External):
 
     stream: Stream
     process_group: ProcessGroup | None = eqx.field(static=True)
+
+    _internal: ClassVar[tuple[str, ...]] = ("process_group", "stream")
 
     def __init__(
         self,
@@ -117,10 +122,8 @@ class Blocks(External):
         client: Any = None,
         distributed: bool = False,
     ) -> None:
-        if loss not in (*LOSSES, MULTINOMIAL):
-            known = ", ".join((*LOSSES, MULTINOMIAL))
-            checks.fail(OWNER, "loss", f"be one of {known}", repr(loss))
-        budget = float(checks.positive(OWNER, "memory", memory))
+        checks.choice(OWNER, "loss", loss, (*LOSSES, MULTINOMIAL))
+        budget = checks.one_positive(OWNER, "memory", memory)
         intercept = checks.flag(OWNER, "intercept", intercept)
         is_shared = checks.flag(OWNER, "distributed", distributed)
         self.process_group = all_processes() if is_shared else None

@@ -18,6 +18,7 @@ from cfgd.objectives.linear.block_source import (
     as_floats,
     block_ends,
     blocks_of_arrays,
+    refuse_target,
 )
 
 
@@ -36,6 +37,7 @@ def parts_of_dask(
     """
     if hasattr(source, "dtypes"):
         return _parts_of_frame(source, given, target, memory, count)
+    refuse_target(target)
     if source.ndim != 2:
         checks.fail(OWNER, "source", "be a matrix", f"a Dask array of {source.ndim} axes")
     if source.numblocks[1] > 1:

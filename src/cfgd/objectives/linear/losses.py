@@ -121,7 +121,7 @@ def loss_of(owner: str, loss: UserInput) -> Loss | None:
     """Return the loss for a name or function; None for "multinomial"."""
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
-    if loss == MULTINOMIAL:
+    if isinstance(loss, str) and loss == MULTINOMIAL:
         return None
     if not callable(loss):
         known = ", ".join((*LOSSES, MULTINOMIAL))

@@ -1,1 +1,1 @@
-"""`cfgd bench --fractional`: the rules of `cfgd.zoo` and five controls at equal gradients."""
+"""`cfgd bench --fractional`: the rules of `cfgd.zoo` and five baselines at equal gradients."""

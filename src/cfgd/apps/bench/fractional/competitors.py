@@ -1,11 +1,11 @@
-"""The rules with their grids of constants: the same number of settings for each.
+"""The rules and baselines with their hyperparameter grids, of the same size for all.
 
-A setting is a rate and at most two other constants. Rates of rules that scale the gradient are in
-units of 1/L, with L the largest curvature at the start; those of Adam and of rules made with it are
-lengths. The grids are the same for all problems. They were written down before the full run, but
-for the corrections that docs/fractional.md names: one range of rates for rules and controls, the
-gammas of rule 16, and "16 Shin by momentum", since gammas that are a factor of 4 apart hardly meet
-a good momentum.
+A setting is a learning rate and at most two other hyperparameters. Rules that multiply the gradient
+have learning rates in units of 1/L, where L is the largest eigenvalue of the Hessian at the initial
+point; the learning rates of Adam and of rules based on it are step lengths. The grids are the same
+for all problems. They were fixed before the full run, except for the corrections that
+docs/fractional.md lists: a common range of learning rates, the values of gamma of rule 16, and the
+entry "16 Shin by momentum".
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cfgd import zoo
-from cfgd.apps.bench.fractional import controls
+from cfgd.apps.bench.fractional import baselines
 from cfgd.zoo.update_rule import UpdateRule
 
 LBFGS = "L-BFGS"
-RATES, OTHERS = 12, 4  # rates, and values of the other constants, of a grid
+RATES, OTHERS = 12, 4  # size of a grid: learning rates, settings of the other hyperparameters
 
-# eta L around 1.9, the last multiple of 0.1 at which gradient descent converges on a quadratic:
-# larger ones too, for factors D^(1 - alpha) < 1 and where the curvature falls along a run
+# eta L around 1.9, the largest multiple of 0.1 at which gradient descent converges on a quadratic.
+# Larger values are for factors D^(1 - alpha) < 1 and for curvatures that decrease during a run.
 AROUND_TWO = 1.9 * 2.0 ** np.arange(6, 6 - RATES, -1)
-# factors D^(1 - alpha) > 1 need smaller ones
+# factors D^(1 - alpha) > 1 need smaller learning rates
 BELOW_TWO = 1.9 * 4.0 ** np.arange(3, 3 - RATES, -1)
-# lengths of the steps of Adam and of rules made with it
+# step lengths of Adam and of rules based on it
 LENGTHS = np.logspace(-3.5, 0.5, RATES)
 ONE_CONSTANT = 1.9 * 2.0 ** (6 - np.arange(RATES * OTHERS) / OTHERS)
 
@@ -43,17 +43,17 @@ class Scale(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Competitor:
-    """A rule under its name, and its settings: `make(scale, *setting)` is the rule."""
+    """A rule with its name and its settings; `make(scale, *setting)` returns the rule."""
 
     name: str
-    number: int | None  # in the table of docs/fractional.md; None for controls and one's own rule
-    names: tuple[str, ...]  # of the constants in a setting
+    number: int | None  # in the table of docs/fractional.md; None for baselines and custom rules
+    names: tuple[str, ...]  # of the hyperparameters in a setting
     settings: tuple[tuple[float, ...], ...]
     make: Callable[..., UpdateRule]
-    digest: str = ""  # of the file of one's own rule
+    digest: str = ""  # of the file of a custom rule
 
     @property
-    def is_control(self) -> bool:
+    def is_baseline(self) -> bool:
         return self.number is None and not self.digest
 
 
@@ -62,7 +62,7 @@ def _grid(rates: Any, *others: Sequence[float]) -> tuple[tuple[float, ...], ...]
 
 
 def _scaled(kind: type[UpdateRule], names: tuple[str, ...]) -> Callable[..., UpdateRule]:
-    """Return the maker of a rule whose eta is in units of 1/L."""
+    """Return a function that makes the rule with eta in units of 1/L."""
 
     def make(scale: Scale, rate: float, *others: float) -> UpdateRule:
         return kind(rate / scale.largest, **dict(zip(names[1:], others, strict=True)))
@@ -87,12 +87,12 @@ def _khan2019(scale: Scale, rate: float, share: float, alpha: float) -> UpdateRu
 
 
 def _shin(scale: Scale, rate: float, gamma: float) -> UpdateRule:
-    # alpha enters quadratics and local models through gamma alone
+    # on quadratics and local models the direction depends on alpha through gamma only
     return zoo.Shin2021(rate / scale.largest, 0.5, gamma + 1 / 3)
 
 
 def _shin_by_momentum(scale: Scale, rate: float, momentum: float) -> UpdateRule:
-    # where the diagonal D is a multiple of the identity, the momentum is -eta gamma D
+    # if the diagonal D is a multiple of the identity, the momentum is -eta gamma D
     return _shin(scale, rate, -momentum * scale.largest / (rate * scale.mean))
 
 
@@ -103,10 +103,10 @@ def _aggarwal(scale: Scale, rate: float, lam: float, gamma: float) -> UpdateRule
 def _xie(scale: Scale, rate: float, alpha: float) -> UpdateRule:
     return zoo.Xie2022(
         (rate / scale.largest) ** (1 / alpha), alpha
-    )  # the rate that multiplies the gradient
+    )  # so that eta^alpha, which multiplies the gradient, is in units of 1/L
 
 
-# from the default of `cfgd.integrations` on, in factors of 4: the paper's go down to -100
+# from the default of `cfgd.integrations`, by factors of 4; the paper uses values down to -100
 GAMMAS = (-0.25, -1.0, -4.0, -16.0)
 MOMENTA = (0.5, 0.9, 0.97, 0.99)
 ORDERS = (0.5, 0.7, 0.9, 0.97)
@@ -155,13 +155,13 @@ RULES: tuple[Competitor, ...] = (
 
 
 def _adam(scale: Scale, rate: float, b1: float, one_minus_b2: float) -> UpdateRule:
-    return controls.Adam(rate, b1, 1 - one_minus_b2)
+    return baselines.Adam(rate, b1, 1 - one_minus_b2)
 
 
-CONTROLS: tuple[Competitor, ...] = (
-    _of("gradient descent", controls.GradientDescent, ONE_CONSTANT),
-    _of("heavy ball", controls.HeavyBall, AROUND_TWO, "momentum", MOMENTA),
-    _of("Nesterov", controls.Nesterov, AROUND_TWO, "momentum", MOMENTA),
+BASELINES: tuple[Competitor, ...] = (
+    _of("gradient descent", baselines.GradientDescent, ONE_CONSTANT),
+    _of("heavy ball", baselines.HeavyBall, AROUND_TWO, "momentum", MOMENTA),
+    _of("Nesterov", baselines.Nesterov, AROUND_TWO, "momentum", MOMENTA),
     Competitor(
         "Adam", None, ("eta", "b1", "1 - b2"), _grid(LENGTHS, (0.5, 0.9), (1e-2, 1e-3)), _adam
     ),
@@ -169,15 +169,15 @@ CONTROLS: tuple[Competitor, ...] = (
 
 
 def own(kind: type[UpdateRule], digest: str) -> Competitor:
-    """Return the competitor of a user's rule: its `grid`, or rates around 2/L alone.
+    """Return the competitor of a custom rule, with its `grid` or with learning rates around 2/L.
 
-    `grid` is a class attribute: the values of each constant by name, the first being the rate in
-    units of 1/L. It may have as many settings as the grids of the other rules.
+    The class attribute `grid` is a dict of the values of each hyperparameter; the first one is the
+    learning rate in units of 1/L. It may have as many settings as the grids of the other rules.
     """
     grid = dict(getattr(kind, "grid", {"eta": ONE_CONSTANT}))
     names, settings = tuple(grid), _grid(*grid.values()) if grid else ()
     if not 0 < len(settings) <= RATES * OTHERS:
-        raise ValueError(f"it must have 1 to {RATES * OTHERS} settings, not {len(settings)}.")
+        raise ValueError(f"the grid must have 1 to {RATES * OTHERS} settings, got {len(settings)}.")
     first = names[0]
 
     def make(scale: Scale, rate: float, *others: float) -> UpdateRule:
@@ -187,7 +187,7 @@ def own(kind: type[UpdateRule], digest: str) -> Competitor:
 
 
 def thinned(one: Competitor) -> Competitor:
-    """Return the competitor with every third rate, of `--quick`; a small grid is kept."""
+    """Return the competitor with every third learning rate; a small grid is not reduced."""
     if len(one.settings) <= RATES * OTHERS // 3:
         return one
     rates = list(dict.fromkeys(setting[0] for setting in one.settings))

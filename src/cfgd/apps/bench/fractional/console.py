@@ -1,4 +1,4 @@
-"""`cfgd bench --fractional` on the console; arguments are checked before anything is loaded."""
+"""`cfgd bench --fractional` on the console; arguments are checked before JAX is imported."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def show_fractional(
     rule: str | None = None,
     seconds: float | None = None,
 ) -> int:
-    """Run the comparison, print its sentences and return the exit code."""
+    """Run the comparison, print its summary and return the exit code."""
     if seconds is not None:
-        raise ValueError("--seconds is the time of pinn: --fractional has no use for it.")
+        raise ValueError(
+            "--seconds applies to the group pinn; it cannot be used with --fractional."
+        )
     for module in ("optax", "sklearn"):
         import_extra(module, "`cfgd bench --fractional`", "bench")
     from cfgd.apps.bench.fractional import competitors, own_rule, problems, report, runner
@@ -38,14 +40,19 @@ def show_fractional(
     unknown = [name for name in only if name not in groups]
     if unknown:
         known = ", ".join(groups)
-        raise ValueError(f"There is no group {unknown[0]!r}; with --fractional there are {known}.")
-    rules = [*competitors.RULES, *competitors.CONTROLS]
+        raise ValueError(
+            f"There is no group {unknown[0]!r}; the groups of --fractional are {known}."
+        )
+    rules = [*competitors.RULES, *competitors.BASELINES]
     if rule is not None:
         rules.append(own_rule.read_rule(rule))
     if quick:
         rules = [competitors.thinned(one) for one in rules]
     if data is None:
-        console.print("The gas data are left out: --data gives the file.", highlight=False)
+        console.print(
+            "The problem 'gas' is skipped: it needs the data file, given by --data FILE.",
+            highlight=False,
+        )
     plan = runner.FractionalPlan(
         [one for one in found if not only or one.group in only],
         rules,

@@ -1,7 +1,7 @@
 """Runs of one rule on one problem: many settings and seeds as one compiled batch.
 
-A program is compiled for a rule and the shapes of a problem. It makes `BATCH` runs at once; what is
-left over is filled up, so that tuning and judging share the program.
+A program is compiled for a rule and the shapes of a problem. It makes `BATCH` runs at once; the
+last batch is padded, so that tuning and test runs share the program.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from cfgd.objectives.evaluation import Evaluation
 from cfgd.zoo.update_rule import UpdateRule
 
 BATCH = 24
-POINTS = 30  # of a run by minibatches at which the full loss is evaluated
-PROBES = 100  # random signs for the mean of the diagonal: a tenth of its size, or less
-POWER_ITERATIONS = 30  # for the largest curvature at the start: two digits on the problems here
+POINTS = 30  # checkpoints of a minibatch run, at which the loss on all data is evaluated
+PROBES = 100  # random sign vectors for the mean of the diagonal: relative error 0.1 or less
+POWER_ITERATIONS = 30  # for the largest eigenvalue of the Hessian: two digits on these problems
 
 
 class Runs(NamedTuple):
-    """The values of f after each checkpoint, (runs, checkpoints + 1), and their costs."""
+    """The values of f at the checkpoints, of shape (runs, checkpoints + 1), and their costs."""
 
     values: Any
-    gradients: Any  # so many gradients had been made at each checkpoint
-    norms: Any  # |g| at the end over |g| at the start
+    gradients: Any  # the number of gradients up to each checkpoint
+    norms: Any  # |g| at the end divided by |g| at the start
 
 
 def precision(problem: FractionalProblem) -> Any:
-    """Return the context of the precision of a problem."""
+    """Return the context manager that selects the precision of a problem."""
     return jax.enable_x64(not problem.is_single)
 
 
 def scale_of(problem: FractionalProblem, instance: Instance) -> Scale:
-    """Return the curvatures at the start, by products with the Hessian."""
+    """Return the scale of the Hessian at the initial point, by Hessian-vector products."""
     with precision(problem):
         f, x = as_jax(instance.objective), jnp.asarray(instance.x0)
         inner = f.objective if isinstance(f, cfgd.Local) else f
@@ -73,7 +73,7 @@ def run(
     rules: Sequence[UpdateRule],
     seeds: Sequence[int],
 ) -> Runs:
-    """Make one run for each instance with its rule; `seeds` draw the minibatches."""
+    """Run each instance with its rule; `seeds` determine the minibatches."""
     cost = _cost(problem, rules[0], instances[0])
     iterations = max(1, int(problem.gradients / cost))
     chunk = max(1, iterations // POINTS) if problem.batch else 1
@@ -100,7 +100,7 @@ def run(
 
 
 def _cost(problem: FractionalProblem, rule: UpdateRule, instance: Instance) -> float:
-    """Return the gradients of an iteration."""
+    """Return the cost of an iteration in gradients."""
     f = _for_curvature(instance.objective) if problem.batch else instance.objective
     return 1.0 + rule.extra_cost(f, instance.x0.size)
 
@@ -129,7 +129,7 @@ def _program(
 def _one_run(
     f: Any, x0: Any, rule: UpdateRule, batches: Any, checkpoints: int, chunk: int
 ) -> tuple[Any, Any]:
-    """Return f at each checkpoint, and |g| at the last point in units of |g(x0)|."""
+    """Return f at each checkpoint, and |g| at the last point divided by |g(x0)|."""
 
     def iteration(carry: Any, _: Any) -> Any:
         x, memory, k, at = carry
@@ -164,7 +164,7 @@ def _one_run(
 
 
 def _batches(problem: FractionalProblem, seeds: Sequence[int], iterations: int) -> Any:
-    """Return the rows of the minibatches, (runs, iterations, batch): permutations in epochs."""
+    """Return the rows of the minibatches; every epoch is a random permutation of the data."""
     if problem.batch is None:
         return None
     n = len(problem.make(0).objective.inputs)
@@ -179,12 +179,12 @@ def _batches(problem: FractionalProblem, seeds: Sequence[int], iterations: int) 
 
 
 def as_jax(tree: Any) -> Any:
-    """Return the tree with NumPy arrays as those of JAX."""
+    """Return the tree with its NumPy arrays converted to JAX arrays."""
     return jax.tree.map(lambda a: jnp.asarray(a) if isinstance(a, np.ndarray) else a, tree)
 
 
 def _stacked(trees: Sequence[Any]) -> Any:
-    """Return one tree with a leading axis, numbers as arrays."""
+    """Return one tree whose arrays and numbers are stacked along a leading axis."""
     numbers = (np.ndarray, jax.Array, float, np.generic)
 
     def stack(*leaves: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`--rule my_rule.py:MyRule`: a rule from a file of the user, which is run."""
+"""`--rule my_rule.py:MyRule`: import an update rule from a file of the user."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from types import ModuleType
 from typing import TypeVar
 
 from cfgd.apps.bench.fractional import engine
-from cfgd.apps.bench.fractional.competitors import CONTROLS, LBFGS, RULES, Competitor, own
+from cfgd.apps.bench.fractional.competitors import BASELINES, LBFGS, RULES, Competitor, own
 from cfgd.apps.bench.fractional.problems import FractionalProblem, quadratic
 from cfgd.zoo.update_rule import UpdateRule
 
 Made = TypeVar("Made")
 
 MODULE = "cfgd_own_rule"  # the name under which the file is imported
-# Two iterations show whether `update` returns a step and a memory that it can be given again.
+# Two iterations show whether `update` accepts the state that it has returned.
 TRIAL = FractionalProblem(
     "trial", "quadratics", "", lambda seed: quadratic(10.0, True, seed, d=3), gradients=2
 )
 
 
 def read_rule(text: str) -> Competitor:
-    """Return the competitor named by `FILE.py:Class`; the file is executed as any Python code.
+    """Return the competitor named by `FILE.py:Class`; importing the file executes its code.
 
-    A file, a class, a grid or an `update` that cannot be used raises ValueError.
+    Raises
+    ------
+    ValueError
+        If the file, the class, its grid or its `update` cannot be used.
     """
     path, _, name = text.rpartition(":")
     if not path.endswith(".py") or not name.isidentifier():
@@ -39,10 +42,8 @@ def read_rule(text: str) -> Competitor:
     kind = getattr(_tried(file, "the file", lambda: _imported(file)), name, None)
     if not isinstance(kind, type) or not issubclass(kind, UpdateRule):
         raise ValueError(f"--rule: {path} must define {name}, a subclass of cfgd.zoo.UpdateRule.")
-    if name in {LBFGS, *(one.name for one in (*RULES, *CONTROLS))}:
-        raise ValueError(
-            f"--rule: {name} is a rule of the comparison: the class needs another name."
-        )
+    if name in {LBFGS, *(one.name for one in (*RULES, *BASELINES))}:
+        raise ValueError(f"--rule: the comparison has a rule of the name {name}; rename the class.")
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     competitor = _tried(file, f"{name}.grid", lambda: own(kind, digest))
     _tried(file, name, lambda: _try_out(competitor))
@@ -60,7 +61,7 @@ def _imported(file: Path) -> ModuleType:
 
 
 def _try_out(competitor: Competitor) -> None:
-    """Make the rule of each setting, and two iterations with the first."""
+    """Construct the rule for each setting, and run two iterations with the first setting."""
     instance = TRIAL.make(0)
     scale = engine.scale_of(TRIAL, instance)
     with engine.precision(TRIAL):
@@ -69,7 +70,7 @@ def _try_out(competitor: Competitor) -> None:
 
 
 def _tried(file: Path, what: str, make: Callable[[], Made]) -> Made:
-    """Return what `make` returns; an error becomes a ValueError with its line in the file."""
+    """Return `make()`; an error becomes a ValueError that names the line of the user's file."""
     try:
         return make()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The page of the comparison: the sentences, performance profiles, tables and curves."""
+"""The HTML page of the comparison: summary, performance profiles, tables and curves."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from cfgd.apps.bench.fractional.conclusions import Comparison
 from cfgd.apps.bench.fractional.scores import Judged, profile
 from cfgd.apps.bench.fractional.tables import (
     GRIDS,
+    HYPERPARAMETERS,
+    PROBLEMS,
     SUMMARY,
     accuracy_and_budget,
+    capitalised,
     cell,
     grid_rows,
     groups,
@@ -26,15 +29,15 @@ from cfgd.apps.page.document import definitions, document, escape, figures
 from cfgd.apps.page.drawing import LIGHT, Panel, line, svgs
 from cfgd.apps.resumable import machine
 
-TITLE = "Fractional rules at equal gradients"
+TITLE = "Fractional update rules at equal numbers of gradients"
 SHOWN = {
     "gradient descent": "ink",
     "heavy ball": "blue",
     "Adam": "purple",
     "L-BFGS": "yellow",
     "16 Shin by momentum": "orange",
-}  # lines with a colour of their own; the best other rule is green, and the rest is faint
-WORST = 1e3  # the right end of a profile
+}  # lines with a colour of their own; the best other rule is green, all others are faint
+WORST = 1e3  # the right end of the axis of a performance profile
 
 
 def page(
@@ -44,19 +47,19 @@ def page(
     how: str,
     data: str,
 ) -> str:
-    """Return the page, with the sentences first; `data` says where the numbers are."""
+    """Return the page, with the summary first; `data` says which files have the numbers."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in conclusions)
     body = [f"<h1>{TITLE}</h1>", f'<ol class="story">{items}</ol>']
     body.append(f'<p class="soft">{escape(how)}</p>')
     if comparison.results:
         body += ["<h2>Performance profiles</h2>", _profiles(comparison)]
-        body += ["<h2>All problems</h2>", _table(SUMMARY, summary_rows(comparison))]
-        body += ["<h2>Each problem</h2>", *_tables(comparison)]
-        body += ["<h2>Curves</h2>", _curves(comparison)]
+        body += ["<h2>Summary over all problems</h2>", _table(SUMMARY, summary_rows(comparison))]
+        body += ["<h2>Results by problem</h2>", *_tables(comparison)]
+        body += ["<h2>Convergence curves</h2>", _curves(comparison)]
         problems = [(name, escape(what)) for name, what in problem_rows(comparison)]
-        body += ["<h2>Problems</h2>", _table(("problem", "what"), problems)]
-        body += ["<h2>Grids of constants</h2>", f"<p>{GRIDS}</p>"]
-        body.append(_table(("rule", "values"), grid_rows(competitors)))
+        body += ["<h2>Problems</h2>", _table(PROBLEMS, problems)]
+        body += ["<h2>Hyperparameter grids</h2>", f"<p>{GRIDS}</p>"]
+        body.append(_table(HYPERPARAMETERS, grid_rows(competitors)))
     about = {"version": __version__, "processor": machine(), "data": data}
     body.append(definitions(about))
     return document(TITLE, "A comparison by cfgd", "\n".join(body))
@@ -67,10 +70,12 @@ def _tables(comparison: Comparison) -> list[str]:
     for group, problems in groups(comparison.problems).items():
         rows = [
             [rule, *(cell(comparison.results[p.name][rule]) for p in problems)]
-            for rule in (*comparison.rules, *comparison.controls)
+            for rule in (*comparison.rules, *comparison.baselines)
         ]
         table = _table(["rule", *(p.name for p in problems)], rows)
-        parts.append(f"<h3>{escape(group)}</h3><p>{accuracy_and_budget(problems)}</p>{table}")
+        parts.append(
+            f"<h3>{escape(capitalised(group))}</h3><p>{accuracy_and_budget(problems)}</p>{table}"
+        )
     return parts
 
 
@@ -90,7 +95,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _profiles(comparison: Comparison) -> str:
-    """Return a profile for each group, and one of all problems."""
+    """Return a performance profile of all problems and one of each group."""
     panels, data = [], {}
     every = {"all problems": comparison.problems, **groups(comparison.problems)}
     for group, problems in every.items():
@@ -132,12 +137,12 @@ def _draw_profile(axis: Any, found: Mapping[str, list[float]]) -> None:
             label=name if name in colours else None,
         )
     axis.set(xscale="log", xlim=(1, WORST), ylim=(0, 1.02))
-    axis.set(xlabel="gradients over the fewest", ylabel="share solved")
+    axis.set(xlabel="gradients / gradients of the fastest rule", ylabel="fraction of runs solved")
     _legend(axis)
 
 
 def _curves(comparison: Comparison) -> str:
-    """Return a panel for each problem."""
+    """Return the convergence curves, one panel for each problem."""
     panels = [
         Panel(p.name, functools.partial(_draw_named, _draw_curves, p.name))
         for p in comparison.problems
@@ -160,7 +165,7 @@ def _draw_curves(axis: Any, results: Mapping[str, Judged]) -> None:
             linewidth=1.6 if name in colours else 0.7,
             label=name if name in colours else None,
         )
-    axis.set(xscale="symlog", yscale="log", xlabel="gradients", ylabel="f - f*, first = 1")
+    axis.set(xscale="symlog", yscale="log", xlabel="gradients", ylabel="(f - f*) / (f(x0) - f*)")
     axis.set_ylim(top=3)
     _legend(axis)
 
@@ -171,6 +176,6 @@ def _legend(axis: Any) -> None:
 
 
 def _figure(name: str, panels: Sequence[Panel], data: Mapping[str, Any]) -> str:
-    """Return the panels with their titles, as many side by side as there is room for."""
+    """Return the panels with their titles; the width of the page decides how many form a row."""
     (drawn,) = svgs(name, [panels], data)
     return figures([[(panel.title, svg) for panel, svg in zip(panels, drawn, strict=True)]])

@@ -1,4 +1,4 @@
-"""The problems: an objective and a start for each seed, and the least value where it is known."""
+"""The test problems: an objective, an initial point and the minimum for each seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEST_FUNCTIONS = (
 
 
 class Instance(NamedTuple):
-    """What a seed decides: the objective, the start, and the least value."""
+    """The objective, the initial point and the minimum of f, for one seed."""
 
     objective: Any
     x0: Any
@@ -54,15 +54,15 @@ class FractionalProblem:
     Parameters
     ----------
     name, group, what
-        The name, the group of its profile, and a description.
+        The name, the group of problems, and a description.
     make
-        The instance of a seed.
+        A function that returns the instance of a seed.
     gradients
-        The budget of a run, in gradients (of minibatches, where there are any).
+        The budget of a run, in gradients (of minibatches if `batch` is given).
     accuracy
-        A run has solved the problem where f - f* is at most this part of f(x0) - f*.
+        The target: a run has solved the problem if (f - f*) / (f(x0) - f*) is at most this.
     batch
-        The rows of a minibatch; None for full gradients.
+        The number of rows of a minibatch; None for gradients on all data.
     """
 
     name: str
@@ -75,12 +75,13 @@ class FractionalProblem:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is in float32."""
+        """Whether the problem is computed in float32."""
         return self.batch is not None
 
 
-# The exact direction of rules 5 and 16 costs ten nodes: on all but quadratics they get the local
-# quadratic model, which costs one, and on functions without structure one for each coordinate.
+# The exact direction of rules 5 and 16 takes ten quadrature nodes. On all problems but quadratics
+# they use the local quadratic model instead: its diagonal costs one gradient for linear models and
+# networks, one for each coordinate of the test functions, two Hessian products on minibatches.
 
 
 def quadratic(condition: float, rotated: bool, seed: int, d: int = 20) -> Instance:
@@ -96,13 +97,13 @@ def quadratic(condition: float, rotated: bool, seed: int, d: int = 20) -> Instan
 
 
 def random_square(d: int, seed: int) -> Instance:
-    """Return the random least squares of section 4.1, whose least value is 0."""
+    """Return the random least-squares problem of the paper's section 4.1; its minimum is 0."""
     data = random_least_squares(seed, d)
     return Instance(cfgd.LeastSquares(data.X, data.y), data.x0, 0.0)
 
 
 def gas_squares(data: Gas, seed: int) -> Instance:
-    """Return the standardised gas regression as a quadratic, from a random start."""
+    """Return the regression on standardised gas data as a quadratic, from a random point."""
     X, y = data.table[:, :-1], data.table[:, -1]
     X, y = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
     solution = np.linalg.lstsq(X, y, rcond=None)[0]
@@ -112,7 +113,7 @@ def gas_squares(data: Gas, seed: int) -> Instance:
 
 
 def logistic(scales: float, seed: int, m: int = 200, d: int = 20) -> Instance:
-    """Return a logistic regression whose columns have scales from 1 to `scales`."""
+    """Return a logistic regression; its columns have standard deviations from 1 to `scales`."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(m, d)) * np.logspace(0, np.log10(scales), d)
     w = random.normal(size=d) / np.logspace(0, np.log10(scales), d)
@@ -123,7 +124,7 @@ def logistic(scales: float, seed: int, m: int = 200, d: int = 20) -> Instance:
 
 
 class OfResiduals(Objective):
-    """A standard test function, by its residuals."""
+    """A standard test function: the sum of its squared residuals."""
 
     residuals: Callable[[Any], Any] = eqx.field(static=True)
 
@@ -133,7 +134,7 @@ class OfResiduals(Objective):
 
 
 def test_function(name: str, seed: int) -> Instance:
-    """Return a function of Moré, Garbow and Hillstrom; the second derivatives as a local model."""
+    """Return a function of Moré, Garbow and Hillstrom, for rules 5 and 16 with a local model."""
     problem = STANDARD[name]
     f = cfgd.Local(OfResiduals(problem.residuals), "exact")
     x0 = problem.x0 + 0.1 * np.random.default_rng(seed).normal(size=problem.x0.size)
@@ -141,14 +142,14 @@ def test_function(name: str, seed: int) -> Instance:
 
 
 def network(name: str, seed: int) -> Instance:
-    """Return one of the paper's networks, from N(0, 25) and N(0, 0.02)."""
+    """Return one of the paper's networks: hidden weights N(0, 25), output weights N(0, 0.02)."""
     z = np.linspace(-1, 1, SAMPLES)
     f = cfgd.ShallowNetwork(z, FUNCTIONS[name](z), WIDTH)
     return Instance(cfgd.Local(f, "exact"), f.init(seed, (5.0, 0.02**0.5)), 0.0)
 
 
 class BatchLoss(Objective):
-    """The mean loss of some rows of a training problem; parameters are a vector."""
+    """The mean loss over the rows of a training problem, as a function of a flat vector."""
 
     inputs: Any
     targets: Any
@@ -164,7 +165,7 @@ class BatchLoss(Objective):
 
 
 def classifier(problem: TrainingProblem) -> Callable[[int], Instance]:
-    """Return the instances of a network trained by minibatches; a seed decides the start alone."""
+    """Return a function that makes the instance of a seed, which sets the initial weights only."""
     _, unravel = ravel_pytree(problem.init(jax.random.key(0)))
     f = BatchLoss(np.asarray(problem.inputs), np.asarray(problem.targets), problem.loss, unravel)
 
@@ -175,7 +176,7 @@ def classifier(problem: TrainingProblem) -> Callable[[int], Instance]:
 
 
 def problems(quick: bool, gas: Gas | None) -> list[FractionalProblem]:
-    """Return the problems; `quick` has ten of them, with a third of the gradients."""
+    """Return the problems; `quick` reduces their number and the budget."""
     found = []
     budget = 300 if quick else 1000
 
@@ -185,33 +186,38 @@ def problems(quick: bool, gas: Gas | None) -> list[FractionalProblem]:
     for rotated in (False, True):
         for condition in (1e1, 1e4) if quick else CONDITIONS:
             kind = "rotated" if rotated else "aligned"
+            axes = "random eigenvectors" if rotated else "eigenvectors along the axes"
             add(
                 f"quadratic 1e{round(np.log10(condition))} {kind}",
                 "quadratics",
-                f"20 unknowns, condition {condition:g}, eigenvectors {kind}",
+                f"20 variables, condition number {condition:g}, {axes}",
                 lambda seed, c=condition, r=rotated: quadratic(c, r, seed),  # type: ignore[misc]
             )
     for d in (20,) if quick else (20, 100):
         add(
             f"random least squares {d}",
             "least squares",
-            f"the paper's section 4.1, {d} unknowns, condition 1e4 at least",
+            f"random least squares of the paper's section 4.1, {d} variables, condition number of "
+            "at least 1e4",
             lambda seed, d=d: random_square(d, seed),  # type: ignore[misc]
         )
     if gas is not None:
-        add("gas", "least squares", gas.source, lambda seed: gas_squares(gas, seed))
+        what = f"linear regression on the standardised gas data ({gas.source})"
+        add("gas", "least squares", what, lambda seed: gas_squares(gas, seed))
     for scales in (10.0,) if quick else (1.0, 30.0):
         add(
             f"logistic {scales:g}",
             "logistic",
-            f"200 rows, 20 columns of scales from 1 to {scales:g}, with the penalty l2 = 0.01",
+            "logistic regression, 200 rows, 20 columns with standard deviations from 1 to "
+            f"{scales:g}, L2 penalty 0.01",
             lambda seed, s=scales: logistic(s, seed),  # type: ignore[misc]
         )
     for name in TEST_FUNCTIONS[:1] if quick else TEST_FUNCTIONS:
         add(
             name,
             "test functions",
-            "Moré, Garbow and Hillstrom, from random points near the published start",
+            "test function of Moré, Garbow and Hillstrom, initial point: the published one plus "
+            "normal noise of standard deviation 0.1",
             lambda seed, n=name: test_function(n, seed),  # type: ignore[misc]
             accuracy=1e-5,  # the published minima have six digits
         )
@@ -219,7 +225,8 @@ def problems(quick: bool, gas: Gas | None) -> list[FractionalProblem]:
         add(
             f"network {name}",
             "networks",
-            f"the paper's network for {name}, 150 unknowns, from N(0, 25) and N(0, 0.02)",
+            f"the paper's network fitted to {name}, 150 weights, initial hidden weights from "
+            "N(0, 25), output weights from N(0, 0.02)",
             lambda seed, n=name: network(n, seed),  # type: ignore[misc]
             accuracy=1e-2,
         )
@@ -229,7 +236,7 @@ def problems(quick: bool, gas: Gas | None) -> list[FractionalProblem]:
         add(
             f"{problem.name} by minibatches",
             "minibatches",
-            f"{problem.what}; minibatches of {problem.batch}",
+            f"{problem.what}; minibatches of {problem.batch} rows",
             classifier(problem),
             accuracy=0.1,
             batch=problem.batch,

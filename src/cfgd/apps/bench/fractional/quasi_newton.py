@@ -1,4 +1,4 @@
-"""L-BFGS of SciPy at equal gradients: full ones, also where the rules have minibatches."""
+"""SciPy's L-BFGS-B with the same budget; it uses gradients on all data in every problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _value_and_gradient(f: Any, x: Any) -> tuple[Any, Any]:
 
 
 def run_lbfgs(problem: FractionalProblem, instance: Instance) -> Runs:
-    """Return the values of one run of L-BFGS-B with its default constants."""
+    """Return the values of one run of L-BFGS-B with its default options."""
     cost, values, norms = 1.0, [], []
     if problem.batch is not None:
         cost = len(instance.objective.inputs) / problem.batch

@@ -22,17 +22,21 @@ from cfgd.apps.resumable import machine
 
 FILES = ("fractional.html", "fractional.md", "fractional.csv", "fractional.json")
 HOW = (
-    "Every rule has the same number of settings, {settings} ({size}). Each setting is run on "
-    "{tuning} tuning seeds ({tuning_seeds}); the one with the best median is judged on {count} "
-    "other seeds ({seeds}). A seed decides the data of quadratics, random least squares and "
-    "logistic regressions, and elsewhere the start and the minibatches. Work is counted in "
-    "gradients; second derivatives count as the gradients that they cost. A number is the median "
-    "of the gradients until f\u00a0-\u00a0f* is at most the accuracy times f(x0)\u00a0-\u00a0f*, "
-    "with the smallest and the largest in brackets; where most seeds do not get there, it is the "
-    "median of the part of f(x0)\u00a0-\u00a0f* that is left, as a power of ten. Two rules are "
-    "equal on a problem within a factor of {equal:g} in gradients, or of {equal_gap:g} in what is "
-    "left."
+    "Every rule is run with the same number of hyperparameter settings, {settings} ({size}). The "
+    "setting with the best median score on {tuning} tuning seeds ({tuning_seeds}) is then run on "
+    "{count} test seeds ({seeds}). The seed determines the data of the quadratics, the random "
+    "least-squares problems and the logistic regressions; on the other problems it determines the "
+    "initial point and the minibatches. Cost is counted in gradient evaluations; a second "
+    "derivative counts as the number of gradients that it costs. The relative gap is "
+    "(f\u00a0-\u00a0f*) / (f(x0)\u00a0-\u00a0f*), where f* is the minimum. An entry of a table is "
+    "the median number of gradients until the relative gap is at most the target, with minimum and "
+    'maximum over the seeds in parentheses; "never" means that the target was not reached within '
+    "the budget. If most seeds miss the target, the entry is the median of the smallest relative "
+    "gap instead, as a power of ten. Two rules are equal on a problem if their gradient counts "
+    "differ by at most a factor of {equal:g} or, where both miss the target, their relative gaps "
+    "by at most a factor of {equal_gap:g}."
 )
+FULL_SIZE = f"{RATES} learning rates times {OTHERS} settings of the other hyperparameters"
 
 
 def write_report(out: Path, plan: Any, results: Sequence[ProblemResult]) -> None:
@@ -40,7 +44,7 @@ def write_report(out: Path, plan: Any, results: Sequence[ProblemResult]) -> None
     comparison = Comparison.of(plan.problems, plan.competitors, results)
     conclusions = sentences(comparison)
     how = how_it_was_made(plan)
-    data = f"{FILES[2]} and {FILES[3]}, with all seeds and settings"
+    data = f"{FILES[2]} and {FILES[3]}: the results of each seed, the hyperparameters, the curves"
     write(out / FILES[0], page(comparison, plan.competitors, conclusions, how, data))
     write(out / FILES[1], markdown(comparison, plan.competitors, conclusions, how))
     write(out / FILES[2], as_csv(comparison))
@@ -49,10 +53,10 @@ def write_report(out: Path, plan: Any, results: Sequence[ProblemResult]) -> None
 
 
 def how_it_was_made(plan: Any) -> str:
-    """Return the paragraph on settings, seeds and numbers."""
+    """Return the paragraph on hyperparameter settings, seeds and the entries of the tables."""
     return HOW.format(
         settings=len(plan.competitors[0].settings),
-        size="--quick, a third of the rates" if plan.quick else f"{RATES} rates times {OTHERS}",
+        size="--quick: a third of the learning rates" if plan.quick else FULL_SIZE,
         tuning=plan.tuning_seeds,
         tuning_seeds=", ".join(map(str, plan.seeds_to_tune)),
         count=plan.seeds,
@@ -65,7 +69,7 @@ def how_it_was_made(plan: Any) -> str:
 def as_dict(
     comparison: Comparison, plan: Any, conclusions: Sequence[str], how: str
 ) -> dict[str, Any]:
-    """Return all results with what made them, for JSON."""
+    """Return all results with the settings of the run, for JSON."""
     return {
         "version": __version__,
         "machine": {"processor": machine(), "jax": jax.__version__},

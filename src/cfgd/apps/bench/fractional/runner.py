@@ -1,4 +1,4 @@
-"""Tune every rule on seeds of its own, judge it on others, save each problem, write the report."""
+"""Tune every rule, run it on the test seeds, save each problem, and write the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cfgd.apps.bench.fractional.scores import Judged, judged, score
 from cfgd.apps.bench.progress import NoProgress, ProgressDisplay
 from cfgd.apps.resumable import RunEnd, result_file
 
-# Tuning seeds start here, judged ones at 0: no instance or start is in both.
+# Tuning seeds start here and test seeds at 0, so that no instance is used for both.
 FIRST_TUNING_SEED = 1000
 
 
@@ -40,12 +40,12 @@ class FractionalPlan(NamedTuple):
 
     @property
     def seeds_to_judge(self) -> range:
-        """The seeds on which the rules are compared."""
+        """The test seeds, on which the rules are compared."""
         return range(self.seeds)
 
     @property
     def seeds_to_tune(self) -> range:
-        """The seeds on which the constants are chosen."""
+        """The tuning seeds, on which the hyperparameters are selected."""
         return range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + self.tuning_seeds)
 
 
@@ -67,10 +67,10 @@ def run_plan(
     resume: bool = False,
     progress: ProgressDisplay | None = None,
 ) -> FractionalReport:
-    """Run all and write `FILES` to `out`.
+    """Run all problems and write `FILES` to `out`.
 
-    Ctrl-C or a full disk ends the run; problems that are finished are saved. With `resume`, what an
-    earlier run with the same settings saved is reused, rule by rule.
+    Ctrl-C or a full disk ends the run; finished problems are saved. With `resume`, the results that
+    an earlier run with the same settings has saved are reused, rule by rule.
     """
     progress = progress or NoProgress()
     saved = load_results(out, progress.warn) if resume else {}
@@ -94,7 +94,7 @@ def _result(
     saved: dict[str, ProblemResult],
     progress: ProgressDisplay,
 ) -> tuple[ProblemResult, bool]:
-    """Return the result of a problem, and whether all of it was saved before."""
+    """Return the result of a problem, and whether all of it comes from an earlier run."""
     name, key = problem_file(problem), key_of(problem, plan.seeds, plan.tuning_seeds)
     before = saved.get(name)
     if before is None or before.key != key:
@@ -129,9 +129,9 @@ def judge(
     to_judge: Sequence[Instance],
     scales: Sequence[Scale],
 ) -> Judged:
-    """Choose the setting with the best median score on `to_tune`, and run it on `to_judge`.
+    """Select the setting with the best median score on `to_tune`, and run it on `to_judge`.
 
-    `scales` are those of `to_tune` and then of `to_judge`.
+    `scales` are those of `to_tune`, followed by those of `to_judge`.
     """
     pairs = [(s, i) for s in range(len(one.settings)) for i in range(len(to_tune))]
     with engine.precision(problem):

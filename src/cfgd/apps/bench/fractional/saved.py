@@ -1,4 +1,4 @@
-"""The saved results of a problem: written when it is finished, read by --resume."""
+"""The saved results of a problem: written when the problem is finished, read by --resume."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = "fractional"
 
 @dataclasses.dataclass(frozen=True)
 class ProblemResult:
-    """All rules on a problem. `key` holds the settings of the run; `digests` those of the rules."""
+    """The results of all rules on a problem; `key` and `digests` identify the settings."""
 
     name: str
     key: dict[str, Any]
@@ -49,7 +49,7 @@ def key_of(problem: FractionalProblem, seeds: int, tuning_seeds: int) -> dict[st
 
 
 def digest_of(one: Competitor) -> str:
-    """Return what must be equal for the result of a rule to be reused."""
+    """Return the digest of a rule and its grid; a saved result is reused if it is the same."""
     grid = hashlib.sha256(repr((one.names, one.settings)).encode()).hexdigest()[:16]
     return f"{one.digest} {grid}".strip()
 

@@ -1,4 +1,4 @@
-"""From values to scores: what a setting is tuned by, and what a rule is judged by."""
+"""Scores of runs: for the selection of hyperparameters, and for the comparison of rules."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import numpy as np
 
 from cfgd.apps.bench.fractional.engine import Runs
 
-# Rounding hides gaps below this part of the first one.
+# Relative gaps below this are rounding errors.
 LEAST_GAP = 1e-16
-# The score of a run that ends at a value that is not finite: above any that is.
+# The score of a run that ends at a value that is not finite: larger than that of any other run.
 DIVERGED = 100.0
-CURVE_POINTS = 40  # of a saved curve
-# A rule counts as equal to a control where the ratio of their gradients is within this factor: the
-# grids have rates a factor 2 apart, and gradient descent's number of steps is as 1/rate.
+CURVE_POINTS = 40  # points of a saved convergence curve
+# A rule is equal to a baseline if their numbers of gradients differ by at most this factor: the
+# learning rates of the grids differ by factors of 2, and gradient descent needs 1/rate steps.
 EQUAL = 2.0
-# The same for what is left of f(x0) - f*, where neither reaches the accuracy: one decade.
+# The same for the relative gaps, if neither reaches the target: one decade.
 EQUAL_GAP = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A rule on a problem: its tuned constants, and what the judged seeds gave.
+    """The result of a rule on a problem: the selected setting, and the runs on the test seeds.
 
     Parameters
     ----------
     setting
-        The constants by name.
+        The selected hyperparameters by name.
     tuning
         The median score over the tuning seeds.
     solved
-        For each seed the gradients to the accuracy of the problem; None where it was not reached.
+        The number of gradients to the target, for each seed; None if it was not reached.
     gaps
-        For each seed the least (f - f*) / (f(x0) - f*) within the budget.
+        The smallest relative gap (f - f*) / (f(x0) - f*) within the budget, for each seed.
     ends
-        The same at the last point, 1e300 where that was not finite.
+        The relative gap at the last point, for each seed; 1e300 if it is not finite.
     norms
-        For each seed |g| at the last point over |g(x0)|.
+        |g| at the last point divided by |g(x0)|, for each seed.
     cost
-        The gradients of an iteration.
+        The cost of an iteration in gradients.
     curve
-        Gradients, and the median of the gaps up to there.
+        Numbers of gradients, and the median over the seeds of the smallest gap so far.
     """
 
     setting: Mapping[str, float]
@@ -57,7 +57,7 @@ class Judged:
 
 
 def relative_gaps(runs: Runs, minima: Sequence[float]) -> Any:
-    """Return the least (f - f*) / (f(x0) - f*) so far; infinite before a finite value."""
+    """Return the smallest relative gap so far; infinite before the first finite value."""
     least = np.asarray(minima, float)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = (runs.values - least) / (runs.values[:, :1] - least)
@@ -66,11 +66,11 @@ def relative_gaps(runs: Runs, minima: Sequence[float]) -> Any:
 
 
 def score(runs: Runs, minima: Sequence[float], accuracy: float) -> Any:
-    """Return the score of each run, smaller being better.
+    """Return the score of each run; smaller is better.
 
-    For a run that reaches the accuracy, the share of the budget until then; for others 1 plus the
-    decades that are missing. One that ends at no finite value is `DIVERGED`: a constant that does
-    not diverge is preferred, whatever was seen on the way.
+    The score is the fraction of the budget that a run needs to reach the target, or, if it does not
+    reach it, 1 + log10(smallest gap / target). It is `DIVERGED` if the last value is not finite: a
+    setting that does not diverge is preferred, even if the diverging run had reached the target.
     """
     gaps = relative_gaps(runs, minima)
     reached = gaps <= accuracy
@@ -88,7 +88,7 @@ def judged(
     minima: Sequence[float],
     accuracy: float,
 ) -> Judged:
-    """Return the result of the judged seeds, one of `runs` for each."""
+    """Return the result on the test seeds; each seed has one entry of `runs`."""
     gaps = [relative_gaps(one, [least])[0] for one, least in zip(runs, minima, strict=True)]
     solved = tuple(
         float(one.gradients[np.argmax(g <= accuracy)]) if g[-1] <= accuracy else None
@@ -118,10 +118,11 @@ def judged(
 
 
 def profile(results: Mapping[str, Mapping[str, Judged]]) -> dict[str, list[float]]:
-    """Return for each rule its gradients over the fewest of any, one for each problem and seed.
+    """Return the performance ratios of Dolan and Moré (2002) of each rule.
 
-    `results` are by problem and rule. What nobody solved is left out; what a rule did not solve is
-    infinite (Dolan and Moré, 2002).
+    A ratio is the number of gradients of the rule divided by the smallest number of any rule, for
+    one problem and seed; it is infinite if the rule did not reach the target. Pairs of problem and
+    seed that no rule has solved are left out. `results` are by problem and rule.
     """
     factors: dict[str, list[float]] = {}
     for by_rule in results.values():
@@ -137,10 +138,11 @@ def profile(results: Mapping[str, Mapping[str, Judged]]) -> dict[str, list[float
 
 
 def versus(one: Judged, other: Judged) -> int:
-    """Return 1 where `one` is better than `other` by more than `EQUAL`, -1 where worse, else 0.
+    """Return 1 if `one` is better than `other`, -1 if it is worse, and 0 if they are equal.
 
-    Better is: fewer gradients in the median, where both solved the problem in the median; else the
-    smaller median gap, by more than `EQUAL_GAP`.
+    If the median seeds of both reach the target, the numbers of gradients are compared, with the
+    factor `EQUAL`; if only one does, it is better; if neither does, the median gaps are compared,
+    with the factor `EQUAL_GAP`.
     """
     a, b = median_solved(one), median_solved(other)
     if a is not None and b is not None:
@@ -152,6 +154,6 @@ def versus(one: Judged, other: Judged) -> int:
 
 
 def median_solved(one: Judged) -> float | None:
-    """Return the median of the gradients to the accuracy; None where most seeds miss it."""
+    """Return the median number of gradients to the target; None if the median is infinite."""
     middle = float(np.median([np.inf if n is None else n for n in one.solved]))
     return middle if np.isfinite(middle) else None

@@ -16,11 +16,19 @@ from cfgd.apps.bench.fractional.scores import Judged, median_solved
 RESULTS = ("gradients", "gap", "last_gap", "gradient_norm")
 COLUMNS = ("problem", "group", "rule", "seed", *RESULTS, "setting")
 GRIDS = (
-    "Rates are geometric sequences. Those of rules that scale the gradient, and lambda, are in "
-    "units of 1/L, with L the largest curvature at the start; those of Adam and of the rules made "
-    "with it, 7 in Adam and 13, are lengths."
+    "The learning rates form geometric sequences. For rules that multiply the gradient, the "
+    "learning rates and lambda are in units of 1/L, where L is the largest eigenvalue of the "
+    "Hessian at the initial point. For Adam and the rules based on it (7 in Adam and 13) the "
+    "learning rate is the length of a step in each coordinate and is not scaled."
 )
-SUMMARY = ("rule", "solved", "better than gradient descent, equal, worse", "nearest control")
+SUMMARY = (
+    "rule",
+    "problems solved",
+    "problems better / equal / worse than gradient descent",
+    "most similar baseline",
+)
+PROBLEMS = ("problem", "description")
+HYPERPARAMETERS = ("rule", "hyperparameter values")
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -40,7 +48,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def cell(one: Judged) -> str:
-    """Return a result in a few characters: gradients with their spread, or a power of ten."""
+    """Return a result as text: gradients with minimum and maximum, or a power of ten."""
     middle = median_solved(one)
     if middle is not None:
         each = [np.inf if n is None else n for n in one.solved]
@@ -51,19 +59,19 @@ def cell(one: Judged) -> str:
 
 
 def summary_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Return a row of the columns `SUMMARY` for each rule and control."""
+    """Return a row of the columns `SUMMARY` for each rule and baseline."""
     rows: list[tuple[str, ...]] = []
-    for name in (*comparison.rules, *comparison.controls):
+    for name in (*comparison.rules, *comparison.baselines):
         count = comparison.count(name, DESCENT)
-        control, equal = comparison.nearest(name)
-        near = f"{control}, on {equal}" if name in comparison.rules else ""
-        signs = f"{count.better}, {count.equal}, {count.worse}"
+        baseline, equal = comparison.nearest(name)
+        near = f"{baseline} ({equal} problems)" if name in comparison.rules else ""
+        signs = f"{count.better} / {count.equal} / {count.worse}"
         rows.append((name, _solved(comparison, name), signs, near))
     return rows
 
 
 def _solved(comparison: Comparison, rule: str) -> str:
-    """Return on how many problems most seeds reached the accuracy."""
+    """Return the number of problems on which the median seed reaches the target."""
     found = [median_solved(by[rule]) is not None for by in comparison.results.values()]
     return f"{sum(found)} of {len(found)}"
 
@@ -74,7 +82,7 @@ def problem_rows(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def grid_rows(competitors: Sequence[Competitor]) -> list[tuple[str, str]]:
-    """Return each competitor with the values of its constants, in the order of its settings."""
+    """Return each competitor with the values of its hyperparameters."""
     rows = []
     for one in competitors:
         columns = zip(*one.settings, strict=True)
@@ -85,21 +93,21 @@ def grid_rows(competitors: Sequence[Competitor]) -> list[tuple[str, str]]:
 
 
 def _values(values: Sequence[float]) -> str:
-    """Return a few values as a list, many by their number and range."""
+    """Return up to four values as a list, more by their number and range."""
     if len(values) <= 4:
         return ", ".join(f"{v:.3g}" for v in values)
     return f"{len(values)} from {min(values):.3g} to {max(values):.3g}"
 
 
 def accuracy_and_budget(problems: Sequence[FractionalProblem]) -> str:
-    """Return the accuracy and the budget of the problems of a group, which are equal."""
+    """Return the target and the budget of a group; all of its problems have the same."""
     first = problems[0]
-    text = f"Accuracy {first.accuracy:g}, at most {first.gradients} gradients"
+    text = f"Target: relative gap at most {first.accuracy:g}. Budget: {first.gradients} gradients"
     if first.batch is None:
         return f"{text}."
     return (
-        f"{text} of minibatches; L-BFGS has gradients of all rows, each counted as the minibatches "
-        "that they fill."
+        f"{text} of minibatches. L-BFGS evaluates gradients on all training data; each counts as "
+        "(rows of the data) / (rows of a minibatch) gradients."
     )
 
 
@@ -111,22 +119,34 @@ def groups(problems: Sequence[FractionalProblem]) -> dict[str, list[FractionalPr
     return found
 
 
+def capitalised(text: str) -> str:
+    """Return the text with a capital first letter, as in a heading."""
+    return text[:1].upper() + text[1:]
+
+
 def markdown(
     comparison: Comparison, competitors: Sequence[Competitor], conclusions: Sequence[str], how: str
 ) -> str:
-    """Return the sentences and the tables as Markdown."""
+    """Return the summary sentences and the tables as Markdown."""
     lines = [f"{i}. {sentence}" for i, sentence in enumerate(conclusions, 1)]
     lines += ["", how, "", *_table(SUMMARY, summary_rows(comparison))]
     for group, problems in groups(comparison.problems).items():
         head = ["rule", *(p.name for p in problems)]
         rows = [
             [rule, *(cell(comparison.results[p.name][rule]) for p in problems)]
-            for rule in (*comparison.rules, *comparison.controls)
+            for rule in (*comparison.rules, *comparison.baselines)
         ]
-        lines += ["", f"## {group}", "", accuracy_and_budget(problems), "", *_table(head, rows)]
-    lines += ["", "## problems", "", *_table(("problem", "what"), problem_rows(comparison))]
-    lines += ["", "## grids of constants", "", GRIDS, ""]
-    lines += _table(("rule", "values"), grid_rows(competitors))
+        lines += [
+            "",
+            f"## {capitalised(group)}",
+            "",
+            accuracy_and_budget(problems),
+            "",
+            *_table(head, rows),
+        ]
+    lines += ["", "## Problems", "", *_table(PROBLEMS, problem_rows(comparison))]
+    lines += ["", "## Hyperparameter grids", "", GRIDS, ""]
+    lines += _table(HYPERPARAMETERS, grid_rows(competitors))
     return "\n".join(lines) + "\n"
 
 

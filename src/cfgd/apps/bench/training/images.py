@@ -36,7 +36,7 @@ def digits(steps: int) -> TrainingProblem:
     X, y, X_test, y_test = _data()
     return TrainingProblem(
         "digits",
-        "digits of scikit-learn, 1437 to train on and 360 to test, a dense network 64-32-10",
+        "scikit-learn's digits, 1437 training and 360 test images, dense network 64-32-10",
         lambda key: dense_init(key, (64, 32, 10)),
         lambda params, x, y: cross_entropy(dense(params, x), y),
         lambda params: error_rate(dense(params, X_test), y_test),
@@ -52,7 +52,8 @@ def convolution(steps: int) -> TrainingProblem:
     patches = _input_patches(X_test)
     return TrainingProblem(
         "convolution",
-        "the same digits, 3 x 3 convolutions of 8 channels (stride 2) and of 16, a dense layer",
+        "scikit-learn's digits, network of two 3 x 3 convolutions with 8 (stride 2) and 16 "
+        "channels and a dense layer",
         _init,
         lambda params, x, y: cross_entropy(_network(params, x), y),
         lambda params: error_rate(_network(params, patches), y_test),

@@ -23,7 +23,7 @@ def _data(samples: int, seed: int) -> tuple[Any, Any]:
 
 
 def moons(steps: int) -> TrainingProblem:
-    """Return the problem, with the logistic loss of one output."""
+    """Return the problem: the logistic loss of a network with one output."""
     X, y = _data(500, 0)
     X_test, y_test = _data(1000, 1)
 
@@ -33,7 +33,8 @@ def moons(steps: int) -> TrainingProblem:
 
     return TrainingProblem(
         "moons",
-        "two moons of scikit-learn with noise 0.2, 500 points and 1000 others to test, 2-16-16-1",
+        "scikit-learn's two moons with noise 0.2, 500 training and 1000 test points, dense network "
+        "2-16-16-1",
         lambda key: dense_init(key, (2, 16, 16, 1)),
         loss,
         lambda params: jnp.mean((dense(params, X_test)[:, 0] > 0) != (y_test > 0.5)),

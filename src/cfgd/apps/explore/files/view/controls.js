@@ -17,17 +17,18 @@ const LABELS = {
   stages: "stages",
 };
 const ABOUT_NUMBER = {
-  alpha: "near 1 slopes near x count, near 0 all equally",
-  beta: "smoothing, for a moving terminal",
-  gamma: "for a moving terminal; momentum if negative",
-  betaFixed: "smoothing, for a fixed terminal",
-  gammaFixed: "for a fixed terminal; a positive one pulls to c",
-  lag: "iterations from x back to the terminal",
-  nodes: "quadrature points between terminal and x",
-  eta: "step size of Fixed and of the published rules",
-  iterations: "maximum number of iterations",
-  stages: "number of stages of the adaptive order",
+  alpha: "near 0: mean of the slopes from c to x; near 1: slope at x",
+  beta: "smoothing, for a moving terminal c",
+  gamma: "for a moving terminal c; momentum if negative",
+  betaFixed: "smoothing, for a fixed terminal c",
+  gammaFixed: "for a fixed terminal c; pulls x to c if positive",
+  lag: "moving terminal: x from lag iterations ago",
+  nodes: "quadrature points between c and x",
+  eta: "step size of fixed steps and of the published rules",
+  iterations: "maximum of each method",
+  stages: "of the adaptive order; gamma ends at 0",
 };
+const ABOUT_PAST = "past k: x from k iterations before the start";
 const STEP_NAMES = { exact: "exact", fixed: "fixed", grid: "grid", armijo: "Armijo" };
 
 export class Controls {
@@ -44,13 +45,12 @@ export class Controls {
   row(name) {
     const { least, most, by, logarithmic } = NUMBERS[name];
     const row = made("div", { className: "row", id: `row-${name}` });
-    const label = made("label", { htmlFor: name, textContent: LABELS[name], title: ABOUT_NUMBER[name] });
-    const slider = made("input", {
-      type: "range", id: name, min: least, max: most, step: by, title: ABOUT_NUMBER[name],
-    });
+    const label = made("label", { htmlFor: name, textContent: LABELS[name] });
+    const slider = made("input", { type: "range", id: name, min: least, max: most, step: by });
     const typed = made("input", { type: "text", inputMode: "decimal", id: `${name}-typed` });
     typed.setAttribute("aria-label", `${LABELS[name]}, as a number`);
-    const about = made("small", { textContent: ABOUT_NUMBER[name] });
+    const about = made("small", { id: `${name}-about`, textContent: ABOUT_NUMBER[name] });
+    for (const input of [slider, typed]) input.setAttribute("aria-describedby", about.id);
     slider.addEventListener("input", () => {
       const value = Number(slider.value);
       this.change({ [name]: logarithmic ? Number((10 ** value).toPrecision(3)) : value });
@@ -134,13 +134,15 @@ export class Points {
     this.atStart = made("input", { type: "checkbox", id: "at-start" });
     this.atStart.addEventListener("change", () => toggle(this.atStart.checked));
     const label = made("label", { className: "check" });
-    label.append(this.atStart, " all past points equal the start");
+    label.append(this.atStart, "all past points equal the start");
     this.list = made("div", { className: "coordinates" });
-    container.append(this.list, label);
+    this.about = made("small", { textContent: ABOUT_PAST });
+    container.append(this.list, this.about, label);
   }
 
   show(wanted, atStart) {
     this.atStart.checked = atStart;
+    this.about.hidden = !wanted.some(({ kind }) => kind === "past");
     const ids = wanted.map(({ id }) => id).join(" ");
     if (ids !== this.ids) this.build(wanted);
     this.ids = ids;

@@ -67,7 +67,7 @@ function line(context, x0, y0, x1, y1) {
   context.stroke();
 }
 
-function halo(context, style, text, x, y) {
+export function halo(context, style, text, x, y) {
   context.save();
   context.strokeStyle = style.page;
   context.globalAlpha = 0.8;

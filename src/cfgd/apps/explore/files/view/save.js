@@ -1,11 +1,12 @@
 // The map as an SVG or PNG file, and the paths as a CSV file.
 
-import { shown, NAMES } from "../words.js";
+import { pointShown, NAMES } from "../words.js";
 import { drawContours, graded, heights } from "./contours.js";
-import { drawAxes, drawPaths, mapFrame } from "./paths.js";
+import { drawAxes, drawPaths, halo, mapFrame } from "./paths.js";
 import { SvgContext } from "./svg_context.js";
 
 const RATIO = 2; // pixels of the file for a pixel of the page, as on a sharp screen
+const RADIUS = 6; // pixels of a point
 const KEY_LINE = 18; // pixels between two lines of the key
 const KEY_STROKE = 26; // pixels of a line in the key
 
@@ -74,18 +75,38 @@ function drawPoints(context, frame, style, points) {
   context.font = `600 ${12 * style.scale}px ${style.font}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const { label, x } of points) {
+  for (const { kind, label, x } of points) {
     const [at, down] = [frame.x(x[0]), frame.y(x[1])];
-    context.strokeStyle = style.ink;
+    context.strokeStyle = pointColour(kind, style);
     context.fillStyle = style.page;
     context.lineWidth = 2.5;
     context.beginPath();
-    context.arc(at, down, 6, 0, 2 * Math.PI);
+    outline(context, kind, at, down);
     context.fill();
     context.stroke();
     context.fillStyle = style.ink;
-    context.fillText(`${label} (${shown(x[0])}, ${shown(x[1])})`, at + 12, down);
+    halo(context, style, `${label} ${pointShown(x)}`, at + 13, down);
   }
+}
+
+// As the style sheet draws the buttons.
+function pointColour(kind, { ink, strokes }) {
+  return { start: ink, terminal: strokes.nonadaptive.colour, past: strokes.terminal.colour }[kind];
+}
+
+// A circle for the start, a square for the terminal, a diamond for a past point.
+function outline(context, kind, at, down) {
+  if (kind === "start") {
+    context.arc(at, down, RADIUS, 0, 2 * Math.PI);
+    return;
+  }
+  const turned = kind === "past" ? [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]] : [[-1, -1], [1, -1], [1, 1], [-1, 1]];
+  const corners = [...turned, turned[0], turned[1]]; // the first side twice, which closes the corner
+  corners.forEach(([right, below], i) => {
+    const place = [at + RADIUS * right, down + RADIUS * below];
+    if (i === 0) context.moveTo(...place);
+    else context.lineTo(...place);
+  });
 }
 
 // Names and lines of the methods, in the upper left corner.
@@ -105,7 +126,7 @@ function drawKey(context, style, paths) {
     context.stroke();
     context.setLineDash([]);
     context.fillStyle = style.ink;
-    context.fillText(`${NAMES[name]}: ${path.length - 1} iterations`, 52 + KEY_STROKE, down);
+    halo(context, style, `${NAMES[name]}: ${path.length - 1} iterations`, 52 + KEY_STROKE, down);
   });
 }
 

@@ -6,7 +6,7 @@ export function themed(button, changed) {
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => {
     button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-pressed", String(isDark()));
+    button.ariaLabel = `${button.textContent} theme`;
   };
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";

@@ -1,4 +1,4 @@
-"""The controls as update rules: what the fractional rules have to beat."""
+"""The baselines of the comparison, as update rules."""
 
 from __future__ import annotations
 
