@@ -15,6 +15,7 @@ from jaxtyping import PyTree
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.box import Box
+from cfgd._core.failing import warn
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd._core.types import DType, Vector
@@ -202,7 +203,7 @@ def _number_of_settings(options: Options, method: Any, swept: bool) -> int | Non
     """Return the number of settings, or raise where `method` is none."""
     if not swept:
         if not isinstance(method, Method):
-            wanted = "be a method such as GradientDescent()"
+            wanted = "be a method of cfgd such as Auto(), the default"
             checks.fail(options.owner, "method", wanted, repr(method))
         return None
     several = isinstance(method, list | tuple)
@@ -223,7 +224,15 @@ def _starts(owner: str, objective: Objective, x0: PyTree, rows: int | None) -> l
     own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
     if own is None and shape is not None and len(shape) == 2 and rows in (1, shape[0]):
-        return [x0] if _is_one_point(owner, objective, x0) else list(x0)
+        if not _is_one_point(owner, objective, x0):
+            return list(x0)
+        if len(x0) > 1 and _is_one_point(owner, objective, x0[0]):
+            warn(
+                f"`{owner}(x0=...)` of shape {shape} is one start, because the objective takes the "
+                f"whole matrix as its x. If its {len(x0)} rows are starts, give an `Objective` "
+                "that has a `shape`."
+            )
+        return [x0]
     if own is None or shape == own:
         return [x0]
     several = shape is not None and shape[1:] == own and shape[0] > 0

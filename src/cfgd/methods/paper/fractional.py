@@ -40,6 +40,12 @@ ADVICE = {
     ),
     Status.stalled: "Another step rule may make progress.",
 }
+ADVICE_WITHOUT_MINIMISER = ADVICE | {
+    Status.converged: (
+        "The direction vanishes here, which the gradient need not: with this terminal and order "
+        "that is no minimum, but a Tikhonov solution. `AdaptiveTerminal` leads to a minimum."
+    ),
+}
 
 
 # Iterations without progress after which a run ends as stalled. Many: with momentum both value and
@@ -184,7 +190,7 @@ class Fractional(Method):
             patience=None if self.order.vanishes else PATIENCE,
             seeks_minimiser=self._seeks_minimiser,
             last_iteration=self.order.last_iteration,
-            advice=ADVICE,
+            advice=ADVICE if self._seeks_minimiser else ADVICE_WITHOUT_MINIMISER,
         )
 
     def prepare(
