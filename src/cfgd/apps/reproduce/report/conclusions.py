@@ -19,14 +19,18 @@ def conclusions(results: Sequence[ExperimentResult]) -> list[str]:
     )
     judged = len(holds) + len(some) + len(fails)
     complete = [result.title for result in results if _all_hold(result)]
-    all_on = f", all of them on: {'; '.join(complete)}" if complete else ""
+    all_on = f"; every claim holds for: {'; '.join(complete)}" if complete else ""
     missing = [result.missing for result in results if result.missing]
     own = [result.conclusion for result in results if result.conclusion]
     return [
         f"{len(holds)} of the {judged} claims that could be judged hold{all_on}.",
         f"{_counted(some, 'holds', 'hold')} for some cases only{_quoted(some)}.",
         f"{_counted(fails, 'fails', 'fail')}{_quoted(fails)}.",
-        f"{_counted(not_comparable, 'cannot be compared', 'cannot be compared')}"
+        (
+            _counted(not_comparable, "cannot be compared", "cannot be compared")
+            if not_comparable
+            else "All claims can be compared with the paper"
+        )
         + (f"; the paper does not give {'; '.join(missing)}." if missing else "."),
         " ".join(own) or _our_claims(results),
     ]
