@@ -78,7 +78,7 @@ def test_explain_a_solver_that_the_user_chose(capsys):
     cfgd.Auto("lbfgs").explain(LOGISTIC)
     printed = capsys.readouterr().out
     assert printed.startswith("L-BFGS (16 pairs, Gauss-Newton diagonal scaling)")
-    assert printed.endswith("because the user asked for it.\n")
+    assert printed.endswith("because the user chose it.\n")
 
 
 def test_solutions_name_the_solver_that_explain_prints(capsys):

@@ -140,5 +140,5 @@ def test_the_docstring_has_all_solvers():
     for name in names - combined:
         assert name in text, name
     assert "l bfgs, then levenberg marquardt" in text
-    assert "l bfgs, then a dense matrix of the broyden family" in text
-    assert "levenberg marquardt, then l bfgs and such a matrix" in text
+    assert "l bfgs, in long runs followed by a dense matrix of the broyden family" in text
+    assert "levenberg marquardt; if it is slow, then l bfgs and a dense quasi newton matrix" in text

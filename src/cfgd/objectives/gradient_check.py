@@ -157,7 +157,8 @@ def check_gradient(
     Raises
     ------
     ValueError
-        If value or gradient at x are not finite.
+        If value or gradient at x are not finite, x does not have the shape of the objective,
+        `gradient` is given for an objective, or `tolerance` is not a positive number.
 
     Examples
     --------

@@ -87,7 +87,8 @@ class LeastSquares(AnyQuadratic):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `X` is no matrix; `y` or `sample_weight` does not have a number for each row; `l2` is not
+        one number of at least 0; a weight is negative, or all are 0; or an entry is not finite.
 
     Examples
     --------

@@ -32,6 +32,12 @@ class Parameter:
     expression : callable, optional
         A JAX function of the dict of all parameters that gives this one: the parameter is tied.
 
+    Raises
+    ------
+    ValueError
+        If `value` is no number or array, `bounds` is no pair or has a lower bound above its upper
+        one, a fixed parameter has no `value` or has an `expression`, or a tied one has bounds.
+
     Examples
     --------
     >>> import cfgd
@@ -126,6 +132,11 @@ class Parameters(ListsPublicNames, Mapping[str, Parameter]):
     ----------
     **named : Parameter, number, array or dict
         The parameters. A model `model(x, size, rate)` takes them by name.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is neither a `Parameter` nor a number.
 
     Examples
     --------

@@ -135,7 +135,9 @@ class Quadratic(AnyQuadratic):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `A` is no square matrix, not symmetric, or certainly not positive semi-definite (a
+        negative diagonal entry or 2 x 2 minor); `b` is no vector of its size; `constant` is not one
+        number; or an entry is not finite.
 
     Examples
     --------

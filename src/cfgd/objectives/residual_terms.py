@@ -54,7 +54,9 @@ class ResidualTerms(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If there is no term, a term is no `Residuals` or has the name of an entry of every history
+        ("iteration", "value", "gradient_norm", "drawn"), a weight is negative, or `weights` names
+        something else than a term.
 
     Examples
     --------

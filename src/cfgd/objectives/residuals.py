@@ -68,7 +68,9 @@ class Residuals(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `fn` is no function; `loss` is another name; `scale` is not one positive number; a weight
+        is negative or not finite; `args` is no tuple; or `samples` are not arrays of equal length.
+        `minimize` raises it if `fn` does not return real numbers, or `weights` do not fit them.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import jax
 
 from cfgd._core import checks
 from cfgd._core.process_group import ProcessGroup
+from cfgd._core.unknown_arguments import explains_arguments
 from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
@@ -21,11 +22,13 @@ from cfgd.solve.named import NamedProblem
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
 from cfgd.solve.resample import Resample, check_resample
+from cfgd.solve.scipy_names import INSTEAD
 from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
 
 AUTO = Auto()
 
 
+@explains_arguments(INSTEAD)
 def minimize(
     objective: Objective | Callable[[Any], Any],
     x0: Any,
@@ -112,7 +115,9 @@ def minimize(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If the shape of `x0` is not that of the objective, or value or gradient are not finite
+        there; if `args`, `bounds`, `record`, `resample` or `method` do not fit the objective; or if
+        an argument is of another type, or a number out of its range.
     ConvergenceError
         With `throw=True`, if the run does not converge. Its `solution` is the solution.
 
@@ -167,6 +172,7 @@ def minimize(
     return solution
 
 
+@explains_arguments(INSTEAD)
 def sweep(
     objective: Objective | Callable[[Any], Any],
     x0: Any,
@@ -235,7 +241,8 @@ def sweep(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        As in `minimize`; and if `methods` are not settings of one method with numbers in all their
+        fields, or fields or starts have different numbers of settings.
 
     Examples
     --------

@@ -118,7 +118,9 @@ def argmin(
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `objective` is not written in JAX; `x0` does not have the shape of the objective; `args`
+        or `has_aux` is given with an objective that takes none; `bounds` are traced or a lower one
+        is above the upper one; or a number is out of its range.
     ConvergenceError
         If the run did not converge, unless `full`. Inside `jit`, `vmap` and `grad`, where nothing
         can be raised, x is NaN.

@@ -56,6 +56,11 @@ def adaptive_order_constant(
         `gammas` is empty, or A + gamma D is not positive definite for gamma = 0 or for the least
         gamma.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 5; corrected
+    by errata 5 and 7 of docs/errata.md.
+
     Examples
     --------
     >>> adaptive_order_constant([[2.0]], [-6.0], [1.0], [0.5, 0.1])
@@ -122,6 +127,11 @@ def adaptive_order_bound(
         If `stages` is empty or holds anything but pairs, `eta` is not in (0, 2) or has neither one
         number nor one for each stage, `x0` has another shape than (d,), or as in
         `adaptive_order_constant`.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 5; corrected
+    by errata 5 and 7 of docs/errata.md.
 
     Examples
     --------

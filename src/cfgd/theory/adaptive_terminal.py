@@ -84,6 +84,11 @@ def adaptive_terminal_matrices(
         If `A` is not square or not symmetric, `gamma` has another shape than () or (d,), `lag` is
         below 1, or `iterations` is below 0.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 4; corrected
+    by erratum 6 of docs/errata.md.
+
     Examples
     --------
     >>> adaptive_terminal_matrices([[2.0]], -0.5, 0.25, lag=1, iterations=2).ravel()
@@ -127,6 +132,11 @@ def adaptive_terminal_bound(
     ValueError
         If `A` is not square or not symmetric, `gamma` has another shape than () or (d,), `errors`
         has fewer than two numbers, or `iterations` is below 0.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 4; corrected
+    by erratum 6 of docs/errata.md.
 
     Examples
     --------
@@ -186,6 +196,11 @@ def spectral_radius(A: ArrayInput, gamma: Numbers, eta: float, lag: int) -> floa
     ValueError
         If `A` is not square or not symmetric, `gamma` has another shape than () or (d,), or `lag`
         is below 1.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 4; corrected
+    by erratum 6 of docs/errata.md.
 
     Examples
     --------

@@ -49,6 +49,10 @@ def tilde_A(A: ArrayInput, gamma: Numbers) -> Array:
     ValueError
         If `A` is not square or not symmetric, or `gamma` has another shape than () or (d,).
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 3.
+
     Examples
     --------
     >>> tilde_A([[2.0, 1.0], [1.0, 4.0]], 0.5)
@@ -89,6 +93,10 @@ def tikhonov_solution(A: ArrayInput, b: ArrayInput, terminal: ArrayInput, gamma:
     numpy.linalg.LinAlgError
         If A + gamma D is singular.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 3.
+
     Examples
     --------
     >>> tikhonov_solution([[2.0, 0.0], [0.0, 4.0]], [-2.0, -8.0], [0.0, 0.0], 1.0)
@@ -128,6 +136,11 @@ def non_adaptive_rate(A: ArrayInput, gamma: Numbers, eta: float) -> float:
     ValueError
         If `A` is not square or not symmetric, `gamma` has another shape than () or (d,), A + gamma
         D is not positive definite, or `eta` is not in (0, 2).
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), theorem 3; corrected
+    by erratum 5 of docs/errata.md.
 
     Examples
     --------

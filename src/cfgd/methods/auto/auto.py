@@ -1,4 +1,4 @@
-"""Auto: the method with nothing to choose."""
+"""Auto: the default method, which chooses a solver for the objective."""
 
 from __future__ import annotations
 
@@ -35,54 +35,64 @@ SOLVERS: dict[str, Solver[Any]] = {
     "variable_projection": VariableProjection(),
 }
 TRAITS = MethodTraits(runs_on_host=True, is_scale_invariant=True)
-# Solvers that a user may ask for by name; the others are combinations of them.
+# Solvers that a user may choose by name; the others are combinations of them.
 NAMED = ("conjugate_gradients", "levenberg_marquardt", "lbfgs", "quasi_newton")
 
 
 class Auto(Method):
-    """The default method: it has no parameters to choose.
+    """The default method: it chooses a solver by the structure of the objective.
 
-    Each solver is a member of the paper's family with the best parameters for its structure:
+    Each solver is a member of the paper's family, with the best parameters for its structure:
 
-    - conjugate gradients on quadratics and least squares, in the residual form;
-    - Levenberg-Marquardt on `Residuals`, `ShallowNetwork` and `LinearModel`: the limit point of the
-      non-adaptive method on the quadratic model at x (Theorem 3), with a damping that is lowered
-      when the model predicts the decrease well. The smaller of J'J and JJ' is factorised; beyond
-      about 2e9 operations, or where X is sparse, conjugate gradients take products in its place;
-    - variable projection on networks: the output weights are kept at their own minimiser and steps
-      are taken on the hidden ones;
-    - L-BFGS with 16 pairs and a diagonal scaling on other objectives, and first on linear models
-      with more than 120 columns. Where a run is long, and up to 5,000 unknowns, a dense matrix of
-      the self-scaled Broyden family takes over from the pairs; on `Residuals` of more
-      than 100 unknowns, too, where Levenberg-Marquardt makes slow progress.
+    - conjugate gradients for quadratics and least squares, in the residual form;
+    - Levenberg-Marquardt for `Residuals`, `ShallowNetwork` and `LinearModel`: its step leads to the
+      limit point of the non-adaptive method on the quadratic model at x (Theorem 3), with a damping
+      that is lowered while the model predicts the decrease well. The smaller of J'J and JJ' is
+      factorised. Beyond about 2e9 operations, and for a sparse X, the system is solved by conjugate
+      gradients instead;
+    - variable projection for networks: steps are taken on the hidden weights, and the output
+      weights are always at their minimiser for these;
+    - L-BFGS with 16 pairs and a diagonal scaling for other objectives, and at first for linear
+      models with more than 120 columns. In long runs with up to 5,000 unknowns, a dense matrix of
+      the self-scaled Broyden family replaces the pairs. The same matrix is used for `Residuals`
+      with more than 100 unknowns on which Levenberg-Marquardt makes slow progress.
 
-    `Auto().explain(objective)` prints which one is taken and why; `methods/auto/select.py` has the
-    table. All run in NumPy on the host; only the objective itself is compiled.
+    `Auto().explain(objective)` prints which solver is taken and why; `methods/auto/select.py` has
+    the table. All solvers run in NumPy on the host; only the objective itself is compiled.
 
-    `converged` means: the gradient has fallen to `tolerance` times its start, or rounding lets it
-    fall no further, and Newton's step is predicted to lower f by at most tolerance/100 |f| and to
-    move no coordinate by more than sqrt(tolerance) of its size, or to move x by at most
-    tolerance |x|. The curvatures behind that are differences of gradients around x: along every
-    coordinate up to dimension 16, beyond along 16 Krylov directions. Where one is negative, x is a
-    saddle and is left; where one is zero, up to dimension 16, f is also checked on both sides of x
-    along that valley. On quadratics the gradient must also be that small beside the terms it is
-    the sum of. With a Gauss-Newton matrix or a Hessian the same is asked of the undamped step and,
-    by products with the Hessian, of Newton's; fits of up to 100 unknowns whose steps shrank fast
-    have shown that already.
+    A run has `converged` if both conditions hold:
 
-    It is for deterministic objectives: with minibatches every evaluation is of another function, so
-    that neither differences of gradients nor a line search mean anything.
+    - the norm of the gradient has fallen to `tolerance` times its value at the start, or rounding
+      errors prevent a further decrease;
+    - a Newton step at x is predicted to lower f by at most tolerance/100 |f| and to move no
+      coordinate by more than sqrt(tolerance) of its size, or to move x by at most tolerance |x|.
+
+    The curvatures for the second condition are differences of gradients around x: along every
+    coordinate in up to 16 dimensions, along 16 Krylov directions in more. If one is negative, x is
+    a saddle, and the run leaves it; if one is zero, in up to 16 dimensions, f is also evaluated on
+    both sides of x along that direction. On quadratics the gradient must also be small relative to
+    the terms that it is the sum of. With a Gauss-Newton matrix or a Hessian, the undamped step is
+    tested and, by products with the Hessian, the Newton step; in fits of up to 100 unknowns the
+    second test is left out if the last steps shrank fast enough to prove a minimum.
+
+    `Auto` is for deterministic objectives. With minibatches every evaluation is of another
+    function, so that differences of gradients and line searches have no meaning.
 
     Parameters
     ----------
     solver : {"conjugate_gradients", "levenberg_marquardt", "lbfgs", "quasi_newton"}, optional
-        The solver, where the choice is the user's. By default it follows the structure of the
-        objective.
+        The solver to use. By default it is chosen by the structure of the objective.
 
     Raises
     ------
     ValueError
-        If `solver` is another name.
+        If `solver` is another name. `minimize` raises it if the solver does not apply to the
+        objective.
+
+    References
+    ----------
+    Nocedal and Wright, Numerical Optimization (2nd edition, 2006), chapters 5, 7 and 10. Golub and
+    Pereyra (1973) for variable projection, Al-Baali (1998) for the self-scaled Broyden family.
 
     Examples
     --------
@@ -125,13 +135,14 @@ class Auto(Method):
             checks.fail("Auto", "solver", wanted, f"{name!r} for {traits.label}")
         if name == "conjugate_gradients" and self.is_bounded:
             name = "cg_then_lm"
-        return Choice(name, "the user asked for it")
+        return Choice(name, "the user chose it")
 
     def explain(self, objective: object) -> None:
         """Print which solver is taken for an objective or a function, and why.
 
-        A network whose gradient at the start is beyond 1e60 or below 1e-60 is rescaled, and then
-        minimised without variable projection; `Solution.how` names the solver that ran.
+        `Solution.how` names the solver that ran. It differs for a network whose gradient at the
+        start is above 1e60 or below 1e-60: this is rescaled, and minimised without variable
+        projection.
 
         Parameters
         ----------

@@ -3,14 +3,14 @@
 | objective | solver | why |
 |---|---|---|
 | quadratic: `Quadratic`, `LeastSquares`, `LinearModel` with squared loss | conjugate gradients | a product per step, at most d steps in exact arithmetic |
-| the same under bounds | conjugate gradients, then Levenberg-Marquardt on the Hessian | the first bound that is met ends conjugacy |
+| the same under bounds | conjugate gradients, then Levenberg-Marquardt on the Hessian | at the first active bound the directions are no longer conjugate |
 | linear model, dense, up to 120 columns | Levenberg-Marquardt on the Hessian | its matrix costs a few gradients |
 | linear model, more columns or sparse | L-BFGS, then Levenberg-Marquardt | a matrix costs many gradients, and scaled data need few |
 | `ShallowNetwork` with one of its own activations, without bounds | variable projection | the best output weights are a linear solve |
-| `Residuals`, other networks, a network that is rescaled (gradients beyond 1e60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
-| the same with more than 100 unknowns | Levenberg-Marquardt, then L-BFGS and such a matrix as below where that is slow; these alone for residuals by samples | a Jacobian costs many gradients |
+| `Residuals`, other networks, a network that is rescaled (gradients above 1e60 or below 1e-60 at the start) | Levenberg-Marquardt on the Gauss-Newton matrix | second-order steps from first derivatives |
+| the same with more than 100 unknowns | Levenberg-Marquardt; if it is slow, then L-BFGS and a dense quasi-Newton matrix; only the latter two for residuals by samples | a Jacobian costs many gradients |
 | `Blocks` whose Hessian fits in memory, `External` with a Hessian of up to 1,250 columns | Levenberg-Marquardt on the Hessian | the matrix is there already |
-| everything else | L-BFGS, then a dense matrix of the Broyden family where the run is long | gradients alone |
+| everything else | L-BFGS, in long runs followed by a dense matrix of the Broyden family | only gradients are known |
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MOST_OPERATIONS = 2e9
 # Columns of a data matrix up to which X'WX is formed for any number of rows: a product of matrices
 # costs a gradient for every 30 columns, at most 17 gradients here.
 FEW_COLUMNS = 512
-# Columns beyond which L-BFGS goes first on a linear model: there a matrix costs four gradients and
-# more, while L-BFGS takes few on well scaled data.
+# Columns beyond which a linear model is first minimised by L-BFGS: a matrix then costs four
+# gradients and more, while L-BFGS takes few on well scaled data.
 MANY_COLUMNS = 120
 
 
@@ -69,7 +69,8 @@ def choose(objective: Objective, is_bounded: bool = False) -> Choice:
     if traits.prefers_gradients:
         return Choice("quasi_newton", "the Hessian does not fit in memory")
     is_general = traits.structure == "general"
-    # rows beyond the columns, as those of `Blocks`, cost nothing here: H comes with the evaluation
+    # with more rows than columns, as in `Blocks`, rows cost nothing here: H comes with the
+    # evaluation
     d = 0 if traits.size is None else min(traits.size)
     if is_general and not _is_affordable((d, d)):
         return Choice("quasi_newton", "the Hessian is too large to be factorised")

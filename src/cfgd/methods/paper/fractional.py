@@ -40,6 +40,12 @@ ADVICE = {
     ),
     Status.stalled: "Another step rule may make progress.",
 }
+ADVICE_WITHOUT_MINIMISER = ADVICE | {
+    Status.converged: (
+        "The direction vanishes here, which the gradient need not: with this terminal and order "
+        "that is no minimum, but a Tikhonov solution. `AdaptiveTerminal` leads to a minimum."
+    ),
+}
 
 
 # Iterations without progress after which a run ends as stalled. Many: with momentum both value and
@@ -129,6 +135,10 @@ class Fractional(Method):
     step_rule : StepRule
         The rule that was given as `step`; a method's `step` makes an iteration.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 3.
+
     Examples
     --------
     >>> import cfgd
@@ -180,7 +190,7 @@ class Fractional(Method):
             patience=None if self.order.vanishes else PATIENCE,
             seeks_minimiser=self._seeks_minimiser,
             last_iteration=self.order.last_iteration,
-            advice=ADVICE,
+            advice=ADVICE if self._seeks_minimiser else ADVICE_WITHOUT_MINIMISER,
         )
 
     def prepare(

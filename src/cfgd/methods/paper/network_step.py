@@ -22,12 +22,18 @@ from cfgd.objectives.network.line import NetworkLine
 
 
 class NetworkStep(StepRule):
-    """For `ShallowNetwork`: an exact step for the output layer, 32 candidates for the hidden one.
+    """For `ShallowNetwork`: an exact step for the output layer, 32 candidates for the hidden layer.
 
-    f is quadratic in the output weights, so there is an exact step along their part of d. Each
-    candidate is combined with it, and the one with the smallest value is taken (section 4.3 and
-    erratum 8).
+    f is quadratic in the output weights, so that an exact step along their part of d is known. It
+    is combined with each candidate for the hidden layer, and the pair with the smallest value is
+    taken (section 4.3 of the paper and erratum 8).
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 4.3.
+
+    Examples
+    --------
     >>> import cfgd, numpy as np
     >>> z = np.linspace(-1, 1, 20)
     >>> network = cfgd.ShallowNetwork(z, np.sin(3 * z), width=4)

@@ -178,7 +178,8 @@ class Constant(_BetaOrGamma):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), or a number is
+        not finite.
 
     Examples
     --------
@@ -230,7 +231,8 @@ class Stage(ListsPublicNames, ShowsCall, eqx.Module):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), a number is
+        not finite, or `iterations` is not an integer of at least 1.
 
     Examples
     --------

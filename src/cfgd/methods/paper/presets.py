@@ -23,7 +23,7 @@ EXACT = ExactStep()
 
 
 class Preset(Fractional):
-    """A method whose rules for terminal and order follow from its own arguments."""
+    """A method that makes its rules for terminal and order from its own arguments."""
 
     def owner_of(self, rule: Rule) -> str:
         name = type(self).__name__
@@ -38,7 +38,7 @@ class Preset(Fractional):
 
 
 class GradientDescent(Preset):
-    """x_{k+1} = x_k - eta_k g_k: alpha = 1 and beta = 0, or c = x, in every method here.
+    """x_{k+1} = x_k - eta_k g_k: the other methods with c = x, or with alpha = 1 and beta = 0.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ class GradientDescent(Preset):
     """
 
     def __init__(self, step: StepRule = EXACT) -> None:
-        # c = x makes order and smoothing void
+        # with c = x order and smoothing have no effect
         super().__init__(CurrentPoint(), Constant(0.5, beta=0.0), step, nodes=1, reading="exact")
 
 
 class NonAdaptive(Preset):
-    """Fixed terminal, order and smoothing (section 3.1): converges to a Tikhonov solution.
+    """Fixed terminal, order and smoothing: converges to a Tikhonov solution.
 
     On a quadratic the limit minimises f + gamma/2 |x - c|^2_D with D = diag(A), and not f. A run
-    is therefore judged by its direction, and its last point is the answer. Read as printed (see
-    `Fractional`), gamma is gamma on the right of c and -(2 + gamma) on the left: one of the two is
-    negative, and on that side nothing holds the run.
+    has therefore converged when its direction is small, and its last point is the result. With
+    `reading="printed"` (see `Fractional`) the penalty is gamma on the right of c and -(2 + gamma)
+    on the left; one of the two is negative, and on that side the run is not bounded.
 
     Parameters
     ----------
@@ -87,7 +87,9 @@ class NonAdaptive(Preset):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), an entry is
+        not finite, `nodes` is not an integer of at least 1, `step` is no step rule, or `reading` is
+        another word.
 
     References
     ----------
@@ -121,12 +123,13 @@ class NonAdaptive(Preset):
 
 
 class AdaptiveTerminal(Preset):
-    """c_k = x_{k - lag} (section 3.2): the terminal follows at a distance of `lag` iterations.
+    """c_k = x_{k - lag}: the terminal is the point of `lag` iterations ago.
 
-    Without `past` the first step is a gradient step. `reading="printed"` takes |x - c| for x - c,
-    as the paper prints its formula. Where the last step decreased a coordinate, that is no Caputo
-    derivative: for a positive curvature and gamma, x_j is decreased whatever the sign of the last
-    step, and by more the longer that step was (see `fractional_gradient`).
+    Without `past` the first step is a gradient step. `reading="printed"` replaces x - c by |x - c|,
+    as the paper prints its formula. In a coordinate that the last step decreased, the direction is
+    then no Caputo derivative: for a positive curvature and gamma, its additional term decreases x_j
+    whatever the sign of the last step, and by more the longer that step was (see
+    `fractional_gradient`).
 
     Parameters
     ----------
@@ -152,7 +155,11 @@ class AdaptiveTerminal(Preset):
     Raises
     ------
     ValueError
-        If neither or both of `beta` and `gamma` are given, or a number is out of its range.
+        If neither or both of `beta` and `gamma` are given, `alpha` is not in (0, 1), an entry is
+        not finite, `lag` or `nodes` is not an integer of at least 1, `step` is no step rule, or
+        `reading` is another word. `minimize` raises it if `past` does not hold `lag` points of the
+        structure of x0, or if "best" is given for anything but a quadratic, lag 1 and
+        `FixedStep("best")`.
 
     References
     ----------
@@ -218,9 +225,9 @@ class AdaptiveTerminal(Preset):
 
 
 class AdaptiveOrder(Preset):
-    """Fixed terminal, and stages of order and smoothing along which gamma -> 0 (section 3.3).
+    """Fixed terminal, and stages of order and smoothing along which gamma tends to 0.
 
-    Each stage starts where the one before it ended; the run ends with the last stage.
+    Each stage starts where the previous one ended. The run ends with the last stage.
 
     Parameters
     ----------
@@ -239,7 +246,9 @@ class AdaptiveOrder(Preset):
     Raises
     ------
     ValueError
-        If `stages` is not a list of at least one `Stage`.
+        If `stages` is not a list of at least one `Stage`, the terminal has an entry that is not
+        finite, `nodes` is not an integer of at least 1, `step` is no step rule, or `reading` is
+        another word.
 
     References
     ----------

@@ -56,10 +56,12 @@ class Chosen(NamedTuple):
 class StepRule(Rule):
     """Base class of step rules; a subclass must define `choose`.
 
-    The slope and curvature of the line are those of the function on which d descends: f if the
-    terminal moves with x, and f + gamma/2 |x - c|^2_D, whose gradient d is, if the terminal is
-    fixed. `stalls` says for which directions the step of the rule would be zero.
+    `choose` gets the line x - eta d. Its slope and curvature are those of f if the terminal moves
+    with x, and those of f + gamma/2 |x - c|^2_D, whose gradient is d, if the terminal is fixed.
+    `stalls` says for which directions the step of the rule would be zero.
 
+    Examples
+    --------
     >>> import cfgd
     >>> class Half(cfgd.StepRule):
     ...     def choose(self, line, memory):
@@ -107,7 +109,7 @@ def is_no_descent(slope: Scalar, square: Scalar) -> Flag:
 
 
 class FixedStep(StepRule):
-    """eta_k = eta: the step of the theorems, without any safeguard.
+    """eta_k = eta: the constant step of the theorems, without any safeguard.
 
     `FixedStep("best")` leaves eta to `AdaptiveTerminal(gamma="best")`.
 
@@ -119,7 +121,7 @@ class FixedStep(StepRule):
     Raises
     ------
     ValueError
-        If `eta` is not positive.
+        If `eta` is neither "best" nor a positive finite number or an array of them.
 
     Examples
     --------
@@ -147,15 +149,21 @@ class FixedStep(StepRule):
 
 
 class ExactStep(StepRule):
-    r"""The minimiser along the line on a quadratic (equation 3.3), which may be negative.
+    r"""The exact line search on a quadratic (equation 3.3 of the paper); eta may be negative.
 
     $$ \eta_k = \frac{\langle g_k, d_k\rangle}{d_k' H d_k} $$
 
-    On other objectives, the same formula with a Hessian-vector product, halved until the value
-    decreases enough. With a fixed terminal (`NonAdaptive`, `AdaptiveOrder`) it is the formula for
-    the function whose gradient is d, <d, d> / d'(H + gamma D)d: with <g, d> the run would descend
-    on f and miss the Tikhonov solution.
+    On other objectives it is the same formula with a Hessian-vector product, and eta is halved
+    until the value decreases enough. With a fixed terminal (`NonAdaptive`, `AdaptiveOrder`) it is
+    the formula for the function whose gradient is d, <d, d> / d'(H + gamma D)d: with <g, d> the run
+    would descend on f and miss the Tikhonov solution.
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), equation 3.3.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> end = cfgd.minimize(f, [1.0, -10.0], cfgd.GradientDescent(cfgd.ExactStep()))
@@ -195,8 +203,15 @@ class ExactStep(StepRule):
 class GridStep(StepRule):
     """The best of the paper's 32 candidates, t 10^-l with t in {1/4, ..., 1} and l in 1..8.
 
-    All are evaluated in one batch; the one with the smallest value is taken (section 4.3).
+    All are evaluated in one batch, and the one with the smallest value is taken (section 4.3 of the
+    paper).
 
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 4.3.
+
+    Examples
+    --------
     >>> import cfgd
     >>> f = cfgd.Quadratic([[20.0, 0.0], [0.0, 2.0]], [0.0, 0.0])
     >>> descent = cfgd.GradientDescent(cfgd.GridStep())
@@ -231,14 +246,18 @@ class ArmijoStep(StepRule):
     initial : float, default 1.0
         The first step size of the first search, positive.
     shrink : float, default 0.5
-        The factor by which a step that is refused is shortened, in (0, 1).
+        The factor by which a rejected step is multiplied, in (0, 1).
     fraction : float, default 0.0001
         The part of the decrease along the slope that a step must reach, in (0, 1).
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If `initial` is not positive, or `shrink` or `fraction` is not in (0, 1).
+
+    References
+    ----------
+    Nocedal and Wright, Numerical Optimization (2nd edition, 2006), algorithm 3.1.
 
     Examples
     --------

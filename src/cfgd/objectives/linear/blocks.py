@@ -85,7 +85,10 @@ class Blocks(External):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `source` is of another kind, its files cannot be read, or its blocks differ in their
+        columns; `y`, `target`, `sample_weight` or `offset` does not belong to such a source or does
+        not fit its rows; `memory` does not suffice for 64 rows; `client` is given with `threads` or
+        `distributed`; or as in `LinearModel`.
 
     Examples
     --------

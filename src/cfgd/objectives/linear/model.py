@@ -81,7 +81,15 @@ class LinearModel(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `X` is no matrix; `y`, `sample_weight` or `offset` does not have a number for each row;
+        a target is not one that the loss takes; `loss` is an unknown name, or a function that does
+        not return one number; `l2` is negative, or neither one number nor one for each coefficient;
+        a weight is negative, or all are 0; or an entry is not finite.
+
+    References
+    ----------
+    McCullagh and Nelder, Generalized Linear Models (2nd edition, 1989); for the Huber loss Huber,
+    Robust Statistics (1981), chapter 7.
 
     Examples
     --------

@@ -76,7 +76,13 @@ class ShallowNetwork(Objective):
     Raises
     ------
     ValueError
-        If an argument is not as described: the message names it, what it must be, and what it was.
+        If `z` has another shape than (m,) or (m, p); `y` does not have a number for each input; an
+        entry is not finite; `width` is not an integer of at least 1; or `activation` is an unknown
+        name, or a function that does not return one number.
+
+    References
+    ----------
+    Shin, Darbon and Karniadakis (arXiv 2104.02259; Neural Networks 161, 2023), section 4.3.
 
     Examples
     --------
