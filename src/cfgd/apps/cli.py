@@ -137,22 +137,28 @@ def bench(
     out: bench_arguments.Out = Path("bench"),
     data: bench_arguments.Data = None,
     resume: bench_arguments.Resume = False,
+    listing: bench_arguments.Listing = False,
 ) -> None:
-    """Compare Auto with SciPy, scikit-learn, optax, optimistix and the methods of the paper.
+    """Compare cfgd with SciPy, scikit-learn, optax and optimistix.
 
-    The problems are NIST's regressions and other fits, linear models, scikit-learn estimators,
-    networks, physics-informed networks, least squares, standard test problems, and CUTEst if
-    sif2jax is installed. The tables show work and time to the same accuracy, for networks the loss
-    after equal work and equal time, and every problem on which cfgd loses. A full run takes about
-    four hours, of which pinn takes more than two; after Ctrl-C, --resume continues.
-    --training trains small networks instead, in about ten minutes (one with --quick), and writes
-    DIR/training.json and DIR/training.md.
+    Without --training and --fractional, the solver Auto is compared on curve fits, linear models,
+    networks, physics-informed networks, least squares and standard test problems (--list shows the
+    groups). The tables have the cost and the time to the same accuracy, for networks the loss at
+    equal cost and equal time, and mark every problem on which cfgd is worse. A full run takes about
+    four hours, more than two of them for pinn. It writes DIR/bench.json and figures.
+
+    --training trains five small networks with the optimizers of cfgd and of optax: ten minutes (one
+    with --quick). It writes DIR/training.json and DIR/training.md.
+
     --fractional compares the published fractional rules of cfgd.zoo with gradient descent, heavy
-    ball, Nesterov's method, Adam and L-BFGS, each with its own best constants, in less than an hour
-    (three minutes with --quick), and writes DIR/fractional.html, .md, .csv and .json.
+    ball, Nesterov's method, Adam and L-BFGS, each with tuned hyperparameters: less than an hour
+    (three minutes with --quick). It writes DIR/fractional.html, .md, .csv and .json.
     """
     with exit_on_expected_error():
         show = bench_arguments.comparison(training, fractional, rule)
+        if listing:
+            bench_arguments.show_groups(Console(), training, fractional)
+            return
         code = show(
             Console(),
             out,

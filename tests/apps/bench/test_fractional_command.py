@@ -102,7 +102,7 @@ def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--training"], "--fractional and --training are two comparisons"),
+        (["--training"], "--fractional and --training are different comparisons"),
         (["--seconds", "3"], "--seconds is the time of pinn"),
         (["--only", "moons"], "There is no group 'moons'"),
         (["--rule", "rule.txt"], "--rule must be FILE.py:Class"),

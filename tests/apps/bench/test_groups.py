@@ -6,16 +6,21 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from cfgd.apps import bench_arguments
 from cfgd.apps.bench.field import cutest, fit_solvers
 from cfgd.apps.bench.field.groups import (
     CUTEST,
     GROUPS,
-    LEFT_OUT_BY_QUICK,
+    QUICK_PARTS,
     BenchOptions,
     make_instances,
     select_groups,
 )
+from cfgd.apps.bench.fractional.problems import problems
+from cfgd.apps.bench.training.catalogue import PROBLEMS
+from cfgd.apps.cli import app
 from cfgd.apps.data import gas
 from cfgd.apps.data.curves import CURVES
 
@@ -36,11 +41,11 @@ def test_all_groups_or_the_named_ones_are_selected():
 def test_quick_reports_what_it_leaves_out():
     names, (notice,) = select_groups([], quick=True)
     assert names == WITHOUT_CUTEST
-    assert "cutest (importing sif2jax takes a minute" in notice
-    assert set(LEFT_OUT_BY_QUICK) == set(GROUPS)
+    assert "cutest: skipped, because importing sif2jax takes a minute" in notice
+    assert set(QUICK_PARTS) == set(GROUPS)
     names, (notice,) = select_groups(["cutest"], quick=True)
     assert names == ["cutest"]
-    assert notice == "--quick leaves out seven of eight problems of cutest."
+    assert notice == "--quick runs a part of each group. cutest: every eighth problem."
 
 
 def test_quick_has_fewer_instances():
@@ -85,7 +90,7 @@ def test_solvers_that_are_not_installed_are_named(monkeypatch):
     assert "lmfit" not in fit_solvers.installed_solvers()
     names, (notice,) = select_groups(["fits"], quick=False)
     assert names == ["fits"]
-    assert notice == "fits leaves out what is not installed: no_such_package."
+    assert notice == "fits skips solvers that are not installed: no_such_package."
 
 
 def test_result_files_have_distinct_names():
@@ -93,3 +98,19 @@ def test_result_files_have_distinct_names():
     assert len(set(names)) == len(names)
     assert max(map(len, names)) <= 60
     assert "networks-h1-N-0-25-0-5-s-2" in names
+
+
+def test_the_list_has_the_groups_of_each_comparison():
+    assert list(bench_arguments.GROUPS) == list(GROUPS)
+    assert list(bench_arguments.TRAINING_GROUPS) == list(PROBLEMS)
+    fractional = dict.fromkeys(one.group for one in problems(False, None))
+    assert list(bench_arguments.FRACTIONAL_GROUPS) == list(fractional)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"), [([], "cutest-bounds"), (["--training"], "boundary-layer")]
+)
+def test_list_prints_the_groups_and_stops(options, shown):
+    result = CliRunner().invoke(app, ["bench", "--list", *options])
+    assert result.exit_code == 0
+    assert f"\n{shown} " in result.output

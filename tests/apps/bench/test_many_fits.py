@@ -146,11 +146,11 @@ def test_rows_of_given_fits(monkeypatch):
     monkeypatch.setattr(many_fits, "RIVALS", kept | others)
     monkeypatch.setattr(many_fits, "CASES", CASES[:1])
     monkeypatch.setattr(many_fits, "_memory", lambda case, n: many_fits.ReportRow("memory", str(n)))
-    rows = {row.what: row for row in many_fits.rows(seconds=10 / CASES[0].wanted, n_on_disk=7)}
+    rows = {row.what: row for row in many_fits.rows(seconds=10 / CASES[0].goal, n_on_disk=7)}
     assert rows["exponential decay, 3 parameters, 50 points: curve_fit_many"].holds is not None
     assert rows["... broken"].measured == "fails: no such fit"
     assert rows["... absent"].measured == "not installed"
-    assert rows["... share of 10 fits that converged"].measured == "90.000%"
+    assert rows["... fraction of 10 fits that converged"].measured == "90.000%"
     worst = rows["... largest relative error of 9 fits"]
     assert (worst.measured, worst.holds) == ("1.0e-07", False)
     assert rows["memory"].measured == "7"

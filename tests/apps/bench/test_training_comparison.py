@@ -81,12 +81,12 @@ def test_quartiles_are_elements():
     assert quartiles([7.0]) == (7, 7, 7)
 
 
-def test_compare_returns_the_lower_loss_and_the_ratio():
-    assert compare(1.5, 1.0) == ("ours lose", 1.5)
-    assert compare(0.5, 1.0) == ("ours win", 0.5)
-    assert compare(1.01, 1.0)[0] == "the same"
-    assert compare(np.inf, 1.0)[0] == "ours lose"
-    assert compare(1.0, 0.0)[0] == "ours lose"
+def test_compare_returns_the_result_and_the_ratio():
+    assert compare(1.5, 1.0) == ("higher", 1.5)
+    assert compare(0.5, 1.0) == ("lower", 0.5)
+    assert compare(1.01, 1.0)[0] == "equal"
+    assert compare(np.inf, 1.0)[0] == "higher"
+    assert compare(1.0, 0.0)[0] == "higher"
 
 
 def test_ratios_are_to_the_optimizer_with_gamma_zero():
@@ -112,19 +112,20 @@ def test_conclusions_name_the_problems_where_ours_lose():
         )
     ]
     sentences = conclusions(summarize(some))
-    assert any(one.startswith("a, with equal gradients: ours lose.") for one in sentences)
-    assert any(one.startswith("b, in equal time: ours win.") for one in sentences)
-    timed = "cfgd (-0.25, 1) against SGD, in equal time: "
-    assert f"{timed}ours lose on a (5.00), c (4.00); ours win on b (0.01)." in sentences
+    best = "the loss of the best of 2 cfgd optimizers is"
+    assert any(one.startswith(f"a, at equal gradients: {best} higher.") for one in sentences)
+    assert any(one.startswith(f"b, at equal time: {best} lower.") for one in sentences)
+    timed = "cfgd (-0.25, 1), at equal time, loss compared with SGD (ratio): "
+    assert f"{timed}higher on a (5.00), c (4.00); lower on b (0.01)." in sentences
     last = sentences[-1]
-    assert "of 2 pairs, (gamma, lag) = (-0.25, 1)" in last
-    assert "chosen by the other problems has on a" in last
+    assert "of 2 pairs (gamma, lag), (-0.25, 1)" in last
+    assert "with the pair selected on the others: a" in last
 
 
 def test_conclusions_mention_overlapping_quartiles():
     some = [curves(SGD, 1.0, 1, seeds=5), curves(OURS, 1.0, 1.1, seeds=5)]
     sentences = conclusions(summarize(some))
-    assert any("in equal time: ours lose, within the quartiles." in one for one in sentences)
+    assert any("is higher, but the quartiles overlap." in one for one in sentences)
 
 
 def test_rows_mark_the_least_loss_and_the_edge_of_the_grid():

@@ -1,1 +1,1 @@
-"""Benchmarks. Speeds are ratios within one run, because absolute times vary between machines."""
+"""Benchmarks. Speeds are ratios of times within one run, because absolute times vary."""

@@ -19,14 +19,14 @@ from rich.progress import (
 
 from cfgd.apps.resumable import print_warning
 
-# Seconds over which the remaining time is estimated: one item may take minutes, and rich's default
-# is 30 seconds.
+# Period in seconds for the estimate of the remaining time. It is longer than rich's default of 30
+# seconds, because one item may take minutes.
 ESTIMATE_PERIOD = 3600.0
 
 
 @runtime_checkable
 class ProgressDisplay(Protocol):
-    """Where a benchmark reports its progress."""
+    """The progress display of a benchmark."""
 
     def describe(self, text: str) -> None:
         """Show what is being measured now."""
@@ -39,7 +39,7 @@ class ProgressDisplay(Protocol):
 
 
 class NoProgress:
-    """A progress display that shows nothing."""
+    """A progress display without output."""
 
     def describe(self, text: str) -> None:
         pass
@@ -52,7 +52,7 @@ class NoProgress:
 
 
 class ProgressBar:
-    """A progress bar on a terminal; elsewhere a line for each finished item."""
+    """A progress bar on a terminal, or a line for each finished item if there is no terminal."""
 
     def __init__(self, console: Console, bar: Progress, task: TaskID) -> None:
         self.console, self.bar, self.task = console, bar, task
@@ -78,7 +78,7 @@ def progress_bar(console: Console, total: int) -> Iterator[ProgressBar]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("remaining"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, speed_estimate_period=ESTIMATE_PERIOD) as bar:

@@ -1,9 +1,10 @@
-"""NIST's regressions with a bound that is active at the solution: Jacobians needed.
+"""NIST's regressions with a bound that is active at the solution: Jacobians.
 
-One parameter of each regression may not come nearer to its certified value than a tenth of it, or
-half of the way from the start. A fit is solved if its sum of squares is the least that any solver
-finds, to eight digits. cfgd has its default settings; SciPy's solvers have the exact Jacobian, its
-scaling or none, and the loosest of some tolerances that solves the fit.
+A bound excludes the certified value of one parameter: it lies at a distance of a tenth of this
+value, or half-way to the start if that is nearer. A fit is solved if its sum of squares is the
+lowest of all solvers to eight digits. cfgd runs with its default settings; SciPy's solvers run with
+the exact Jacobian, with and without scaling, and with the loosest of a few tolerances that solves
+the fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The problems of `cfgd bench`: data by seed, and what counts as solved."""
+"""The problems of `cfgd bench`: data for each seed, and the target of a solved problem."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from cfgd.apps.data.network_functions import ALPHAS, FUNCTIONS, SAMPLES, STARTS,
 from cfgd.apps.data.random_least_squares import random_least_squares
 from cfgd.apps.data.standard_problems import PROBLEMS
 
-TARGET = 1e-8  # relative error or gradient of a solved problem
-# seconds: a solver that takes longer is not run again with a smaller tolerance
+TARGET = 1e-8  # relative error, or gradient norm / initial gradient norm, of a solved problem
+# seconds: a solver that takes longer is not run with a smaller tolerance
 TIME_LIMIT = 10.0
-BUDGET = 8000  # gradients of a network where losses at equal work are compared
+BUDGET = 8000  # gradients of each solver on a network, for the loss at equal work
 # one of the gammas that the paper uses for each network (figure 7)
 GAMMAS = {"h1": 20.0, "h2": 10.0, "h3": -150.0}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """A problem with a seed. `budget` is set where losses at equal work are compared, not work."""
+    """A problem with a seed. If `budget` is set, losses at equal work are compared."""
 
     name: str
     group: str  # least-squares, smooth or networks

@@ -1,4 +1,4 @@
-"""`cfgd bench` on the console: progress, the tables, and where they were written."""
+"""`cfgd bench` on the console: progress, tables, goals, and the paths of the files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,15 @@ def show(
     names, notices = select_groups(only, quick)
     gas_data = gas.read(data) if data is not None else gas.cached()
     if "least-squares" in names and gas_data is None:
-        notices.append("The gas data are left out: there is no cached copy; --data gives the file.")
+        notices.append(
+            "The problem 'gas' is skipped: it needs --data FILE, or the copy that"
+            " `cfgd reproduce uci` caches."
+        )
     for notice in notices:
         console.print(notice, highlight=False)
-    check_files(out, [])  # before the imports, which take up to a minute
+    check_files(out, [])  # fails before the imports, which take up to a minute
     if set(cutest.KINDS) & set(names):
-        console.print("Reading the problems of CUTEst, which takes a minute.", highlight=False)
+        console.print("Loading the problems of CUTEst (about a minute).", highlight=False)
     options = BenchOptions(quick, seeds or DEFAULT_SEEDS[quick], gas_data, seconds)
     instances = make_instances(names, options)
     check_files(out, instances)
@@ -53,7 +56,7 @@ def show(
 
 
 def show_report(console: Console, out: Path, report: BenchReport) -> None:
-    """Print the tables, the claims and the paths of the files."""
+    """Print the tables, the goals and the paths of the files."""
     for group in LINE_GROUPS:
         if any(run.group == group for run in report.runs):
             console.print(line_table(report.runs, group))

@@ -1,9 +1,9 @@
-"""CUTEst through sif2jax: evaluations until the gradient is 1e-8 of that at the start.
+"""CUTEst through sif2jax: evaluations until the gradient norm is 1e-8 of its initial value.
 
-All problems of sif2jax with up to 1024 variables without constraints, or, as the group
-"cutest-bounds", with bounds alone, in its order. Auto and L-BFGS-B get the same compiled function,
-whose calls are counted up to the first small gradient, under bounds in the coordinates that may
-move. The evaluations of Auto up to its own convergence are reported as a separate solver.
+The group "cutest" has all problems of sif2jax with up to 1024 variables and no constraints, the
+group "cutest-bounds" those with bounds only. Auto and L-BFGS-B call the same compiled function. Its
+evaluations are counted until the norm of the gradient (with bounds: of its free coordinates) is
+small. The evaluations of Auto until its own convergence test are reported as a separate solver.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cfgd.apps.bench.field.instance import (
 
 MAX_VARIABLES = 1024
 MAX_GRADIENTS = 5000
-TIME_LIMIT = 30.0  # seconds of Auto on one problem
+TIME_LIMIT = 30.0  # seconds of Auto for each problem
 LBFGSB = "L-BFGS-B"
 
 
@@ -59,20 +59,20 @@ def instances(quick: bool, group: str = "cutest") -> Iterator[Instance]:
 
 
 class TargetReachedError(Exception):
-    """Raised to stop a solver: the gradient is small, or the evaluations are used up."""
+    """Raised to stop a solver at a small gradient or at the limit of evaluations."""
 
 
 class CountedGradient:
     """Value and gradient with a counter; evaluating the same point again is free.
 
-    A small gradient counts only where the value is the least so far: a line search that evaluates
-    a plateau far above has not solved the problem.
+    A small gradient counts only if the value is the lowest so far: a small gradient on a plateau,
+    evaluated by a line search, is not a solution.
 
     Attributes
     ----------
-    count : evaluations so far
-    first : evaluations up to the first small gradient, or infinity
-    value : the value at that point
+    count : number of evaluations so far
+    first : number of evaluations until the first small gradient, or infinity
+    value : value at that point
     """
 
     def __init__(
@@ -148,7 +148,7 @@ def run_solvers(problem: Any, group: str, show_status: ShowStatus) -> list[Solve
             solver=solver,
             seed=0,
             work=work,
-            seconds=float("inf"),  # time is not compared
+            seconds=float("inf"),  # times are not compared
             value=value,
             solved=bool(np.isfinite(work)),
             error="" if solver == LBFGSB else solution.status.name,

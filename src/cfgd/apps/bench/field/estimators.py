@@ -1,8 +1,8 @@
-"""The scikit-learn estimators of cfgd: their overhead, and their time against scikit-learn's own.
+"""The scikit-learn estimators of cfgd: their overhead, and their time compared with scikit-learn.
 
-Overhead: the same fit from the same arrays by calls of `cfgd.minimize`. Against scikit-learn:
-seconds to a gradient of 1e-8 of that at zero, with an intercept, as users call both. A solver of
-scikit-learn has the loosest tolerance that reaches this gradient; all of its solvers are shown.
+Overhead: time compared with the same fit by `cfgd.minimize`. Compared with scikit-learn: time to
+1e-8 of the gradient norm at zero, with an intercept. Each solver of scikit-learn runs with the
+loosest tolerance that reaches this target; all of its solvers are shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest, time_shortest_interleaved
 
 GROUP = "estimators"
-CORE = "the core, by hand"
+CORE = "cfgd.minimize"
 L2 = 1.0
 ROWS, COLUMNS = 10_000, 100  # of the data for the overhead
 LARGE_SHAPE = 1_000_000, 50
@@ -55,7 +55,7 @@ def instances(quick: bool) -> Iterator[Instance]:
 
 
 class FitPair(NamedTuple):
-    """The same fit by an estimator and by the core."""
+    """The same fit by an estimator and by `cfgd.minimize`."""
 
     estimator: Callable[[], Any]
     core: Callable[[], cfgd.Solution]
@@ -117,8 +117,8 @@ ESTIMATORS: dict[str, Callable[[], FitPair]] = {
 
 
 def run_overhead(name: str, show_status: ShowStatus) -> list[SolverRun]:
-    """Time the estimator and the same fit by the core, in turns."""
-    show_status("the estimator and the core in turns")
+    """Time the estimator and the same fit by `cfgd.minimize`, in turns."""
+    show_status("the estimator and cfgd.minimize in turns")
     (model, seconds), (solution, core_seconds) = time_shortest_interleaved(*ESTIMATORS[name]())
     return [
         timed_run(GROUP, name, AUTO, seconds, float(model.loss_curve_[-1]), True),
@@ -126,7 +126,7 @@ def run_overhead(name: str, show_status: ShowStatus) -> list[SolverRun]:
     ]
 
 
-# ---------------------------------------------------------------------- against scikit-learn
+# ---------------------------------------------------------------------- compared with scikit-learn
 
 
 def _bundled(name: str, loss: str, form: str, **options: Any) -> Dataset:
@@ -148,9 +148,9 @@ def load(name: str) -> Dataset:
 
 
 def loss_and_gradient_norm(data: Dataset, W: Any) -> tuple[float, float]:
-    """Return the penalised loss and the norm of its gradient at W, in NumPy.
+    """Return the penalised loss and the norm of its gradient at W, by NumPy alone.
 
-    The last row of W is the intercept. This is independent of both libraries.
+    The last row of W is the intercept.
     """
     X, y, loss = data
     scores = X @ W[:-1] + W[-1]

@@ -21,14 +21,14 @@ PERTURBED = 3  # starts besides the given ones
 # Law of the perturbed starts: a parameter is multiplied by exp(0.5 z) and a zero becomes 0.5 z,
 # with a standard normal z for each parameter.
 DEVIATION = 0.5
-# A fit has the best known sum of squares if it is within this relative distance of it, or, where
-# that is zero, within this number (of the sum at the start, if that is below one).
+# A fit has the best known sum of squares if it is within this relative distance of it, or, if the
+# best sum is zero, below this number (times the sum at the start, if that is below one).
 SAME_SUM, ZERO_SUM = 1e-6, 1e-12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # hashable: JAX compiles by identity
 class FitProblem:
-    """Residuals with their given starts and the best known half of the sum of squares."""
+    """Residuals, their given starts, and half of the best known sum of squares."""
 
     name: str
     residuals: Callable[[Any], Any]
@@ -66,9 +66,9 @@ def half_sum(residuals: Callable[[Any], Any], x: Any) -> float:
 
 
 def tight_descent(residuals: Callable[[Any], Any], x: Any, share: float = np.inf) -> float:
-    """Return the least f that SciPy reaches from x with tight tolerances.
+    """Return the smallest f that SciPy reaches from x with tight tolerances.
 
-    A coordinate may change by `share` times its size, at least by that share of one thousandth.
+    Coordinate x_j may change by `share` times max(|x_j|, 1e-3).
     """
     compiled, jacobian = compile_residuals(residuals)
     values = [half_sum(residuals, x)]
@@ -104,7 +104,7 @@ def _of_curve(curve: Curve) -> FitProblem:
 
 
 def _of_standard_problem(problem: StandardProblem) -> FitProblem:
-    # The paper prints six digits of a minimum: the seventh decides what is the same sum.
+    # The minima are published with six digits, so they are rounded up in the seventh.
     best = min(problem.minima) / 2 * (1 + 1e-5)
     return FitProblem(f"MGH {problem.name}", problem.residuals, (problem.x0,), best)
 

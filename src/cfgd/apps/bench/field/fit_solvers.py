@@ -24,7 +24,7 @@ OPTIMISTIX_TOLERANCE = 1e-8  # SciPy's default; optimistix has none
 
 
 class FitEnd(NamedTuple):
-    """Where a solver ended; `x` is None if it raised the `error`."""
+    """The end of a run; `x` is None if the solver raised the exception `error`."""
 
     x: Any
     work: float
@@ -89,17 +89,17 @@ def lmfit_leastsq(residuals: Any, x0: np.ndarray) -> FitEnd:
     return FitEnd(vector(result.params), counted.work(len(result.residual)))
 
 
-# Runs of Migrad, and its tolerance: 0.002 of it, in units of chi-square, is the distance to the
-# minimum at which it stops. Five digits of a chi-square of tens need so little, and the errors of
-# the data are known to it after two runs.
+# Number of runs of Migrad, and its tolerance: it stops at an estimated distance to the minimum of
+# 0.002 times this tolerance, in units of chi-square. This is five digits of a chi-square of tens;
+# two runs are needed to estimate the errors of the data.
 MIGRAD_RUNS, MIGRAD_TOLERANCE = 3, 1e-3
 
 
 def iminuit_migrad(residuals: Any, x0: np.ndarray) -> FitEnd:
     """Run Migrad on chi-square, with the gradient from the Jacobian.
 
-    It stops at a share of the change of chi-square that is one standard error, and needs the
-    errors of the data: those that the run before leaves, at first all residuals of the start.
+    Its stopping test is in units of chi-square, so it needs the errors of the data. They are
+    estimated from the residuals of the previous run, for the first run from those at the start.
     """
     iminuit: Any = importlib.import_module("iminuit")
     counted, x = CountedFit(residuals, x0), x0

@@ -1,8 +1,8 @@
-"""Fits from given and perturbed starts: how many reach the best known sum of squares, and the cost.
+"""Curve fits from given and perturbed starts: runs that reach the best sum of squares, and cost.
 
-All solvers have their default tolerances. Time is that of the shortest of some calls, taken in
-turns, with functions that are compiled. `converged` of cfgd is false if a descent with tight
-tolerances finds less from there.
+All solvers run with their default tolerances. The time is the shortest of several calls of compiled
+functions, in turns. A `converged` of cfgd is false if a descent with tight tolerances from its end
+finds a smaller sum of squares.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest_interleaved
 
 GROUP = "fits"
-QUICK_EVERY = 25  # fits of which `quick` takes one
+QUICK_EVERY = 25  # `quick` has every 25th fit
 FALSE = "false converged"
-TIMING_SECONDS = 1.0  # that the repeats of all solvers on one start may take together
-# Share of x by which the descent that judges `converged` may change it: farther away there may be
-# another minimum, which a long step would find.
+TIMING_SECONDS = 1.0  # limit for the repeats of all solvers on one start together
+# The check of `converged` may change x by this fraction: farther away there may be another minimum.
 NEAR = 0.1
 
 

@@ -1,9 +1,9 @@
-"""Linear models on scikit-learn's bundled data: seconds to a gradient of 1e-8 of that at zero.
+"""Linear models on scikit-learn's data sets: time to 1e-8 of the gradient norm at zero.
 
-All solvers minimise sum_i loss(x_i'w, y_i) + |w|^2 / 2. The intercept is a column of ones in X,
-whose weight is penalised as well, and scikit-learn fits none of its own. The time of cfgd includes
-making the objective, as that of scikit-learn includes checking the data. A solver of scikit-learn
-has the loosest tolerance that reaches the gradient.
+All solvers minimise sum_i loss(x_i'w, y_i) + |w|^2 / 2. The intercept is a column of ones in X with
+the same penalty, and scikit-learn runs without an intercept. The time of cfgd includes the
+construction of the objective, and that of scikit-learn the validation of the data. The solvers of
+scikit-learn run with the loosest tolerance that reaches the target.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cfgd.apps.bench.field.instance import AUTO, Instance, ShowStatus, SolverRun
 from cfgd.apps.bench.field.timing import time_shortest
 
 L2 = 1.0
-MAX_ITERATIONS = 2000  # of a solver of scikit-learn
+MAX_ITERATIONS = 2000  # limit of the solvers of scikit-learn
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(33))
 FORMS = ("raw", "standardised")
 
@@ -67,7 +67,7 @@ DATASETS: dict[str, Callable[[str], Dataset]] = {
     "cancer": partial(_two_classes, "breast_cancer", lambda y: y == 1),
     "digits": partial(_two_classes, "digits", lambda y: y >= 5),
     "wine": partial(_two_classes, "wine", lambda y: y == 0),
-    "diabetes": _diabetes,  # a measure of disease from 25 to 346, treated as a count
+    "diabetes": _diabetes,  # disease progression, from 25 to 346, treated as a count
 }
 
 
@@ -79,7 +79,7 @@ def load(name: str, form: str) -> Dataset:
 
 
 def fit_scikit_learn(data: Dataset, solver: str, tolerance: float) -> Any:
-    """Return the weights by a solver of scikit-learn, its objective scaled to equal ours."""
+    """Return the weights of a solver of scikit-learn, for the same objective up to a factor."""
     from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
     common = {

@@ -1,4 +1,4 @@
-"""The groups of problems of `cfgd bench`, and what is left out of them."""
+"""The groups of problems of `cfgd bench`, and the parts that are skipped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BenchOptions(NamedTuple):
     quick: bool
     seeds: int
     data: gas.Gas | None = None
-    seconds: float | None = None  # of each run of pinn
+    seconds: float | None = None  # time limit of each run of pinn
 
 
 def _least_squares(options: BenchOptions) -> Iterator[Instance]:
@@ -72,27 +72,28 @@ REQUIRED_PACKAGES = {
     "least-squares": ("optax", "optimistix"),
     "smooth": ("optax", "optimistix"),
 }
-LEFT_OUT_BY_QUICK = {
-    "nist": "two of three regressions of nist",
-    "fits": "24 of 25 fits of fits and two of three perturbed starts",
-    "bounds": "eight of nine regressions of bounds",
-    "glm": "the digits of glm",
-    "estimators": "the digits and the million rows of estimators",
-    "networks": "h2, h3 and equal work of networks",
-    "pinn": "six of seven equations of pinn",
-    "least-squares": "the large problems of least-squares",
-    "smooth": "most problems of smooth",
-    "cutest": "seven of eight problems of cutest",
-    "cutest-bounds": "seven of eight problems of cutest-bounds",
+QUICK_PARTS = {
+    "nist": "every third regression",
+    "fits": "one of 25 fits, with one perturbed start",
+    "bounds": "every ninth regression",
+    "glm": "without the digits data",
+    "estimators": "without the digits data and the table of 1,000,000 rows",
+    "networks": "h1 at equal time",
+    "pinn": "one of seven equations",
+    "least-squares": "smaller problems",
+    "smooth": "four test functions, smaller linear models",
+    "cutest": "every eighth problem",
+    "cutest-bounds": "every eighth problem",
 }
 CUTEST = tuple(cutest.KINDS)  # the groups that need sif2jax
-CUTEST_LEFT_OUT = {
-    name: f"{name} (importing sif2jax takes a minute; --only {name} runs it)" for name in CUTEST
+CUTEST_SKIPPED = {
+    name: f"skipped, because importing sif2jax takes a minute (--only {name} runs it)"
+    for name in CUTEST
 }
 
 
 def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
-    """Return the groups to run, and a sentence for each part that is left out.
+    """Return the groups to run, and sentences that say what is skipped.
 
     Raises
     ------
@@ -106,15 +107,16 @@ def select_groups(only: list[str], quick: bool) -> tuple[list[str], list[str]]:
     names = [name for name in GROUPS if name in only or not only]
     notices = []
     if quick:
-        parts = LEFT_OUT_BY_QUICK if only else LEFT_OUT_BY_QUICK | CUTEST_LEFT_OUT
-        notices.append(f"--quick leaves out {'; '.join(parts[name] for name in names)}.")
+        parts = QUICK_PARTS if only else QUICK_PARTS | CUTEST_SKIPPED
+        listed = "; ".join(f"{name}: {parts[name]}" for name in names)
+        notices.append(f"--quick runs a part of each group. {listed}.")
         names = [name for name in names if only or name not in CUTEST]
     for name in names:
         for package in REQUIRED_PACKAGES.get(name, ()):
             if importlib.util.find_spec(package) is None:
                 raise ValueError(f"The other solvers need {package}: {install_command('bench')}.")
     if "fits" in names and (missing_solvers := fit_solvers.missing_packages()):
-        notices.append(f"fits leaves out what is not installed: {', '.join(missing_solvers)}.")
+        notices.append(f"fits skips solvers that are not installed: {', '.join(missing_solvers)}.")
     if set(CUTEST) & set(names) and not cutest.is_installed():
         missing = "cutest needs sif2jax: pip install sif2jax."
         names = [name for name in names if name not in CUTEST]

@@ -23,7 +23,7 @@ class TracePoint:
 
 @dataclasses.dataclass(frozen=True)
 class SolverRun:
-    """One solver on one instance; work and seconds are infinite where the target was not met."""
+    """One solver on one instance; work and seconds are infinite if it missed the target."""
 
     problem: str
     group: str
@@ -34,19 +34,19 @@ class SolverRun:
     seconds: float
     value: float
     solved: bool
-    # seconds to a reference loss: at equal work that of L-BFGS-B, at equal time the paper's
+    # seconds to a reference loss: that of L-BFGS-B (equal work) or of the paper (equal time)
     to_reference: float = float("nan")
     error: str = ""
-    digits: float = float("nan")  # correct digits of the parameters, where these are certified
+    digits: float = float("nan")  # correct digits of the parameters, if they are certified
     dimension: int = 0  # set in the groups whose tables show it
-    status: str = ""  # of cfgd, where it is judged
-    # against a reference solution, on differential equations, and its history
+    status: str = ""  # the status of cfgd, in the group fits
+    # differential equations: error against a reference solution, and its history
     relative_error: float = float("nan")
     history: tuple[TracePoint, ...] = ()
 
     @property
     def measure(self) -> str:
-        """Return what is compared: work, or on networks loss or error at equal work or time."""
+        """Return the quantity that is compared: work, or the loss or error of a network."""
         if self.group == "pinn":
             return "relative error"
         if self.group != "networks":
@@ -56,7 +56,7 @@ class SolverRun:
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """A problem with a seed; `measure` runs all solvers on it and reports which one is running."""
+    """A problem with a seed; `measure` runs all solvers and reports the name of the current one."""
 
     group: str
     problem: str

@@ -1,9 +1,9 @@
-"""The paper's networks: the loss after half a second, and seconds to the loss of the paper.
+"""The paper's networks: the loss after half a second, and the time to the loss of the paper.
 
-All solvers have the same wall time, without compiling. SciPy's lm needs as many residuals as
-variables and gets zeros for the missing ones. optimistix has no time limit: it makes the least
-number of steps, from a grid of factors 1.4, that take the time; the time of all of them counts as
-its time to the paper's loss.
+All solvers have the same wall time, without compilation. SciPy's lm requires at least as many
+residuals as variables; zeros are appended. optimistix has no time limit: its number of steps is the
+smallest of a grid (by factors of 1.4) that takes at least this time, and the time of all steps
+counts as its time to the paper's loss.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from cfgd.apps.data.network_functions import FUNCTIONS, SAMPLES, STARTS, Start
 SECONDS = 0.5
 # the loss of the paper on h1 after 1e5 iterations: a mean squared error of 2e-4
 PAPER_LOSS = 2e-4 * SAMPLES / 2
-STEP_GRID = tuple(int(16 * 2 ** (k / 2)) for k in range(20))  # of optimistix
-NO_LIMIT = 1_000_000  # iterations: the clock ends every run earlier
+STEP_GRID = tuple(int(16 * 2 ** (k / 2)) for k in range(20))  # numbers of steps of optimistix
+NO_LIMIT = 1_000_000  # iterations: every run ends earlier, at its time limit
 
 
 def problem_name(function: str, start: Start) -> str:
@@ -66,12 +66,12 @@ def auto(case: Case) -> tuple[float, float]:
 def _run_timed(
     case: Case, solve: Callable[[TimedBest], Any], weights: Callable[[Any], Any] = lambda x: x
 ) -> tuple[float, float]:
-    """Run `solve` a short time for compiling, and then for the time that counts."""
+    """Run `solve` for a short time, which compiles, and then for the measured time."""
     for seconds in (SECONDS / 10, SECONDS):
         best = TimedBest(seconds, PAPER_LOSS)
         with contextlib.suppress(TimeLimitError):
             solve(best)
-    # The loss as the network computes it, where large weights cancel less exactly.
+    # The loss by the network itself, in which large weights cancel less exactly.
     return float(case.objective.value(weights(best.x))), best.reached
 
 

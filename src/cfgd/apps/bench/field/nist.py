@@ -1,8 +1,9 @@
-"""NIST's regressions from both starts: correct digits of the parameters, and Jacobians needed.
+"""NIST's regressions from both starts: correct digits of the parameters, and Jacobians.
 
-cfgd has its default settings. SciPy's solvers have the exact Jacobian, its scaling, and the loosest
-of some tolerances that gives six digits; if none does, the tightest. Calls are counted instead of
-the solvers' own counters; the Jacobian at the solution counts for every solver.
+cfgd runs with its default settings. SciPy's solvers run with the exact Jacobian, with scaling by
+the Jacobian, and with the loosest of a few tolerances that gives six digits, or with the tightest
+one if none does. Jacobian evaluations are counted in the callback, including the one at the
+solution.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from cfgd.apps.bench.field.timing import time_shortest
 from cfgd.apps.bench.field.work import compile_residuals
 from cfgd.apps.data.nist import Regression, regressions
 
-DIGITS = 6.0  # of a solved regression
+DIGITS = 6.0  # correct digits of a solved regression
 TOLERANCES = (1e-8, 1e-10, 1e-12, 1e-15)
-MAX_EVALUATIONS = 5000  # of SciPy
+MAX_EVALUATIONS = 5000  # limit of SciPy's solvers
 
 
 def instances(quick: bool) -> Iterator[Instance]:

@@ -1,7 +1,7 @@
 """Physics-informed networks: loss and relative error after equal time from equal starts.
 
-All solvers have the same wall time, without compiling. What is compared is the relative error of
-the solution at the best point that a solver has found.
+All solvers have the same wall time, without compilation. The result is the relative error of the
+solution at the point with the lowest loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cfgd.apps.bench.field.pinn_trace import Trace
 from cfgd.apps.bench.field.timing import TimeLimitError
 
 GROUP = "pinn"
-SECONDS = {True: 2.0, False: 30.0}  # of a run, with and without `quick`
+SECONDS = {True: 2.0, False: 30.0}  # time limit of a run, with and without `quick`
 QUICK = ("Poisson 1-D",)
 
 
@@ -28,7 +28,7 @@ def problem_name(name: str, seconds: float) -> str:
 
 
 def instances(quick: bool, seeds: int, seconds: float | None = None) -> Iterator[Instance]:
-    """Yield the instances; `seconds` are those of a run."""
+    """Yield the instances; `seconds` is the time limit of each run."""
     seconds = seconds or SECONDS[quick]
     for name in QUICK if quick else MAKERS:
         for seed in range(seeds):

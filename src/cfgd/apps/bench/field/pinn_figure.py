@@ -9,7 +9,7 @@ import numpy as np
 from cfgd.apps.bench.field.instance import AUTO, SolverRun, TracePoint
 from cfgd.apps.bench.field.profiles import save_figure
 
-TIMES = 40  # of a curve
+TIMES = 40  # points of a curve
 
 
 def write_error_figure(runs: list[SolverRun], out: Path) -> None:
@@ -31,7 +31,7 @@ def write_error_figure(runs: list[SolverRun], out: Path) -> None:
                 t, y = median_curve(histories, measure)
                 axes[row][column].loglog(t, y, label=solver, linewidth=width)
         axes[0][column].set(title=problem, ylabel="relative error")
-        axes[1][column].set(xlabel="seconds", ylabel="loss")
+        axes[1][column].set(xlabel="time (s)", ylabel="loss")
     axes[0][0].legend(fontsize="small")
     save_figure(canvas, out, "pinn")
 
@@ -39,7 +39,7 @@ def write_error_figure(runs: list[SolverRun], out: Path) -> None:
 def median_curve(
     histories: list[tuple[TracePoint, ...]], measure: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return times, and the medians of what each history had last recorded at them."""
+    """Return times, and the medians of the last recorded numbers at these times."""
     first = max(history[0].seconds for history in histories)
     last = min(history[-1].seconds for history in histories)
     times = np.geomspace(first, last, TIMES)

@@ -1,4 +1,4 @@
-"""A physics-informed network: tanh layers, residuals sample by sample, loss and relative error."""
+"""A physics-informed network: tanh layers, residuals of samples, loss and relative error."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class PinnProblem:
     layers: tuple[int, ...]
     network: Solution
     terms: tuple[Term, ...]
-    points: Sample  # where the error is measured
+    points: Sample  # the points at which the error is computed
     reference: np.ndarray  # the solution there
     coefficients: tuple[float, ...] = ()
 
     def x0(self, seed: int) -> np.ndarray:
-        """Return weights by the law of Glorot and Bengio (2010), biases of zero."""
+        """Return weights by Glorot initialisation (Glorot and Bengio, 2010) and zero biases."""
         random, parts = np.random.default_rng(seed), []
         for inputs, outputs in itertools.pairwise(self.layers):
             limit = np.sqrt(6 / (inputs + outputs))
@@ -87,7 +87,7 @@ class PinnProblem:
         return np.asarray(self._call(self._compiled[1], p))
 
     def residuals_and_jacobian(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return r and its Jacobian, gradient by gradient of the samples."""
+        """Return r and its Jacobian, whose rows are the gradients of the samples."""
         r, jacobian = self._call(self._compiled[2], p)
         return np.asarray(r), np.asarray(jacobian)
 

@@ -1,7 +1,7 @@
-"""The solvers that compete on physics-informed networks, stopped by the clock of a `Trace`.
+"""The solvers of physics-informed networks, stopped by the time limit of a `Trace`.
 
-Every solver starts at the same point and has compiled what it needs before. SciPy's BFGS multiplies
-d x d matrices in each iteration; BFGS here is that of `ssbroyden`, which does not.
+Every solver starts at the same point, with compiled functions. BFGS is that of `ssbroyden`, because
+SciPy's BFGS multiplies d x d matrices in each iteration.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from cfgd.apps.data.network_functions import ALPHAS
 
 PinnSolver = Callable[[PinnProblem, np.ndarray, Trace], Any]
 
-NO_LIMIT = 10**9  # iterations: the clock ends every run earlier
+NO_LIMIT = 10**9  # iterations: every run ends earlier, at its time limit
 MEMORY = 50  # pairs of L-BFGS
 # Adam as the tutorials of DeepXDE and of Raissi et al. run it, for a third of the time.
 ADAM_RATE, ADAM_DECAYS, ADAM_SHARE = 1e-3, (0.9, 0.999), 1 / 3
 ADAM_EPSILON = 1e-8
-# Levenberg-Marquardt with the damping of Nielsen (1999): the first damping over the largest entry
-# of the diagonal of J'J, and the most that an accepted step divides it by.
+# Levenberg-Marquardt with the damping of Nielsen (1999): the initial damping divided by the largest
+# diagonal entry of J'J, and the largest factor by which an accepted step reduces the damping.
 LM_FIRST_DAMPING, LM_MOST_DECREASE = 1e-3, 3.0
-# Iterations of cfgd between two calls that keep a point.
+# Iterations of cfgd between two recorded points.
 KEEP_EVERY = 5
-# A run of cfgd that has spent more than this share of its time on compiling is repeated, at most so
-# many times in all.
+# A run of cfgd that spends more than this fraction of its time on compilation is repeated, up to
+# this number of runs.
 COMPILING_SHARE, MOST_RUNS = 0.02, 3
 # The paper's direction with the diagonal of the Gauss-Newton matrix, whose cost does not grow with
 # the number of weights; order and gamma as for the paper's own network h1.
@@ -146,7 +146,7 @@ def adam_then_lbfgs(problem: PinnProblem, x0: np.ndarray, trace: Trace) -> None:
 
 
 def levenberg_marquardt(problem: PinnProblem, x0: np.ndarray, trace: Trace) -> None:
-    """Run the method of Levenberg and Marquardt with the Jacobian by samples.
+    """Run Levenberg-Marquardt with the Jacobian of all samples.
 
     The smaller of J'J + mu I and JJ' + mu I is factorised.
     """

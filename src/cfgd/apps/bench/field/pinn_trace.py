@@ -1,4 +1,4 @@
-"""The clock of a run of the group `pinn`: it stops the solver, and keeps points along the way."""
+"""The time limit of a run of the group `pinn`, and the points that are recorded during the run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from cfgd.apps.bench.field.timing import TimeLimitError
 
-# Points that are kept: at the shares 2^(-k/2) of the time limit, from one thousandth on.
+# Points are recorded at the fractions 2^(-k/2) of the time limit, from one thousandth on.
 SHARES = tuple(2.0 ** (-k / 2) for k in range(20, -1, -1))
 
 
 class Trace:
-    """The best point so far, and copies of it at fixed shares of the time limit.
+    """The best point so far, and copies of it at fixed fractions of the time limit.
 
     Errors are computed from the copies after the run, so that they cost the run nothing.
     """
@@ -23,10 +23,10 @@ class Trace:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, after a run that only compiled."""
+        """Discard all points and restart the clock, after a run that compiled."""
         self.least, self.x = float("inf"), np.zeros(0)
         self.kept: list[tuple[float, float, np.ndarray]] = []  # seconds, loss, x
-        self._passed = 0  # shares of the time for which a point was kept
+        self._passed = 0  # number of these fractions that have passed
         self.began = time.perf_counter()
 
     def elapsed(self) -> float:
@@ -49,5 +49,5 @@ class Trace:
             self.least, self.x = value, np.array(x)
 
     def points(self) -> list[tuple[float, float, np.ndarray]]:
-        """Return what was kept, and the best point as that of the end."""
+        """Return the recorded points, and the best point at the end."""
         return [*self.kept, (self.seconds, self.least, self.x)]

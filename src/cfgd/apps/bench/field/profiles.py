@@ -1,4 +1,4 @@
-"""Performance profiles (Dolan and Moré, 2002): instances solved within a factor of the best."""
+"""Performance profiles (Dolan and Moré, 2002): fraction of runs within a factor of the best."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROFILED_GROUPS = (
 
 
 def write_figure(runs: list[SolverRun], out: Path) -> None:
-    """Write the profiles of work and seconds of each group to bench.png and bench.svg."""
+    """Write the profiles of work and time of each group to bench.png and bench.svg."""
     from matplotlib.figure import Figure
 
     groups = [group for group in PROFILED_GROUPS if any(run.group == group for run in runs)]
@@ -46,7 +46,10 @@ def write_figure(runs: list[SolverRun], out: Path) -> None:
                     linewidth=2.5 if solver == AUTO else 1.2,
                 )
             ax.set(xscale="log", xlim=(1, 1e3), ylim=(0, 1.02))
-            ax.set(title=f"{group}: {measure}", xlabel="times the best", ylabel="share solved")
+            unit = next(run.unit for run in runs if run.group == group)
+            label = unit if measure == "work" else "time"
+            ax.set(title=f"{group}: {label}", ylabel="fraction of runs solved")
+            ax.set(xlabel=f"{label} / {label} of the best solver")
         axes[0][column].legend(fontsize="small")
     save_figure(canvas, out, "bench")
 
@@ -60,7 +63,7 @@ def save_figure(canvas: Any, out: Path, name: str) -> None:
 
 
 def profile(runs: list[SolverRun], group: str, measure: str) -> dict[str, list[float]]:
-    """Return for each solver its factors over the best solver, one for each of its instances."""
+    """Return the ratios to the best solver, one for each instance, of each solver."""
     factors: dict[str, list[float]] = {}
     best: dict[tuple[str, int], float] = {}
     some = [run for run in runs if run.group == group]

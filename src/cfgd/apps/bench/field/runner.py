@@ -46,8 +46,8 @@ def run_instances(
 ) -> BenchReport:
     """Measure all instances and write `FILES` to `out`.
 
-    Ctrl-C or a full disk ends the run; results that are finished are saved. With `resume`, results
-    that an earlier run with the same settings saved are reused.
+    Ctrl-C or a full disk ends the run; finished results are saved. With `resume`, the results that
+    an earlier run with the same settings has saved are reused.
     """
     progress = progress or NoProgress()
     saved = load_results(out, progress.warn) if resume else {}
@@ -80,7 +80,7 @@ def _write_json(path: Path, runs: list[SolverRun], quick: bool) -> None:
         "machine": {"processor": machine(), "jax": jax.__version__},
         "size": "quick" if quick else "full",
         "target": TARGET,
-        "verdicts": check_claims(runs),
+        "claims": check_claims(runs),
         "table": [dataclasses.asdict(one) for one in summarize(runs)],
         "runs": [dataclasses.asdict(run) for run in runs],
     }

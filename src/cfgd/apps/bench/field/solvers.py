@@ -1,4 +1,4 @@
-"""The solvers that compete on a case, and those of them that are methods of cfgd."""
+"""The solvers of a case, and those of them that are methods of cfgd."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cfgd.apps.bench.field.work import MAX_ITERATIONS, Solver, SolverResult
 
 
 def solvers_for(case: Case) -> dict[str, Solver]:
-    """Return the solvers that compete on a case by name, Auto first."""
+    """Return the solvers of a case by name, Auto first."""
     if case.group == "least-squares":
         linear: dict[str, Solver] = {
             AUTO: auto,
@@ -81,7 +81,7 @@ def cfgd_solver(method_for: Callable[[Case], Any]) -> Solver:
 
 @functools.lru_cache(maxsize=8)
 def _iterations_in_budget(case: Case, method_for: Callable[[Case], Any]) -> int:
-    """Return how many iterations the budget pays for; their cost depends on the step search."""
+    """Return the number of iterations within the budget; their cost depends on the line search."""
     assert case.budget is not None
     limit = case.budget
     while True:
@@ -95,7 +95,7 @@ def _iterations_in_budget(case: Case, method_for: Callable[[Case], Any]) -> int:
 
 
 def _gradient_descent_method(case: Case) -> Any:
-    """Return gradient descent with the exact step; on networks with the paper's step search."""
+    """Return gradient descent with the exact step, or for networks with the paper's line search."""
     return cfgd.GradientDescent(
         cfgd.NetworkStep() if case.group == "networks" else cfgd.ExactStep()
     )

@@ -14,11 +14,11 @@ import numpy as np
 from cfgd.apps.bench.field.cases import TARGET, Case
 from cfgd.apps.bench.field.work import MAX_ITERATIONS, SolverResult, compile_residuals
 
-LEARNING_RATES = (1e-3, 1e-2, 1e-1, 1.0)  # the grid from which Adam gets its best
+LEARNING_RATES = (1e-3, 1e-2, 1e-1, 1.0)  # the grid of Adam, of which the best one counts
 
 
 def adam(case: Case, tolerance: float) -> SolverResult:
-    """Run Adam with the best learning rate: least work to the target, else least value."""
+    """Run Adam with the best learning rate: least work to the target, or else lowest value."""
     runs = [
         _optax("adam")(case.fn, case.x0, jnp.asarray(rate), *_limits(case))
         for rate in LEARNING_RATES
@@ -38,7 +38,7 @@ def optax_lbfgs(case: Case, tolerance: float) -> SolverResult:
 
 
 def _limits(case: Case) -> tuple[Any, Any]:
-    """Return the relative gradient to reach and the work that may be spent."""
+    """Return the target of the relative gradient norm and the limit of the work."""
     target, max_work = (TARGET, MAX_ITERATIONS) if case.budget is None else (0.0, case.budget)
     return jnp.asarray(target), jnp.asarray(float(max_work))
 
@@ -94,7 +94,7 @@ def optimistix_lm(case: Case, tolerance: float) -> SolverResult:
 
 
 def optimistix_lm_steps(residuals: Any, x0: Any, steps: int) -> Any:
-    """Return the point after so many steps, whatever the residuals are."""
+    """Return the point after a fixed number of steps, without a convergence test."""
     return optimistix_lm_with_steps(residuals, x0, jnp.zeros(()), steps)[0]
 
 

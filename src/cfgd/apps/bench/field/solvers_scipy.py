@@ -39,7 +39,7 @@ def lsmr(case: Case, tolerance: float) -> SolverResult:
 
 
 def _column_scale(case: Case) -> Any:
-    """Return one over the norms of the columns, the scaling that Auto uses as well."""
+    """Return the inverse norms of the columns, the scaling that Auto also uses."""
     squares = np.asarray((case.matrix**2).sum(0)).ravel()
     return 1 / np.sqrt(np.where(squares > 0, squares, 1))
 

@@ -1,4 +1,4 @@
-"""Summaries over seeds: how each solver compares with the others on each problem."""
+"""Summaries over seeds: every solver compared with Auto, by problem."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class SolverSummary:
     group: str
     measure: str
     solver: str
-    score: tuple[float, float, float]  # work, on networks loss or relative error
+    score: tuple[float, float, float]  # work; for networks the loss or the relative error
     seconds: tuple[float, float, float]
     solved: int
     seeds: int
     winner: bool
-    ratio: float  # score of Auto over that of the solver: above one, Auto loses
+    ratio: float  # score of Auto / score of the solver: above one, Auto is worse
     seconds_ratio: float
     to_reference: float  # median seconds to the reference loss, on networks
     value: float  # median loss

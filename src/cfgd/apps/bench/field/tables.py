@@ -1,4 +1,4 @@
-"""The tables of `cfgd bench`: a section with all solvers, or one line, for each problem."""
+"""The tables of `cfgd bench`: for each problem a section with all solvers, or one line."""
 
 from __future__ import annotations
 
@@ -9,34 +9,48 @@ from rich.table import Table
 from cfgd.apps.bench.field.instance import AUTO, AUTO_CONVERGED, SolverRun
 from cfgd.apps.bench.field.summary import SolverSummary, auto_loses
 
-WIDE = 100  # characters of a console that has room for the range over seeds
+WIDE = 100  # width of a console, in characters, that has room for the range over seeds
 # groups with many problems and few solvers, and the titles of their tables
 LINE_GROUPS = {
-    "nist": "NIST: Jacobians, and digits of the parameters, for six digits or more",
-    "fits": "Fits: gradients to the best known sum of squares",
-    "bounds": "NIST with an active bound: Jacobians to the least sum of squares, eight digits",
-    "cutest": "CUTEst: gradients to 1e-8 of that at the start",
-    "cutest-bounds": "CUTEst with bounds: gradients to 1e-8 of that at the start, projected",
+    "nist": "NIST regressions: Jacobians to six digits, and correct digits of the parameters",
+    "fits": "Curve fits: cost in gradients to the best known sum of squares",
+    "bounds": "NIST regressions with an active bound: Jacobians to the lowest sum of squares",
+    "cutest": "CUTEst: gradients until the gradient norm is 1e-8 of its initial value",
+    "cutest-bounds": "CUTEst with bounds: gradients until the norm of the projected gradient is "
+    "1e-8 of its initial value",
+}
+# the first line of a section: what its first column of numbers is
+MEASURES = {
+    "products": "matrix products",
+    "loss": "loss, equal work",
+    "timed loss": "loss, equal time",
 }
 
 
 def section_table(summaries: list[SolverSummary], width: int) -> Table:
-    """Return a table of medians over seeds; a ratio above one is a loss of cfgd and is marked."""
+    """Return a table of medians over seeds; ratios above one are marked."""
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
-        title="cfgd against other solvers: medians over seeds",
-        caption=f"x is {AUTO} over the solver; ✗ where cfgd loses; * the least of a problem",
+        title=f"{AUTO} and other solvers: medians over seeds",
+        caption=f"ratio: {AUTO} / this solver (✗: cfgd is worse); *: lowest of the problem",
     )
     table.add_column("solver", no_wrap=True)
     wide = width >= WIDE
-    for name in ("score", *(["least to most"] if wide else []), "x", "seconds", "x", "solved"):
+    for name in (
+        "cost or loss",
+        *(["range"] if wide else []),
+        "ratio",
+        "time (s)",
+        "ratio",
+        "solved",
+    ):
         table.add_column(name, justify="right", no_wrap=True)
     last = ""
     for one in summaries:
         if one.problem != last:
             table.add_section()
-            table.add_row(f"[bold]{one.problem}[/]", one.measure)
+            table.add_row(f"[bold]{one.problem}[/]", MEASURES.get(one.measure, one.measure))
         last = one.problem
         table.add_row(
             f"  {one.solver}",
@@ -54,14 +68,17 @@ def section_table(summaries: list[SolverSummary], width: int) -> Table:
 def line_table(runs: list[SolverRun], group: str) -> Table:
     """Return a table with a line for each instance and a column for each solver.
 
-    Losses of cfgd are marked.
+    Instances on which cfgd is worse than another solver are marked.
     """
     some = [run for run in runs if run.group == group]
     solvers = list(dict.fromkeys(run.solver for run in some))
-    caption = f"x is {AUTO} over the best of the others; ✗ where cfgd loses"
+    caption = (
+        f"ratio: {AUTO} / best other solver (✗: cfgd is worse); lost: another solver reaches the"
+        " target, cfgd does not"
+    )
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"\n{LINE_GROUPS[group]}", caption=caption)
     table.add_column("problem", no_wrap=True)
-    for name in ("variables", *solvers, "x"):
+    for name in ("variables", *solvers, "ratio"):
         table.add_column(name, justify="right", no_wrap=True)
     has_starts = max((run.seed for run in some), default=0) > 0
     for problem, seed in dict.fromkeys((run.problem, run.seed) for run in some):
@@ -86,11 +103,11 @@ def error_table(summaries: list[SolverSummary], width: int) -> Table:
         box=SIMPLE_HEAD,
         pad_edge=False,
         title="\nPhysics-informed networks: relative error after equal time, medians over seeds",
-        caption=f"x is {AUTO} over the solver; ✗ where cfgd loses; * the least of an equation",
+        caption=f"ratio: {AUTO} / this solver (✗: cfgd is worse); *: lowest of the equation",
     )
     table.add_column("solver", no_wrap=True)
     wide = width >= WIDE
-    for name in ("error", *(["least to most"] if wide else []), "x", "loss"):
+    for name in ("relative error", *(["range"] if wide else []), "ratio", "loss"):
         table.add_column(name, justify="right", no_wrap=True)
     last = ""
     for one in summaries:
@@ -116,7 +133,7 @@ def _work_and_digits(run: SolverRun) -> str:
 
 def _format(number: float) -> str:
     if not np.isfinite(number):
-        return "never"
+        return "failed"
     return f"{number:.0f}" if 10 <= number < 1e6 else f"{number:.2g}"
 
 

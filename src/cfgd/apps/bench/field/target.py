@@ -1,7 +1,7 @@
 """Every solver on a case, run with smaller and smaller tolerances until the target is met.
 
-For problems that can be solved, the question is what work and time it takes to reach an error (or
-a gradient relative to that at the start) of 1e-8; for networks, what loss is reached at equal work.
+For most problems the results are the work and the time to a relative error of 1e-8, or to a
+gradient norm of 1e-8 of its initial value. For networks the result is the loss at equal work.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cfgd.apps.bench.field.work import Solver, SolverResult
 
 # From loose to tight: the meaning of a tolerance differs from solver to solver.
 TOLERANCES = tuple(10.0**-k for k in range(4, 15))
-# A solver is given up after so many decades of the tolerance that changed nothing.
+# A solver is stopped if this many decades of the tolerance do not change its work.
 MAX_UNCHANGED = 4
-# A run of more seconds is not repeated to take out the time of compiling, which is then small.
+# A run of more seconds is not repeated: its compilation time is small in comparison.
 REPEAT_BELOW = 8.0
-QUICK_TIME_LIMIT = 0.5  # seconds of a solver with --quick
+QUICK_TIME_LIMIT = 0.5  # seconds for each solver with --quick
 REFERENCE = "L-BFGS-B"  # the other solvers are timed to its final loss
 
 

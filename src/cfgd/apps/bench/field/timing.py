@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 REPEATS = 20
-MAX_SECONDS = 1.0  # that the repeats of one call may take in all
+MAX_SECONDS = 1.0  # limit for all repeats of one call together
 
 
 def time_shortest(call: Callable[[], Any]) -> tuple[Any, float]:
     """Return the result of a call and the seconds of the shortest of up to `REPEATS` calls.
 
-    The first call is not timed, because it may compile. The shortest one is reported, because
-    other programs on the machine only make a call longer.
+    The first call is not timed, because it may compile. The shortest time is reported, because
+    other programs on the machine can only increase it.
     """
     return time_shortest_interleaved(call)[0]
 
@@ -22,9 +22,9 @@ def time_shortest(call: Callable[[], Any]) -> tuple[Any, float]:
 def time_shortest_interleaved(
     *calls: Callable[[], Any], seconds: float | None = None
 ) -> list[tuple[Any, float]]:
-    """Time several calls in turns, so that other load on the machine affects all alike.
+    """Time several calls in turns, so that other load on the machine affects all of them.
 
-    `seconds` may all repeats take together, by default `MAX_SECONDS` for each call.
+    `seconds` limits the time of all repeats together; the default is `MAX_SECONDS` per call.
     """
     results = [call() for call in calls]
     times: list[list[float]] = [[] for _ in calls]
@@ -42,7 +42,7 @@ class TimeLimitError(Exception):
 
 
 class TimedBest:
-    """The least value found within a time limit, and when a reference value was reached."""
+    """The lowest value within a time limit, and the time at which a reference value was reached."""
 
     def __init__(self, seconds: float, reference: float) -> None:
         self.seconds, self.reference = seconds, reference

@@ -1,9 +1,9 @@
-"""What all solvers share: how their work is counted, and when they are stopped.
+"""The cost of all solvers, and the limits at which they are stopped.
 
-Work is counted in products with X or X' for least squares, else in gradients: a value with its
-gradient is one, a value alone a half, a Hessian-vector product two, a Jacobian min(m, d).
-A solver is run with smaller and smaller tolerances until the target is met. Only the run that
-meets it counts, so that no solver pays for a tolerance whose meaning differs from ours.
+For least squares the cost is the number of products with X or X', otherwise that of gradients: a
+value with its gradient counts as 1, a value alone as 1/2, a Hessian-vector product as 2, and an
+m x d Jacobian as min(m, d). A solver is run with smaller and smaller tolerances until it meets the
+target. Only the last run counts, because the definitions of tolerances differ between solvers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import scipy.sparse.linalg
 
 from cfgd.apps.bench.field.cases import Case
 
-MAX_ITERATIONS = 20_000  # of every solver; gradient descent may not converge within them
+MAX_ITERATIONS = 20_000  # limit of every solver; gradient descent may need more
 
 
 class SolverResult(NamedTuple):
     x: Any
     work: float
-    values: Any = None  # by iteration, where known
+    values: Any = None  # the value at each iteration, if known
 
 
 Solver = Callable[[Case, float], SolverResult]  # of the case and the tolerance
@@ -34,9 +34,9 @@ Solver = Callable[[Case, float], SolverResult]  # of the case and the tolerance
 def stop_callback(
     case: Case, budget_spent: Callable[[], bool] = lambda: False
 ) -> Callable[[Any], None]:
-    """Return a callback for SciPy that ends a run when its time or its budget is over.
+    """Return a callback for SciPy that ends a run at its time limit or at the end of its budget.
 
-    Where losses at equal work are compared, no solver is stopped by the clock.
+    The time limit does not apply if losses at equal work are compared.
     """
     began = time.perf_counter()
 

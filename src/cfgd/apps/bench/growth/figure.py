@@ -1,4 +1,4 @@
-"""The figure of growth: time and memory against each size, on logarithmic axes."""
+"""The figure of growth: time and memory against size, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PANELS = (("rows",), ("columns",), ("nodes", "settings"), ("processes",))
 
 
 def figure(series: Sequence[Series]) -> bytes:
-    """Return a PNG with a column for each size, time above and memory below."""
+    """Return a PNG with a column for each kind of size, time above and memory below."""
     columns = [
         (" or ".join(sizes), [one for one in series if one.against in sizes]) for sizes in PANELS
     ]
@@ -37,7 +37,12 @@ def _draw(
         label = f"{one.name}: {SYMBOLS[one.against]}^{power:.2f}"
         style = {"color": colour(colour_name), "markersize": 4, "label": label}
         axis.plot(one.sizes, [unit * value for value in values], "o-", **style)
-    axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel="seconds" if is_time else "MB")
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel=f"number of {xlabel}",
+        ylabel="CPU time (s)" if is_time else "memory (MB)",
+    )
     if axis.lines:
         low, high = axis.get_ylim()
         axis.set_ylim(low, high * (high / low) ** 0.4)  # room for the legend

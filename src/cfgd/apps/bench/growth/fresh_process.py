@@ -1,8 +1,8 @@
-"""One measurement in a fresh process: `python -m ...growth.fresh_process NAME SIZE REPEATS`.
+"""One measurement in a new process: `python -m ...growth.fresh_process NAME SIZE REPEATS`.
 
-The process runs on one core. Time is the processor time of an iteration, the least and the median
-over some repeats. Memory is the peak of the process beyond what it had after its imports: data,
-copies and compiled programs.
+The process runs on one core. Time is the CPU time of an iteration, minimum and median over the
+repeats. Memory is the peak of the process minus its memory after the imports: data, copies and
+compiled programs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def measure(name: str, size: int, repeats: int) -> dict[str, Any]:
 
 
 def seconds(run: Callable[[], Any]) -> float:
-    """Return the processor seconds of a run: on one core its wall time without other programs."""
+    """Return the CPU seconds of a run: on one core, its wall time without other load."""
     gc.collect()  # frees the data of the previous run, so that the peak is that of one run
     began = time.process_time()
     run()

@@ -1,6 +1,6 @@
-"""The jobs whose growth is measured: an iteration of a method on data of a given size.
+"""The jobs of the growth measurements: an iteration of a method on data of a given size.
 
-A job makes its data, compiles, and returns runs that can be timed.
+A job generates its data, compiles, and returns runs that can be timed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 import cfgd
 from cfgd.apps.data.network_functions import FUNCTIONS
 
-MIN_SECONDS = 0.15  # of a timed run: long compared with the resolution of the processor clock
+MIN_SECONDS = 0.15  # duration of a timed run, long compared with the resolution of the CPU clock
 BLOCK_BYTES = 16e6  # memory of `Blocks`
 
 
 class TimedRuns(NamedTuple):
-    """Two runs to time: `long` makes so many `iterations` more than `short` does.
+    """Two runs to time; `long` makes `iterations` more iterations than `short`.
 
     Their difference excludes the fixed cost of a run.
     """
@@ -33,7 +33,7 @@ class TimedRuns(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A method on data whose size `against` (rows, columns, ...) takes the values `sizes`."""
+    """A method on data; the quantity `against` (rows, columns, ...) takes the values `sizes`."""
 
     make: Callable[[int], TimedRuns]
     against: str
@@ -96,7 +96,7 @@ def classification(m: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gradient_step(m: int, d: int) -> TimedRuns:
-    """Return gradient steps on a logistic model, too short to come near the minimiser."""
+    """Return gradient steps on a logistic model, so small that no run converges."""
     method = cfgd.GradientDescent(step=cfgd.FixedStep(1e-4 / m))
     return iterate(cfgd.LinearModel(*classification(m, d)), np.zeros(d), method)
 

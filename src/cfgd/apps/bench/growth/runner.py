@@ -1,4 +1,4 @@
-"""All measurements of growth, each in a fresh process, written to bench/growth.json and .png."""
+"""All measurements of growth, each in a new process, written to bench/growth.json and .png."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OUT = Path("bench")
 FILES = ("growth.json", "growth.png")
 REPEATS = 5
 HOW = (
-    "Processor seconds on one core. Exponents by least squares in the logarithms of the least "
-    f"times, and of memory, over the sizes from {UPPER:g} of the largest on. Memory is the peak of "
-    "a fresh process beyond what it had after its imports."
+    "CPU seconds on one core. The exponents are fitted by least squares to the logarithms of the "
+    f"smallest times, and of memory, for sizes of at least {UPPER:g} times the largest one. Memory "
+    "is the peak of a new process minus its memory after the imports."
 )
 
 
@@ -42,7 +42,7 @@ def rows(out: Path = OUT, more: Sequence[Series] = ()) -> Iterator[ReportRow]:
         yield from one.rows()
     write(out / FILES[0], json.dumps(json_safe(report(series)), indent=1))
     write(out / FILES[1], figure(series))
-    yield ReportRow("exponents are those of the upper decade", " and ".join(FILES), f"in {out}")
+    yield ReportRow(f"exponents: over the upper decade; files: in {out}", " and ".join(FILES))
 
 
 def measure_all() -> list[Series]:

@@ -1,4 +1,4 @@
-"""A series of measurements against a size, and the exponent with which they grow."""
+"""A series of measurements at several sizes, and the exponent of its growth."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from cfgd.apps.bench.speed.measure import ReportRow
 
-# Exponents are fitted to the sizes from this part of the largest on: constant costs dominate below.
+# Exponents are fitted to sizes of at least this times the largest: constant costs dominate below.
 UPPER = 0.1
 SYMBOLS = {"rows": "m", "columns": "d", "nodes": "s", "settings": "n", "processes": "p"}
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float | None]) -> float:
-    """Return a of values = b size^a, by least squares in logarithms over the upper decade.
+    """Return the exponent a of values = b size^a, fitted in logarithms over the upper decade.
 
     NaN if there are fewer than two sizes, or a value is None or not positive.
 
@@ -36,7 +36,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float | None]) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Time of an iteration of a method, and memory of its process, against sizes."""
+    """The time of an iteration and the memory of its process at several sizes."""
 
     name: str
     against: str
@@ -49,7 +49,7 @@ class Series:
 
     @property
     def time(self) -> float:
-        """Return the exponent of the least times, which noise affects least."""
+        """Return the exponent of the smallest times, which are affected least by other load."""
         return exponent(self.sizes, self.least)
 
     @property
@@ -64,7 +64,7 @@ class Series:
 
     @property
     def bytes_per_number(self) -> float:
-        """Return by how many bytes memory grows for each entry of X, of which X itself takes 8."""
+        """Return the bytes of memory for each entry of X, including the 8 bytes of X itself."""
         upper = next(k for k, n in enumerate(self.sizes) if n >= UPPER * self.sizes[-1] * 0.99)
         first, last = self.bytes[upper], self.bytes[-1]
         if self.numbers is None or first is None or last is None or upper == len(self.sizes) - 1:
@@ -77,14 +77,14 @@ class Series:
         return dataclasses.asdict(self) | {name: getattr(self, name) for name in derived}
 
     def rows(self) -> list[ReportRow]:
-        """Return the rows of the console: time and memory."""
+        """Return the rows of the report: growth of time and memory, and the largest values."""
         symbol, last = SYMBOLS[self.against], f"{self.sizes[-1]:,.0f} {self.against}"
         fixed = f" ({self.fixed})" if self.fixed else ""
         measured = f"{symbol}^{self.time:.2f}, {format_seconds(self.least[-1])}"
-        rows = [ReportRow(f"{self.name}{fixed}: time", measured, f"at {last}")]
+        rows = [ReportRow(f"{self.name}{fixed}: time at {last}", measured)]
         if self.bytes[-1] is not None:
             measured = f"{symbol}^{self.memory:.2f}, {self.bytes[-1] / 1e6:,.0f} MB"
-            rows.append(ReportRow(f"{self.name}: memory", measured, f"at {last}"))
+            rows.append(ReportRow(f"{self.name}: memory at {last}", measured))
         return rows
 
 

@@ -1,1 +1,1 @@
-"""`python -m cfgd.apps.bench`: the costs of iterations and directions, as ratios in one run."""
+"""`python -m cfgd.apps.bench`: speed and memory of cfgd, as ratios within one run."""

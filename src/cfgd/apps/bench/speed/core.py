@@ -1,4 +1,4 @@
-"""`minimize` and `sweep` against plain NumPy loops of the same iteration."""
+"""`minimize` and `sweep` compared with NumPy loops of the same iteration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GAMMA = -0.25
 
 
 def bare_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
-    """Iterate the adaptive terminal with the exact step, without history and tests."""
+    """Iterate the adaptive terminal with the exact step, without history and convergence tests."""
     D, c = np.diag(A).copy(), x
     for _ in range(iterations):
         g = A @ x + b
@@ -31,7 +31,7 @@ def bare_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
 
 
 def same_loop(A: Any, b: Any, x: Any, iterations: int) -> Any:
-    """Iterate as `minimize` does: with its history and its tests."""
+    """Iterate as `minimize` does, with history and convergence tests."""
     D, c, values, best = np.diag(A).copy(), x, [], np.inf
     for _ in range(iterations):
         g = A @ x + b
@@ -71,15 +71,17 @@ def _one_run(d: int, iterations: int, bound: float) -> Iterator[ReportRow]:
             "bare": lambda: bare_loop(A, b, x0, iterations // 20),
         }
     )
-    # `minimize` ends when rounding leaves nothing to gain, so its iterations are counted
+    # `minimize` stops when rounding prevents further decrease, so its iterations are counted
     counts = {"cfgd": run().iterations, "same": iterations // 20, "bare": iterations // 20}
     each = {name: 1e6 * s / counts[name] for name, s in seconds.items()}
-    yield ReportRow(f"d = {d}: an iteration of minimize", f"{each['cfgd']:.2f} us")
+    yield ReportRow(f"d = {d}: time of an iteration of minimize", f"{each['cfgd']:.2f} us")
     yield at_least(
-        f"d = {d}: NumPy loop of the same iteration / minimize", each["same"] / each["cfgd"], bound
+        f"d = {d}: time of a NumPy loop of the same iteration / minimize",
+        each["same"] / each["cfgd"],
+        bound,
     )
     bare = each["bare"] / each["cfgd"]
-    yield ReportRow(f"d = {d}: NumPy loop without history and tests / minimize", f"{bare:.1f} x")
+    yield ReportRow(f"d = {d}: the same for a loop without history and tests", f"{bare:.1f} x")
 
 
 def _sweep() -> Iterator[ReportRow]:
@@ -114,8 +116,8 @@ def _sweep() -> Iterator[ReportRow]:
     iterations_made = int(np.max(run().iterations))
     each = {"cfgd": seconds["cfgd"] / iterations_made, "jax": seconds["jax"] / iterations}
     each["numpy"] = seconds["numpy"] / iterations
-    what = f"sweep of {settings} gammas, d = {d}: an iteration / a product in"
-    yield ReportRow("sweep: an iteration", f"{1e6 * each['cfgd']:.1f} us")
+    what = f"sweep, {settings} gammas, d = {d}: time of an iteration / a product in"
+    yield ReportRow("sweep: time of an iteration", f"{1e6 * each['cfgd']:.1f} us")
     yield at_most(f"{what} JAX", each["cfgd"] / each["jax"], 1.5)
     yield ReportRow(f"{what} NumPy", f"{each['cfgd'] / each['numpy']:.2f} x")
 
@@ -130,7 +132,7 @@ def _start() -> Iterator[ReportRow]:
     fresh("import cfgd")  # writes the bytecode
     bare = min(fresh("pass") for _ in range(3))
     imported = min(fresh("import cfgd") for _ in range(3))
-    yield at_most("import cfgd", imported - bare, 1.5, "s")
+    yield at_most("time of `import cfgd`", imported - bare, 1.5, "s")
     solve = (
         "import cfgd, numpy as np; r = np.random.default_rng(0); X = r.normal(size=(20, 20));"
         "cfgd.minimize(cfgd.LeastSquares(X, np.ones(20)), np.zeros(20),"
@@ -138,4 +140,6 @@ def _start() -> Iterator[ReportRow]:
     )
     solved = min(fresh(solve) for _ in range(3))
     # `import cfgd` does not import JAX, which takes a second; the first solve does
-    yield at_most("first solve at d = 20, JAX and compilation included", solved - bare, 3.0, "s")
+    yield at_most(
+        "time of the first solve, d = 20, with JAX and compilation", solved - bare, 3.0, "s"
+    )

@@ -1,8 +1,7 @@
-"""Passes of `Blocks` on Dask clusters of one and two workers beside the same pass in one process.
+"""Passes of `Blocks` on Dask clusters of one and two workers, and the same pass in one process.
 
-Every worker is a process with one thread, as has the pass here. The passes run in turns. Beside
-their time the CPU time of the process that takes longest is reported, which other programs that use
-the machine do not affect.
+All processes have one thread. The passes take turns. The CPU time of the slowest process is
+reported in addition to the wall time, because load on the machine hardly affects it.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ ROUNDS = 50
 
 
 def rows(gigabytes: float = 2.0, parquet: float = 4.0, turns: int = 5) -> Iterator[ReportRow]:
-    """Measure on so many gigabytes of rows made on the fly, and in Parquet files."""
-    yield ReportRow("load of the machine at the start", f"{os.getloadavg()[0]:.1f}")
+    """Measure passes over generated rows and over Parquet files, of these sizes in GB."""
+    yield ReportRow("load average at the start", f"{os.getloadavg()[0]:.1f}")
     with one_blas_thread(), _cluster(1) as one, _cluster(2) as two:
         yield from _rounds(two)
         yield from _passes(one, two, gigabytes, turns)
@@ -60,7 +59,7 @@ def _cluster(workers: int, memory: str | None = None) -> Iterator[Any]:
 
 
 def _rounds(client: Any) -> Iterator[ReportRow]:
-    """Measure what a round costs where there is next to nothing to compute."""
+    """Measure the overhead of a round, with almost no computation."""
     import dask.array as da
 
     X = np.random.default_rng(0).normal(size=(10 * SMALL_BLOCKS, 10))
@@ -75,18 +74,18 @@ def _rounds(client: Any) -> Iterator[ReportRow]:
         },
         ROUNDS,
     )
-    what = f"a round of {SMALL_BLOCKS} blocks of ten rows, two workers"
-    yield at_most(f"{what}: least", 1e3 * min(seconds["round"]), 20, "ms")
+    what = f"round of {SMALL_BLOCKS} blocks of ten rows, two workers: time"
+    yield at_most(f"{what}, minimum", 1e3 * min(seconds["round"]), 20, "ms")
     yield ReportRow("... median", f"{1e3 * statistics.median(seconds['round']):.1f} ms")
     least, median = 1e3 * min(seconds["tasks"]), 1e3 * statistics.median(seconds["tasks"])
     yield ReportRow(
-        f"... of which {len(parts)} empty tasks take: least, median",
+        f"... {len(parts)} empty tasks alone: minimum, median",
         f"{least:.1f}, {median:.1f} ms",
     )
 
 
 def made_rows(count: int) -> tuple[Any, Any]:
-    """Return Dask arrays of rows and labels that are made whenever they are read."""
+    """Return Dask arrays of rows and labels that are generated at each read."""
     import dask.array as da
 
     X = da.random.default_rng(0).standard_normal((count, D), chunks=(CHUNK, D))
@@ -103,7 +102,7 @@ def _truth() -> np.ndarray:
 
 
 def _passes(one: Any, two: Any, gigabytes: float, turns: int) -> Iterator[ReportRow]:
-    """Measure passes over rows made on the fly, half as many for each of two workers."""
+    """Measure passes over generated rows, half of them for each of two workers."""
     X, y = made_rows(int(gigabytes * 1e9 / 8 / D))
     alone, both = (cfgd.Blocks(X, y, l2=1.0, client=client) for client in (one, two))
     parts = parts_of_dask(X, Block(None, y), None, MEMORY, len(alone.stream.engine.parts))  # type: ignore[attr-defined]
@@ -127,19 +126,25 @@ def _passes(one: Any, two: Any, gigabytes: float, turns: int) -> Iterator[Report
     for name, where in (("here", "in one process"), ("one", "one worker"), ("two", "two workers")):
         least, median = min(seconds[name]), statistics.median(seconds[name])
         yield ReportRow(
-            f"a pass over {gigabytes:g} GB of rows made on the fly, {where}: least, median, CPU",
+            f"pass over {gigabytes:g} GB, {where}: minimum, median, CPU time",
             f"{least:.2f}, {median:.2f}, {min(cpu[name]):.2f} s",
         )
-    yield at_least("one worker over two: least", min(seconds["one"]) / min(seconds["two"]), 1.6)
+    yield at_least(
+        "time with one worker / two workers, minimum",
+        min(seconds["one"]) / min(seconds["two"]),
+        1.6,
+    )
     turns_of = [a / b for a, b in zip(seconds["one"], seconds["two"], strict=True)]
-    yield ReportRow("... median of the turns", f"{statistics.median(turns_of):.2f} x")
-    yield ReportRow("... CPU times", f"{min(cpu['one']) / min(cpu['two']):.2f} x")
+    yield ReportRow("... median over the turns", f"{statistics.median(turns_of):.2f} x")
+    yield ReportRow("... the same for CPU times", f"{min(cpu['one']) / min(cpu['two']):.2f} x")
     yield at_most(
-        "one worker over the process: least", min(seconds["one"]) / min(seconds["here"]), 1.05
+        "time with one worker / in one process, minimum",
+        min(seconds["one"]) / min(seconds["here"]),
+        1.05,
     )
     turns_of = [a / b for a, b in zip(seconds["one"], seconds["here"], strict=True)]
-    yield ReportRow("... median of the turns", f"{statistics.median(turns_of):.2f} x")
-    yield ReportRow("... CPU times", f"{min(cpu['one']) / min(cpu['here']):.2f} x")
+    yield ReportRow("... median over the turns", f"{statistics.median(turns_of):.2f} x")
+    yield ReportRow("... the same for CPU times", f"{min(cpu['one']) / min(cpu['here']):.2f} x")
 
 
 def _files(gigabytes: float) -> Iterator[ReportRow]:
@@ -164,16 +169,16 @@ def _files(gigabytes: float) -> Iterator[ReportRow]:
             seconds = time.perf_counter() - tick
             peaks = client.run(_peak)
         assert f.rows == count
-    what = f"{size:.1f} GB of Parquet, two workers of 1 GB: passes, seconds"
+    what = f"{size:.1f} GB of Parquet, two workers of 1 GB: passes, time"
     yield ReportRow(what, f"{f.passes}, {seconds:.0f} s", "converged", solution.success)
-    yield at_most("... most memory of a worker", max(peaks.values()) / 1e9, 1.0, "GB")
+    yield at_most("... peak memory of a worker", max(peaks.values()) / 1e9, 1.0, "GB")
     # the standard error of a coefficient is 2 / sqrt(rows) at least
     error = float(np.abs(solution.x - _truth()).max()) * count**0.5
-    yield at_most("... error of the coefficients times the root of the rows", error, 15, "")
+    yield at_most("... error of the coefficients times sqrt(number of rows)", error, 15, "")
 
 
 def _in_turns(jobs: dict[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    """Return the seconds of all runs of the jobs but the first one."""
+    """Return the times of all runs of the jobs except the first."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for turn in range(turns + 1):
         for name, job in jobs.items():
@@ -193,6 +198,6 @@ def _cpu_seconds(client: Any) -> list[float]:
 
 
 def _peak() -> float:
-    """Return the most bytes that this process has had; getrusage has those of its parent, too."""
+    """Return the peak memory of this process in bytes; getrusage would include its parent."""
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     return 1024.0 * int(found[1]) if found else float("nan")

@@ -1,4 +1,4 @@
-"""The explorer in a browser, measured by the browser's own clock."""
+"""The explorer in a browser: load times and frame rates, by the clock of the browser."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ HANDLES = {"start": "#f=rosenbrock", "terminal": "#f=himmelblau", "past-1": "#f=
 def rows() -> Iterator[ReportRow]:
     not_installed = missing()
     if not_installed is not None:
-        yield ReportRow("the explorer", f"not measured: {not_installed}")
+        yield ReportRow("explorer", f"not measured: {not_installed}")
         return
     with tempfile.TemporaryDirectory() as folder, driven("--window-size=1440,900") as driver:
         path = Path(folder) / "explorer.html"
         write(path, page())
         drawn = [_load(driver, path) for _ in range(1 + LOADS)]
-        yield ReportRow("explorer: the page", f"{path.stat().st_size / 1e3:.0f} kB")
-        yield at_most("explorer: drawn, first load in a new browser", drawn[0] / 1e3, 1.0, "s")
+        yield ReportRow("explorer: size of the page", f"{path.stat().st_size / 1e3:.0f} kB")
+        yield at_most("explorer: time to the first frame, new browser", drawn[0] / 1e3, 1.0, "s")
         again = statistics.median(drawn[1:]) / 1e3
-        yield at_most("explorer: drawn, later loads", again, 1.0, "s")
+        yield at_most("explorer: time to the first frame, later loads", again, 1.0, "s")
         for handle, link in HANDLES.items():
             _load(driver, path, link)
             yield _frames(driver, handle)
@@ -75,6 +75,6 @@ def _frames(driver: Any, handle: str) -> ReportRow:
     gaps = sorted(after - before for before, after in itertools.pairwise(times))
     rate = 1e3 * len(gaps) / (times[-1] - times[0])
     gap = gaps[int(0.95 * len(gaps))]
-    what = f"explorer: frames while dragging {handle} (95% within {gap:.0f} ms)"
-    # the screen draws 60 frames; 59 allows for the difference between its clock and the browser's
-    return ReportRow(what, f"{rate:.1f} per s", "at least 59 per s", rate >= 59)
+    what = f"explorer: frame rate while dragging {handle} (95% in {gap:.0f} ms)"
+    # the display has 60 frames per second; 59 allows for a difference between the two clocks
+    return ReportRow(what, f"{rate:.1f} / s", "at least 59 / s", rate >= 59)

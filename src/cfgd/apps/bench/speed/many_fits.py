@@ -1,4 +1,4 @@
-"""Fits in a second of `curve_fit_many`, beside loops and batches of others, and its memory."""
+"""Fits per second of `curve_fit_many` and of other libraries, and its memory."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from cfgd.apps.bench.speed.many_fits_rivals import RIVALS, SCIPY
 from cfgd.apps.bench.speed.measure import ReportRow, at_least, at_most, time_in_turns
 
 OURS = "curve_fit_many"
-COMPARED = 200  # fits that are compared with accurate ones
-TYPICAL = 50  # the same of another library
+COMPARED = 200  # number of fits that are compared with accurate ones
+TYPICAL = 50  # the same for another library
 AGREEMENT = 1e-8  # eight digits
-CHUNK = 100_000  # fits that are written to a file at a time
+CHUNK = 100_000  # number of data sets that are written to a file at once
 
 
 def rows(seconds: float = 2.0, n_on_disk: int = 1_000_000) -> Iterator[ReportRow]:
-    """Measure each case with as many fits as are wanted in so many seconds, then memory."""
-    jax.devices()  # the start of JAX is no compilation
-    fit_many = cfgd.curve_fit_many  # nor is the import
+    """Measure each case, with the number of fits that the goal makes in `seconds`, then memory."""
+    jax.devices()  # starts JAX, so that this is not part of the compilation time
+    fit_many = cfgd.curve_fit_many  # the same for the import
     for case in CASES:
-        yield from _case(case, fit_many, round(seconds * case.wanted))
+        yield from _case(case, fit_many, round(seconds * case.goal))
     yield _memory(CASES[0], n_on_disk)
 
 
@@ -55,7 +55,7 @@ def _case(case: Case, fit_many: Callable[..., Any], n: int) -> Iterator[ReportRo
             found[name] = job()
         except ImportError:
             notes[name] = "not installed"
-        except Exception as error:  # what a library raises is the result
+        except Exception as error:  # the exception of a library is its result
             notes[name] = f"fails: {str(error).splitlines()[0] if str(error) else repr(error)}"
         else:
             counts[name], jobs[name] = count, job
@@ -66,20 +66,24 @@ def _case(case: Case, fit_many: Callable[..., Any], n: int) -> Iterator[ReportRo
     yield ReportRow(
         f"{what}: {OURS}",
         f"{rates[OURS]:,.0f} fits/s",
-        f"at least {case.wanted:,.0f}",
-        rates[OURS] >= case.wanted,
+        f"at least {case.goal:,.0f}",
+        rates[OURS] >= case.goal,
     )
     better = max(rates[name] for name in SCIPY)
-    yield at_least("... / SciPy's curve_fit, the better of the next two", rates[OURS] / better, 100)
+    yield at_least(
+        "... / the faster of the two loops over SciPy's curve_fit", rates[OURS] / better, 100
+    )
     for name in RIVALS:
         shown = notes[name] if name in notes else f"{rates[name]:,.0f} fits/s"
         yield ReportRow(f"... {name}", shown)
         if name not in notes:
             typical = np.median(_differences(case, Y, found[name], TYPICAL))
             yield ReportRow("...... its median relative error", f"{typical:.0e}")
-    yield ReportRow(f"... share of {n:,} fits that converged", f"{np.mean(fits.converged):.3%}")
-    yield at_most("... first call minus second: compilation", calls[0][0] - calls[1][0], 2.0, "s")
-    # what the data do not determine may have any value
+    yield ReportRow(f"... fraction of {n:,} fits that converged", f"{np.mean(fits.converged):.3%}")
+    yield at_most(
+        "... compilation: first call minus second call", calls[0][0] - calls[1][0], 2.0, "s"
+    )
+    # parameters that the data do not determine may have any value
     is_known = np.all([np.isfinite(fits.errors[name]) for name in fits.names], axis=0)
     is_good = np.asarray(fits.converged) & is_known
     differences = _differences(case, Y[is_good], found[OURS][is_good], COMPARED)
@@ -92,7 +96,7 @@ def _case(case: Case, fit_many: Callable[..., Any], n: int) -> Iterator[ReportRo
 
 
 def _differences(case: Case, Y: np.ndarray, found: np.ndarray, most: int) -> np.ndarray:
-    """Return the relative errors of some fits, without those that have no result."""
+    """Return the relative errors of up to `most` fits that have a result."""
     which = np.flatnonzero(np.isfinite(found).all(1))[:most]
     return relative_differences(case, Y[which], found[which])
 
@@ -116,7 +120,7 @@ def _memory(case: Case, n: int) -> ReportRow:
         command = [sys.executable, "-m", __name__, str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     added = json.loads(done.stdout.splitlines()[-1])
-    what = f"{n:,} fits ({case.name}) from a file: memory added at the peak"
+    what = f"{n:,} fits ({case.name}) from a file: added peak memory"
     return ReportRow(what, "not measured") if added is None else at_most(what, added, 1.0, "GB")
 
 

@@ -1,4 +1,4 @@
-"""Curves of which many are fitted: models in JAX and NumPy, Jacobians, and simulated data."""
+"""The curves of `many_fits`: models in JAX and NumPy, Jacobians, and simulated data."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Case:
     jacobian : callable
         The derivatives of the model in its parameters, in NumPy; the parameters are the last axis.
     ranges : tuple of pairs
-        The parameters of the data sets are uniform between these numbers.
+        The parameters of the data sets are uniformly distributed in these intervals.
     start : tuple of float
-        The start of all fits.
+        The initial parameters of all fits.
     span : pair of float
         The first and the last of the points t.
     noise : float
         The standard deviation of the normal errors of the data.
-    wanted : float
-        Fits in a second that are claimed.
+    goal : float
+        The goal for the number of fits per second.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Case:
     span: tuple[float, float]
     n_points: int
     noise: float
-    wanted: float
+    goal: float
 
     @property
     def t(self) -> np.ndarray:
@@ -94,7 +94,7 @@ CASES = (
         span=(0.0, 4.0),
         n_points=50,
         noise=0.05,
-        wanted=50_000,
+        goal=50_000,
     ),
     Case(
         name="Gaussian",
@@ -106,7 +106,7 @@ CASES = (
         span=(-5.0, 5.0),
         n_points=100,
         noise=0.05,
-        wanted=20_000,
+        goal=20_000,
     ),
     Case(
         name="biexponential",
@@ -118,6 +118,6 @@ CASES = (
         span=(0.0, 8.0),
         n_points=200,
         noise=0.02,
-        wanted=5_000,
+        goal=5_000,
     ),
 )

@@ -1,4 +1,4 @@
-"""Many fits as one would write them by hand in NumPy, and accurate fits to compare with."""
+"""A batch of fits in plain NumPy, and accurate fits as a reference."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import scipy.optimize
 
 from cfgd.apps.bench.speed.many_fits_cases import Case
 
-# Fits side by side: the fastest of 250 to 4,000 for the biexponential curve, and for the others not
-# slower than the rest.
+# Number of fits in a block: of 250 to 4,000 the fastest for the biexponential curve; for the other
+# curves it makes no difference.
 BLOCK = 500
-# The damping of Marquardt's rule (1963): a hundredth to begin with, changed by factors of ten.
+# The damping of Marquardt's rule (1963): initially a hundredth, changed by factors of ten.
 FIRST_DAMPING, FACTOR = 1e-2, 10.0
-# a step of this damping changes nothing beyond rounding: the fit is where it can get
+# a step with this damping is below rounding: no further decrease is possible
 MOST_DAMPING = 1e10
 
 

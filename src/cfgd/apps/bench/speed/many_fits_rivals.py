@@ -1,4 +1,4 @@
-"""Other libraries on many fits: loops of theirs, and a batch where there is one."""
+"""Many fits with other libraries: a loop over their fits, or a batch if they support it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rival(NamedTuple):
     fit : callable
         fit(case, Y) returns the parameters, one row for each fit, NaN where it failed.
     n_fits : int
-        How many fits are made at most: those of a second or so.
+        The largest number of fits that is timed, about a second of time.
     """
 
     fit: Callable[[Case, np.ndarray], np.ndarray]

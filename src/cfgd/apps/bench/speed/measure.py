@@ -8,24 +8,26 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+HEADER = f"{'quantity':<66} {'measured':>22}  goal"
+
 
 @dataclasses.dataclass(frozen=True)
 class ReportRow:
-    """A measured number, the bound that is claimed, and whether it holds (None if no claim)."""
+    """A measured number, its goal, and whether the goal is met (None if there is none)."""
 
     what: str
     measured: str
-    wanted: str = ""
+    goal: str = ""
     holds: bool | None = None
 
     def line(self) -> str:
         """Return the row as a line of the console."""
-        mark = {True: "holds", False: "DOES NOT HOLD", None: ""}[self.holds]
-        return f"{self.what:<66} {self.measured:>22}  {self.wanted:<20} {mark}"
+        mark = {True: "met", False: "NOT MET", None: ""}[self.holds]
+        return f"{self.what:<66} {self.measured:>22}  {self.goal:<20} {mark}"
 
 
 def time_in_turns(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
-    """Return the median seconds of each job; they run in turns, so that noise affects all alike."""
+    """Return the median time of each job; they run in turns, so that load affects all of them."""
     for job in jobs.values():  # compiles
         job()
     seconds: dict[str, list[float]] = {name: [] for name in jobs}

@@ -48,7 +48,7 @@ def directions(objective: Any, x: Any, c: Any, nodes: int, times: int) -> Any:
 
 
 def _cost(objective: Any, x: Any, nodes: int, times: int, exact: Any = None) -> float:
-    """Return the time of a direction over that of a gradient (of `exact` if given)."""
+    """Return the time of a direction / the time of a gradient (of `exact` if given)."""
     dtype = np.dtype(np.float64)
     objective, x = cast(objective, dtype), cast(x, dtype)
     reference = objective if exact is None else cast(exact, dtype)
@@ -70,7 +70,7 @@ def network(width: int, m: int) -> cfgd.ShallowNetwork:
 def _network() -> Iterator[ReportRow]:
     f = network(50, 100)
     x = f.init(0)
-    what = "network n = 50, m = 100: a direction with"
+    what = "network n = 50, m = 100: cost of a direction with"
     yield at_most(f"{what} 10 nodes", _cost(f, x, 10, 200), 25.0, "gradients")
     yield at_most(f"{what} 1 node", _cost(f, x, 1, 500), 4.0, "gradients")
 
@@ -86,7 +86,7 @@ def _network() -> Iterator[ReportRow]:
         repeats=5,
     )
     ratio = seconds["at"] / seconds["gd"]
-    yield at_most("... an iteration with NetworkStep, 10 nodes / gradient descent", ratio, 4.0)
+    yield at_most("... time of an iteration, 10 nodes / gradient descent", ratio, 4.0)
 
 
 def _linear_model() -> Iterator[ReportRow]:
@@ -97,11 +97,13 @@ def _linear_model() -> Iterator[ReportRow]:
     x = random.normal(size=d) / d
     local = cfgd.Local(f, curvature="exact")
     what = "logistic m = 20,000, d = 200"
-    yield at_most(f"{what}: a direction of Local", _cost(local, x, 1, 10, f), 4.0, "gradients")
+    yield at_most(
+        f"{what}: cost of a direction of Local", _cost(local, x, 1, 10, f), 4.0, "gradients"
+    )
 
     @jax.jit
     def slopes(f: Any, p: Any, t: Any) -> Any:
-        """Evaluate l' on m d s numbers."""
+        """Evaluate the derivative of the loss at m d s numbers."""
 
         def node(_: Any, p: Any) -> Any:
             return f.loss.derivatives(p, t)[0]
@@ -121,7 +123,7 @@ def _linear_model() -> Iterator[ReportRow]:
         repeats=5,
     )
     ratio = seconds["slopes"] / seconds["losses"]
-    yield at_most(f"{what}: slopes at {s} nodes / l' on m d s numbers", ratio, 3.0)
+    yield at_most(f"{what}: time of slopes at {s} nodes / of the loss's", ratio, 3.0)
 
 
 def _sparse() -> Iterator[ReportRow]:
@@ -144,7 +146,7 @@ def _sparse() -> Iterator[ReportRow]:
         }
     )
     ratio = seconds["dense"] / seconds["sparse"]
-    yield at_least("products with X, m = 50,000, d = 1000, 1 % dense: dense / sparse", ratio, 6.0)
+    yield at_least("products with X, 50,000 x 1000, 1 % nonzero: time dense / sparse", ratio, 6.0)
 
 
 def _deep() -> Iterator[ReportRow]:
@@ -180,7 +182,7 @@ def _deep() -> Iterator[ReportRow]:
         repeats=5,
     )
     ratio = seconds["at"] / seconds["gd"]
-    what = "3 hidden layers, hutchinson: an iteration / one of gradient descent"
+    what = "3 hidden layers, Hutchinson: time of an iteration / of gradient descent"
     yield at_most(what, ratio, 4.0)
 
 
@@ -195,5 +197,5 @@ def _memory() -> ReportRow:
         "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    what = "network n = 500, m = 2000, 10 nodes: memory of the process"
+    what = "network n = 500, m = 2000, 10 nodes: peak memory of the process"
     return at_most(what, int(done.stdout) / 2**20, 1.0, "GiB")

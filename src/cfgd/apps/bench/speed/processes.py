@@ -1,7 +1,7 @@
 """The speedup of two processes on two cores: the time of an iteration of logistic regression.
 
-Each process is pinned to a core of its own and has one thread, as has the single process that they
-are compared with. The runs are interleaved, so that noise affects all alike.
+Every process is pinned to a core of its own and has one thread; so has the single process of the
+comparison. The runs take turns, so that other load affects all of them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ def rows(m: int = M) -> Iterator[ReportRow]:
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(cores) < 2:
         yield ReportRow(
-            "two processes on two cores", "not measured: there is one core, or no pinning"
+            "two processes on two cores", "not measured: needs two cores and CPU affinity"
         )
         return
     load = os.getloadavg()[0]
-    yield ReportRow(
-        f"m = {m:,}, d = {D}, logistic: load of the machine at the start", f"{load:.1f}"
-    )
+    yield ReportRow(f"logistic regression, {m:,} x {D}: load average at the start", f"{load:.1f}")
     least: dict[int, dict[str, float]] = {1: {}, 2: {}}
     for _ in range(TURNS):
         for count in (1, 2):
@@ -44,11 +42,13 @@ def rows(m: int = M) -> Iterator[ReportRow]:
                 least[count][name] = min(seconds, least[count].get(name, seconds))
     for name in ITERATIONS:
         one, two = least[1][name], least[2][name]
-        yield ReportRow(f"an iteration of {name}: one process, two", f"{one:.2f} s, {two:.2f} s")
-        yield at_least(f"... one process on one core / two on two: {name}", one / two, 1.6)
+        yield ReportRow(
+            f"time of an iteration of {name}: one process, two", f"{one:.2f} s, {two:.2f} s"
+        )
+        yield at_least("... one process on one core / two processes on two cores", one / two, 1.6)
         ratio = least[1][CPU + name] / least[2][CPU + name]
         yield ReportRow(
-            "... the same ratio of CPU times, which other programs do not affect",
+            "... the same for CPU times",
             f"{ratio:.1f} x",
         )
 

@@ -1,8 +1,8 @@
-"""`cfgd fit` on CSV files beside pandas with scikit-learn and with statsmodels.
+"""`cfgd fit` on CSV files, compared with pandas and scikit-learn or statsmodels.
 
-Each run is a process of its own, from its start to its end: imports, reading and fit. `cfgd fit`
-also holds rows out, measures them, and writes a report; it computes standard errors, which
-statsmodels does and scikit-learn does not.
+Each run is a new process, and the time is that of the whole process: imports, reading and fit.
+`cfgd fit` also evaluates held-out rows and writes a report. It computes standard errors, as
+statsmodels does; scikit-learn does not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from cfgd.apps.bench.speed.measure import ReportRow, at_most
 
 
 class Case(NamedTuple):
-    """A table, and its targets: "y", and "label" where there is an unpenalised fit to classes."""
+    """A table and its targets: "y" for least squares, "label" for logistic regression."""
 
     rows: int
     columns: int
     targets: tuple[str, ...] = ("y", "label")
 
 
-# the wide table has as many columns as the command computes errors for; its classes are separated
+# the wide table has the most columns for which `cfgd fit` computes standard errors; its classes are
+# separated, so it has no logistic fit without a penalty
 CASES = {
     "1,000,000 x 8": Case(1_000_000, 8),
     "5,000,000 x 5": Case(5_000_000, 5),
@@ -41,18 +42,18 @@ CASES = {
 }
 RIVALS = ("scikit-learn", "statsmodels")
 REPEATS = 3
-DIGITS = "%.6g"  # of the numbers in the files, as of many measurements
+DIGITS = "%.6g"  # number format of the files: six digits, as in many measurements
 
 
 class Seconds(NamedTuple):
-    """Of a process: by the clock, and of the processor."""
+    """The wall time and the CPU time of a process."""
 
     clock: float
     processor: float
 
 
 def rows() -> Iterator[ReportRow]:
-    """Yield the times, and that of `cfgd fit` over that of the fastest of the others."""
+    """Yield the times, and the time of `cfgd fit` / the time of the fastest other."""
     rivals = [name for name in RIVALS if importlib.util.find_spec(name.replace("scikit-", "sk"))]
     if importlib.util.find_spec("pandas") is None or not rivals:
         yield ReportRow("tables", "pandas is not installed")
@@ -87,7 +88,7 @@ def _compared(name: str, path: Path, target: str, rivals: list[str]) -> Iterator
     for rival in rivals:
         commands[rival] = [sys.executable, tables_rivals.__file__, str(path), target, rival]
     found: dict[str, list[Seconds]] = {job: [] for job in commands}
-    for turn in range(REPEATS + 1):  # the first turn fills the caches of the system
+    for turn in range(REPEATS + 1):  # the first turn fills the file cache and is not counted
         for job, command in commands.items():
             seconds = _run(command)
             found[job] += [seconds] if turn else []
@@ -96,17 +97,17 @@ def _compared(name: str, path: Path, target: str, rivals: list[str]) -> Iterator
         for job, runs in found.items()
     }
     for job, taken in times.items():
-        shown = f"{taken.clock:.2f} s, {taken.processor:.2f} of CPU"
-        yield ReportRow(f"{name}, {target}: {job}", shown)
+        shown = f"{taken.clock:.2f} s, {taken.processor:.2f} s CPU"
+        yield ReportRow(f"{name}, {target}: time and CPU time of {job}", shown)
     ours = times.pop("cfgd fit")
-    for i, what in enumerate(("time", "processor time")):
+    for i, what in enumerate(("time", "CPU time")):
         fastest = min(taken[i] for taken in times.values())
         ratio = ours[i] / fastest
-        yield at_most(f"{name}, {target}: cfgd fit over the fastest, {what}", ratio, 1.0)
+        yield at_most(f"{name}, {target}: {what} of cfgd fit / of the fastest other", ratio, 1.0)
 
 
 def _run(command: list[str]) -> Seconds:
-    """Run a command with one thread of BLAS, as everyone has in these measurements."""
+    """Run a command with one thread of BLAS and OpenMP."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=environment)

@@ -1,7 +1,7 @@
-"""A rival of `cfgd fit`, as a script: `python tables_rivals.py FILE TARGET LIBRARY`.
+"""The fit of another library, as a script: `python tables_rivals.py FILE TARGET LIBRARY`.
 
-It reads the file by pandas, fits a linear or logistic model without a penalty to four fifths of
-the rows, as many as `cfgd fit` fits to, and imports nothing of cfgd.
+It reads the file with pandas and fits a linear or logistic model without a penalty to 80 % of the
+rows, as `cfgd fit` does. It imports nothing of cfgd.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ OTHERS = ["y", "label"]
 
 
 def main(path: str, target: str, library: str) -> None:
-    """Read and fit; the imports are part of what is measured."""
+    """Read the file and fit the model; the imports are part of the measured time."""
     import pandas as pd
 
     table = pd.read_csv(path)
@@ -23,14 +23,14 @@ def main(path: str, target: str, library: str) -> None:
 
         if target == "y":
             LinearRegression().fit(X, y)
-        else:  # its fastest solver for few columns; an infinite C is no penalty
+        else:  # its fastest solver for few columns; C = inf means no penalty
             LogisticRegression(C=float("inf"), solver="newton-cholesky", tol=1e-6).fit(X, y)
         return
     import statsmodels.api as sm
 
     X = sm.add_constant(X)
     found = sm.OLS(y, X).fit() if target == "y" else sm.Logit(y, X).fit(disp=0)
-    print(found.bse[0])  # standard errors are computed when they are asked for
+    print(found.bse[0])  # statsmodels computes standard errors on access
 
 
 if __name__ == "__main__":

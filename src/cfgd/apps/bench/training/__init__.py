@@ -1,1 +1,1 @@
-"""`cfgd bench --training`: does the fractional direction help in training networks?"""
+"""`cfgd bench --training`: the fractional direction in the training of small networks."""

@@ -50,8 +50,8 @@ def boundary_layer(steps: int) -> TrainingProblem:
 
     return TrainingProblem(
         "boundary layer",
-        "-0.05 u'' + u' = 1 with u(0) = u(1) = 0, a network x (1 - x) N(x), N of 1-16-16-1, at 64 "
-        "points",
+        "-0.05 u'' + u' = 1 with u(0) = u(1) = 0 at 64 points, network u = x (1 - x) N(x), "
+        "N of size 1-16-16-1",
         lambda key: dense_init(key, (1, 16, 16, 1)),
         loss,
         error,
@@ -59,6 +59,6 @@ def boundary_layer(steps: int) -> TrainingProblem:
         np.zeros(POINTS),
         batch=POINTS,
         steps=steps,
-        error_is="relative error of u in L2",
+        error_is="relative L2 error of u",
         double=True,
     )

@@ -1,4 +1,4 @@
-"""The problems by name, and how long each is trained."""
+"""The problems by name, and their numbers of training steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cfgd.apps.bench.training.images import convolution, digits
 from cfgd.apps.bench.training.moons import moons
 from cfgd.apps.bench.training.problem import TrainingProblem
 
-# with the steps of a run, multiples of the thirty checkpoints, also when --quick halves them
+# The numbers of steps are multiples of the thirty checkpoints, also when --quick halves them.
 PROBLEMS: dict[str, tuple[Callable[[int], TrainingProblem], int]] = {
     "moons": (moons, 600),
     "digits": (digits, 600),
@@ -22,7 +22,7 @@ QUICK = ("moons", "digits")
 
 
 def select_problems(only: list[str], quick: bool) -> list[TrainingProblem]:
-    """Return the named problems, or all; `quick` has two unless some are named."""
+    """Return the named problems, or by default all, with `quick` two."""
     unknown = [name for name in only if name not in PROBLEMS]
     if unknown:
         known = ", ".join(PROBLEMS)

@@ -81,9 +81,9 @@ def characters(steps: int) -> TrainingProblem:
 
     return TrainingProblem(
         "characters",
-        f"the next of {len(letters)} characters from {WINDOW} before it, {train} places of a text "
-        f"of Lincoln and the {len(y) - train} after them to test, embedding {EMBEDDING}, hidden "
-        f"{HIDDEN}",
+        f"next character ({len(letters)} classes) of a text by Lincoln from the {WINDOW} before it,"
+        f" {train} training and {len(y) - train} test positions, embedding of size {EMBEDDING},"
+        f" hidden layer of {HIDDEN}",
         init,
         lambda params, x, y: cross_entropy(network(params, x), y),
         lambda params: error_rate(network(params, jnp.asarray(X[train:])), y[train:]),
@@ -91,5 +91,5 @@ def characters(steps: int) -> TrainingProblem:
         y[:train],
         batch=64,
         steps=steps,
-        error_is="share of wrong characters",
+        error_is="fraction of wrong characters",
     )

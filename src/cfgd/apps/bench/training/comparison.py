@@ -1,11 +1,11 @@
-"""How the optimizers compare: losses at equal cost, and which gamma and lag help.
+"""Comparison of the optimizers: losses at equal cost, and the effect of gamma and lag.
 
-Equal gradients: every optimizer may spend as many gradient equivalents as the run has steps, so
-one with costlier steps is evaluated earlier. Equal time: the time of the shortest run of the
-problem; a slower optimizer is evaluated at its last checkpoint within it. Each optimizer has the
-learning rate of the grid with the least median training loss there. A loss or an error is the
-median of the last three checkpoints, because at a constant learning rate a single one may be a
-spike.
+Equal gradients: the budget in gradients is the number of steps of a run, so an optimizer with more
+expensive steps is evaluated after fewer steps. Equal time: the budget is the time of the fastest
+optimizer on the problem; slower ones are evaluated at their last checkpoint within it. The learning
+rate of an optimizer is the one with the lowest median training loss. A loss or an error is the
+median of the last three checkpoints, because at a constant learning rate a single one may be an
+outlier.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cfgd.apps.bench.training.optimizers import BASES, DEFAULT, Optimizer
 from cfgd.apps.bench.training.trainer import CHECKPOINTS, Curves
 
 GRADIENTS, SECONDS = "gradients", "seconds"
-STEPS = "steps"  # Hessian products are not counted: this shows the effect of the direction alone
-MEASURES = {GRADIENTS: "with equal gradients", SECONDS: "in equal time"}
+STEPS = "steps"  # ignores the cost of Hessian products: the effect of the direction alone
+MEASURES = {GRADIENTS: "at equal gradients", SECONDS: "at equal time"}
 LAST = 3  # checkpoints whose median is reported
-EQUAL = 0.02  # losses within two percent count as the same
+EQUAL = 0.02  # losses that differ by at most two percent are equal
 Quartiles = tuple[float, float, float]  # median, lower and upper quartile
 
 
@@ -39,10 +39,10 @@ class OptimizerSummary:
     measure: str
     rate: float
     at_the_edge: bool  # whether the rate is the first or last of the grid
-    share: float  # of the steps of a run
+    share: float  # fraction of the steps of a run within the budget
     loss: Quartiles
     error: Quartiles
-    seconds: float  # of a step
+    seconds: float  # time of a step
 
 
 def summarize(curves: Sequence[Curves]) -> list[OptimizerSummary]:
@@ -58,7 +58,7 @@ def summarize(curves: Sequence[Curves]) -> list[OptimizerSummary]:
 
 
 def checkpoints_in_budget(one: Curves, measure: str, all_curves: Sequence[Curves]) -> int:
-    """Return how many checkpoints are within the budget; at least one."""
+    """Return the number of checkpoints within the budget, at least one."""
     share = {
         GRADIENTS: 1 / one.optimizer.cost,
         SECONDS: min(other.seconds for other in all_curves) / one.seconds,
@@ -86,7 +86,7 @@ def _summary(one: Curves, measure: str, checkpoints: int) -> OptimizerSummary:
 
 
 def quartiles(numbers: Any) -> Quartiles:
-    """Return median and quartiles that are elements: interpolation fails if one is infinite."""
+    """Return median and quartiles without interpolation, which fails for infinite numbers."""
     middle, low, high = (
         float(np.quantile(numbers, q, method=method))  # type: ignore[call-overload]
         for q, method in ((0.5, "higher"), (0.25, "lower"), (0.75, "higher"))
@@ -94,12 +94,12 @@ def quartiles(numbers: Any) -> Quartiles:
     return middle, low, high
 
 
-# ---------------------------------------------------------------------- against gamma = 0
+# ---------------------------------------------------------------------- compared with gamma = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class GammaLagRatios:
-    """A gamma and a lag: the loss over that with gamma = 0, problem by problem."""
+    """The ratios loss / loss with gamma = 0 of one gamma and lag, by problem."""
 
     kind: str
     gamma: float
@@ -119,7 +119,7 @@ class GammaLagRatios:
 
 
 def gamma_lag_ratios(summaries: Sequence[OptimizerSummary]) -> list[GammaLagRatios]:
-    """Return the ratios of each of our optimizers and each measure.
+    """Return the ratios of each optimizer of cfgd and each measure.
 
     Problems without the optimizer that has gamma = 0 are left out.
     """
@@ -139,7 +139,7 @@ def gamma_lag_ratios(summaries: Sequence[OptimizerSummary]) -> list[GammaLagRati
 
 
 def conclusions(summaries: Sequence[OptimizerSummary]) -> list[str]:
-    """Return sentences: against the best other optimizer, the default, and the best gamma."""
+    """Return sentences on the best optimizers, the default setting, and the best gamma and lag."""
     sentences = []
     for problem in dict.fromkeys(one.problem for one in summaries):
         for measure in MEASURES:
@@ -156,15 +156,15 @@ def conclusions(summaries: Sequence[OptimizerSummary]) -> list[str]:
 
 
 def compare(ours: float, other: float) -> tuple[str, float]:
-    """Return which of two losses is lower, and their ratio."""
+    """Return whether `ours` is lower than `other`, higher, or equal, and their ratio."""
     factor = ours / other if other > 0 else float("inf")
     if abs(factor - 1) <= EQUAL:
-        return "the same", factor
-    return ("ours lose" if not factor < 1 else "ours win"), factor
+        return "equal", factor
+    return ("higher" if not factor < 1 else "lower"), factor
 
 
 def _against_best_other(problem: str, measure: str, some: list[OptimizerSummary]) -> list[str]:
-    # The best of ours is chosen among many: a lower loss alone does not show that they help.
+    # The best of ours is selected from many, so a lower loss alone does not show an advantage.
     ours = [one for one in some if one.optimizer.ours]
     others = [one for one in some if not one.optimizer.ours]
     if not ours or not others:
@@ -172,12 +172,12 @@ def _against_best_other(problem: str, measure: str, some: list[OptimizerSummary]
     own, other = (min(group, key=lambda one: one.loss[0]) for group in (ours, others))
     result, factor = compare(own.loss[0], other.loss[0])
     overlap = own.loss[1] <= other.loss[2] and other.loss[1] <= own.loss[2]
-    within = ", within the quartiles" if overlap and result != "the same" else ""
+    within = ", but the quartiles overlap" if overlap and result != "equal" else ""
     return [
-        f"{problem}, {MEASURES[measure]}: {result}{within}. The best of {len(ours)} of ours is "
-        f"{own.optimizer.name} with the loss {own.loss[0]:.3g} (test error {own.error[0]:.3g}), "
-        f"{factor:.2f} times that of the best other, {other.optimizer.name}: {other.loss[0]:.3g} "
-        f"({other.error[0]:.3g})."
+        f"{problem}, {MEASURES[measure]}: the loss of the best of {len(ours)} cfgd optimizers is "
+        f"{result}{within}. {own.optimizer.name}: loss {own.loss[0]:.3g}, test error "
+        f"{own.error[0]:.3g}. Best other, {other.optimizer.name}: loss {other.loss[0]:.3g}, test "
+        f"error {other.error[0]:.3g}. Ratio of the losses: {factor:.2f}."
     ]
 
 
@@ -188,7 +188,7 @@ def _default_against_base(
     for one in some:
         if (one.gamma, one.lag) == DEFAULT:
             results = []
-            for result in ("ours lose", "the same", "ours win"):
+            for result in ("higher", "equal", "lower"):
                 problems = [
                     f"{problem} ({ratio:.2f})"
                     for problem, ratio in one.ratios.items()
@@ -196,19 +196,22 @@ def _default_against_base(
                 ]
                 results += [f"{result} on {', '.join(problems)}"] if problems else []
             name = f"{kind} ({one.gamma:g}, {one.lag})"
-            sentences.append(f"{name} against {base}, {MEASURES[measure]}: {'; '.join(results)}.")
+            sentences.append(
+                f"{name}, {MEASURES[measure]}, loss compared with {base} (ratio): "
+                f"{'; '.join(results)}."
+            )
     return sentences
 
 
 def _best_gamma_and_lag(kind: str, base: str, ratios: list[GammaLagRatios]) -> list[str]:
-    """Name the best pair, and the ratio on each problem of the pair that the others choose."""
+    """Name the best pair, and evaluate the selection by leaving out one problem at a time."""
     some = [one for one in ratios if one.measure == GRADIENTS]
     if not some:
         return []
     best = min(some, key=lambda one: one.mean)
     sentence = (
-        f"{kind}: of {len(some)} pairs, (gamma, lag) = ({best.gamma:g}, {best.lag}) has the least "
-        f"loss over {base}, {best.mean:.2f} in the geometric mean with equal gradients"
+        f"{kind}: of {len(some)} pairs (gamma, lag), ({best.gamma:g}, {best.lag}) has the lowest "
+        f"geometric mean of loss / loss of {base} at equal gradients, {best.mean:.2f}"
     )
     if len(best.ratios) < 3:
         return [f"{sentence}."]
@@ -217,4 +220,4 @@ def _best_gamma_and_lag(kind: str, base: str, ratios: list[GammaLagRatios]) -> l
         chosen = min(some, key=lambda one: one.without(problem).mean)
         held_out[problem] = chosen.ratios[problem]
     on = ", ".join(f"{problem} {ratio:.2f}" for problem, ratio in held_out.items())
-    return [f"{sentence}; a pair that is chosen by the other problems has on {on}."]
+    return [f"{sentence}; ratio on each problem with the pair selected on the others: {on}."]

@@ -1,4 +1,4 @@
-"""`cfgd bench --training` on the console; arguments are checked before anything is loaded."""
+"""`cfgd bench --training` on the console; arguments are checked before JAX is imported."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def show_training(
     resume: bool,
     seconds: float | None = None,
 ) -> int:
-    """Train all, print the tables and where they were written, and return the exit code."""
+    """Train, print the tables and the paths of the files, and return the exit code."""
     if data is not None:
-        raise ValueError("--data is the gas data of `cfgd bench`: --training has no use for it.")
+        raise ValueError("--data is the file of the gas data; it cannot be used with --training.")
     if seconds is not None:
-        raise ValueError("--seconds is the time of pinn: --training has no use for it.")
+        raise ValueError("--seconds applies to the group pinn; it cannot be used with --training.")
     for module in ("optax", "sklearn"):
         import_extra(module, COMMAND, "bench")
     # these need optax
@@ -42,9 +42,10 @@ def show_training(
         quick,
     )
     if quick:
-        left_out = "half of the steps" if only else "three of five problems, half of the steps"
+        skipped = "" if only else "three of five problems, "
         console.print(
-            f"--quick leaves out {left_out}, the longer lag and cfadamw.", highlight=False
+            f"--quick runs half of the steps, and skips {skipped}lag 5 and cfadamw.",
+            highlight=False,
         )
     runner.check_files(out, plan)
     with progress_bar(console, plan.runs) as progress:

@@ -75,7 +75,7 @@ def _init(key: Any) -> dict[str, Any]:
 
 
 def _input_patches(X: Any) -> Any:
-    """Return the patches of the first convolution, computed once: 4 x 4 places, 3 x 3 values."""
+    """Return the patches of the first convolution, computed once: 3 x 3 values at 4 x 4 places."""
     padded = np.pad(X.reshape(-1, 8, 8, 1), ((0, 0), (1, 0), (1, 0), (0, 0)))
     return np.asarray(_patches(padded, 2))
 

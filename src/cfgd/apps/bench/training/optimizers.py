@@ -1,4 +1,4 @@
-"""The optimizers: those of optax, AdaHessian, and those of cfgd with several gammas and lags."""
+"""The optimizers of optax, AdaHessian, and those of cfgd with several gammas and lags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATES = tuple(10 ** (k / 2) for k in range(-6, 3))
 # -0.25 is the default of `cfgd.integrations.optax`
 GAMMAS = (-4.0, -1.0, -0.25, 1.0)
 LAGS = (1, 5)
-# gradients that a product with the Hessian counts as: forward mode over a gradient doubles it
+# cost of a Hessian-vector product in gradients: forward mode doubles the cost of a gradient
 HESSIAN_PRODUCT_COST = 2
 CURVATURE = Hutchinson()
 MOMENTUM = 0.9
@@ -39,12 +39,12 @@ class Optimizer:
 
     @property
     def ours(self) -> bool:
-        """Return whether it is one of cfgd."""
+        """Return whether the optimizer is one of cfgd."""
         return self.kind in BASES
 
     @property
     def cost(self) -> float:
-        """Return the cost of a step in gradients: one and its share of Hessian products."""
+        """Return the mean cost of a step in gradients, Hessian-vector products included."""
         if self.kind == ADAHESSIAN:
             return 1.0 + HESSIAN_PRODUCT_COST
         return 1.0 + HESSIAN_PRODUCT_COST / CURVATURE.every if self.ours else 1.0
@@ -102,7 +102,7 @@ MAKERS: dict[str, OptimizerMaker] = {
         eta, gamma=gamma, lag=lag, curvature=CURVATURE, weight_decay=WEIGHT_DECAY
     ),
 }
-# the optimizer that each of ours equals with gamma = 0
+# the optimizer that each optimizer of cfgd equals with gamma = 0
 BASES = {"cfgd": "SGD", "cfadam": "Adam", "cfadamw": "AdamW"}
 DEFAULT = (-0.25, 1)  # gamma and lag of `cfgd.integrations.optax`
 

@@ -1,7 +1,7 @@
 """A training problem: a model as a pytree, the loss of a batch, and the error on test data.
 
-Data, splits and models are the same in every run; a seed decides the initial parameters and the
-batches.
+Data, splits and models are the same in every run; the seed determines the initial parameters and
+the batches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TrainingProblem(NamedTuple):
     """
 
     name: str
-    what: str  # a description with the sizes
+    what: str  # a description of the problem with its sizes
     init: Callable[[Any], Params]
     loss: Callable[[Params, Any, Any], Any]
     error: Callable[[Params], Any]
@@ -32,7 +32,7 @@ class TrainingProblem(NamedTuple):
     targets: Any
     batch: int
     steps: int
-    error_is: str = "share of wrong labels"
+    error_is: str = "fraction of wrong labels"
     double: bool = False
 
 
@@ -60,5 +60,5 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def error_rate(logits: Any, labels: Any) -> Any:
-    """Return the share of wrong labels."""
+    """Return the fraction of wrong labels."""
     return jnp.mean(jnp.argmax(logits, axis=1) != labels)

@@ -30,23 +30,26 @@ from cfgd.apps.bench.training.problem import TrainingProblem
 
 HEAD = (
     "optimizer",
-    "rate",
+    "learning rate",
     "loss, equal gradients",
-    "over γ = 0",
+    "loss / loss with γ = 0",
     "test error",
-    "rate",
+    "learning rate",
     "loss, equal time",
-    "over γ = 0",
+    "loss / loss with γ = 0",
     "test error",
-    "µs a step",
+    "µs per step",
 )
+# On the console, where medians are shown without quartiles.
+MEDIANS_HEAD = ("optimizer", *2 * ("rate", "loss", "ratio", "error"), "µs per step")
 COST_NOTE = (
-    f"A gradient of a batch counts 1, a product with the Hessian {HESSIAN_PRODUCT_COST}. A step of "
-    f"ours costs {Optimizer('cfadam').cost:g} (a product at every tenth), of AdaHessian-like "
-    f"{Optimizer('AdaHessian-like').cost:g}, of all others 1. Equal gradients: as many gradient "
-    "equivalents as the run has steps. Equal time: processor seconds, as many as the shortest run "
-    "of the problem takes. A loss is the median of the last three of the thirty checkpoints of a "
-    "run."
+    "A gradient of a batch has the cost 1, a Hessian-vector product the cost "
+    f"{HESSIAN_PRODUCT_COST}. A step of the cfgd optimizers costs {Optimizer('cfadam').cost:g} (one"
+    " Hessian-vector product in ten steps), of AdaHessian-like "
+    f"{Optimizer('AdaHessian-like').cost:g}, of all others 1. At equal gradients, every"
+    " optimizer has a budget of as many gradients as a run has steps. At equal time, it has the CPU"
+    " time of the fastest optimizer of the problem. A loss is the median of the last three of the"
+    " thirty checkpoints within the budget."
 )
 
 
@@ -56,14 +59,14 @@ def markdown(
     """Return the text of training.md."""
     rates = ", ".join(f"{rate:.2g}" for rate in RATES)
     lines = [
-        "# Does the fractional direction help in training?",
+        "# The fractional direction in network training",
         "",
-        f"Medians over {seeds} seeds (0 to {seeds - 1}), quartiles in brackets; the loss is that on"
-        f" all training data. Learning rates for all: {rates}; the best by the median training "
-        "loss, ! where it is the first or last of them. Ours are named by (gamma, lag); heavy ball "
-        f"and Nesterov have the momentum {MOMENTUM:g}. * is the least loss of a column. Over γ = 0:"
-        " the loss over that of SGD for cfgd, of Adam for cfadam, of AdamW for cfadamw; ✗ where "
-        f"ours lose by more than {EQUAL:.0%}.",
+        f"Entries are medians over {_seeds(seeds)}, with the quartiles in brackets. The loss is the"
+        " loss on all training data. The learning rate is the one with the lowest median training "
+        f"loss out of {rates}; ! marks the first and the last of them. The numbers in parentheses "
+        f"are (gamma, lag). Heavy ball and Nesterov have the momentum {MOMENTUM:g}. * marks the "
+        "lowest loss of a column. The optimizers with γ = 0 are SGD for cfgd, Adam for cfadam and "
+        f"AdamW for cfadamw; ✗ marks losses that are more than {EQUAL:.0%} higher.",
         "",
         COST_NOTE,
         "",
@@ -72,6 +75,9 @@ def markdown(
         *(f"- {sentence}" for sentence in conclusions(summaries)),
         "",
         "## Gamma and lag",
+        "",
+        "Loss / loss of the same optimizer with gamma = 0, for the problems at equal gradients. "
+        "The means are geometric.",
         "",
         *_gamma_lag_table(gamma_lag_ratios(summaries)),
     ]
@@ -88,24 +94,36 @@ def markdown(
     return "\n".join(lines) + "\n"
 
 
+def _seeds(count: int) -> str:
+    return "seed 0" if count == 1 else f"{count} seeds (0 to {count - 1})"
+
+
 def tables(
     problems: Sequence[TrainingProblem], summaries: Sequence[OptimizerSummary]
 ) -> list[Table]:
-    """Return a table for the console for each problem."""
+    """Return a table of medians for each problem, for the console."""
     tables = []
     for problem in problems:
         some = [one for one in summaries if one.problem == problem.name]
         if some:
-            table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"{problem.name}: {problem.what}")
-            for i, name in enumerate(HEAD):
-                table.add_column(name, justify="right" if i else "left")
-            for row in rows(some):
+            table = Table(
+                box=SIMPLE_HEAD,
+                pad_edge=False,
+                title=f"{problem.name}: {problem.what}",
+                caption="columns 2 to 5: at equal gradients, 6 to 9: at equal time; ratio: loss /"
+                f" loss with gamma = 0 (✗: more than {EQUAL:.0%} higher); error:"
+                f" {problem.error_is}; *: lowest loss; !: first or last of the learning rates;"
+                " training.md has the quartiles",
+            )
+            for i, name in enumerate(MEDIANS_HEAD):
+                table.add_column(name, justify="right" if i else "left", no_wrap=i < 9)
+            for row in rows(some, with_quartiles=False):
                 table.add_row(*row)
             tables.append(table)
     return tables
 
 
-def rows(some: Sequence[OptimizerSummary]) -> list[tuple[str, ...]]:
+def rows(some: Sequence[OptimizerSummary], *, with_quartiles: bool = True) -> list[tuple[str, ...]]:
     """Return a row for each optimizer of a problem."""
     by_name = {(one.measure, one.optimizer.name): one for one in some}
     least = {
@@ -121,25 +139,34 @@ def rows(some: Sequence[OptimizerSummary]) -> list[tuple[str, ...]]:
             edge = "!" if one.at_the_edge else ""
             base = by_name.get((measure, BASES.get(one.optimizer.kind, "")))
             ratio = _ratio(one, base) if base else ""
-            loss, error = _format(one.loss) + star, _format(one.error)
-            row += [f"{one.rate:.2g}{edge}", loss, ratio, error]
+            loss, error = (
+                _format(numbers) if with_quartiles else f"{numbers[0]:.3g}"
+                for numbers in (one.loss, one.error)
+            )
+            row += [f"{one.rate:.2g}{edge}", loss + star, ratio, error]
         rows.append((*row, f"{1e6 * by_name[SECONDS, name].seconds:.0f}"))
     return rows
 
 
 def _ratio(ours: OptimizerSummary, base: OptimizerSummary) -> str:
     result, factor = compare(ours.loss[0], base.loss[0])
-    return f"{factor:.2f}" + (" ✗" if result == "ours lose" else "")
+    return f"{factor:.2f}" + (" ✗" if result == "higher" else "")
 
 
 def _gamma_lag_table(ratios: list[GammaLagRatios]) -> list[str]:
-    """Return a table of losses over that of the same optimizer with gamma = 0."""
+    """Return a table of losses / losses of the same optimizer with gamma = 0."""
     some = [one for one in ratios if one.measure == GRADIENTS]
     if not some:
         return []
     problems = list(some[0].ratios)
     means = {(one.kind, one.gamma, one.lag, one.measure): one.mean for one in ratios}
-    head = ("loss over gamma = 0", *problems, "mean", "in equal time", "with equal steps")
+    head = (
+        "optimizer (gamma, lag)",
+        *problems,
+        "mean, equal gradients",
+        "mean, equal time",
+        "mean, equal steps",
+    )
     lines = []
     for one in some:
         name = f"{one.kind} ({one.gamma:g}, {one.lag})"
@@ -165,5 +192,5 @@ def _capitalized(text: str) -> str:
 
 def _run_note(problem: TrainingProblem) -> str:
     precision = "float64" if problem.double else "float32"
-    run = f"{problem.steps} steps on batches of {problem.batch}, {precision}"
+    run = f"{problem.steps} steps with batches of {problem.batch} rows, {precision}"
     return f"{run}; the test error is the {problem.error_is}."

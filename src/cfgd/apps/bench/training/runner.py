@@ -64,10 +64,10 @@ def run_plan(
     resume: bool = False,
     progress: ProgressDisplay | None = None,
 ) -> TrainingReport:
-    """Train all and write `FILES` to `out`.
+    """Train all optimizers on all problems and write `FILES` to `out`.
 
-    Ctrl-C or a full disk ends the run; results that are finished are saved. With `resume`, results
-    that an earlier run with the same settings saved are reused.
+    Ctrl-C or a full disk ends the run; finished results are saved. With `resume`, the results that
+    an earlier run with the same settings has saved are reused.
     """
     progress = progress or NoProgress()
     saved = load_results(out, progress.warn) if resume else {}
@@ -106,7 +106,7 @@ def _train_problem(
         results.append(result)
         progress.finish(title, reused)
     if not all(result.curves.timed for result in results):
-        progress.describe(f"{problem.name}: the time of a step")
+        progress.describe(f"{problem.name}: timing of a step")
         curves[-len(results) :] = _time_steps(out, trainer, results)
 
 
@@ -135,7 +135,7 @@ def _write_report(out: Path, plan: TrainingPlan, summaries: list[OptimizerSummar
             {"name": one.name, "what": one.what, "steps": one.steps, "batch": one.batch}
             for one in plan.problems
         ],
-        "verdicts": conclusions(summaries),
+        "conclusions": conclusions(summaries),
         "pairs": [
             dataclasses.asdict(one) | {"mean": one.mean} for one in gamma_lag_ratios(summaries)
         ],

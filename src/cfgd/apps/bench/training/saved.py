@@ -1,4 +1,4 @@
-"""The saved result of an optimizer on a problem: written when it has run, read by --resume."""
+"""The saved result of an optimizer on a problem: written after its run, read by --resume."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from cfgd.apps.bench.training.problem import TrainingProblem
 
 TIMING_ROUNDS = 7
 TIMING_RATE = 1e-3  # a learning rate at which no optimizer diverges
-# A multiple of the costs of a step, 1.2 of ours and 3 of AdaHessian: equal gradients end at the
-# checkpoints 25 and 10.
+# 30 divided by the costs of a step (1.2 for cfgd, 3 for AdaHessian) is whole: at equal gradients
+# these are evaluated at the checkpoints 25 and 10.
 CHECKPOINTS = 30
 
 
@@ -37,7 +37,7 @@ class Curves:
     rates: tuple[float, ...]
     losses: Any
     errors: Any
-    seconds: float  # of a step with all seeds
+    seconds: float  # time of a step of all seeds together
     timed: bool = False  # whether `seconds` was measured in turns with the other optimizers
 
 
@@ -77,10 +77,10 @@ class Trainer:
         )
 
     def seconds(self, optimizers: Sequence[Optimizer]) -> list[float]:
-        """Return the processor seconds of a step of each optimizer.
+        """Return the CPU seconds of a step of each optimizer.
 
-        Processor time, because wall time includes other programs on the machine. The optimizers run
-        in turns, because the machine is slower at times, and the least of `TIMING_ROUNDS` runs
+        It is CPU time, because wall time includes other programs on the machine. The optimizers run
+        in turns, because the speed of the machine varies, and the smallest of `TIMING_ROUNDS` times
         counts. Optimizers that differ only in gamma share a program and its time.
         """
         least: dict[tuple[str, int], float] = {}
@@ -95,7 +95,7 @@ class Trainer:
     def _timed_run(
         self, program: Callable[..., Any], gamma: float, rate: float
     ) -> tuple[Any, float]:
-        """Return the parameters at the checkpoints, and the processor seconds of a step."""
+        """Return the parameters at the checkpoints, and the CPU seconds of a step."""
         began = time.process_time()
         checkpoints = jax.block_until_ready(program(gamma, rate, self.start, self.batches))
         return checkpoints, (time.process_time() - began) / self.problem.steps
