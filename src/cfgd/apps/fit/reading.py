@@ -334,8 +334,8 @@ def _describe_blank(raw: Table) -> list[str]:
     """Return a sentence about rows that are left out since they have no value."""
     if not raw.blank_rows:
         return []
-    rows = "1 row" if raw.blank_rows == 1 else f"{raw.blank_rows:,} rows"
-    return [f"{rows} without a value {'is' if raw.blank_rows == 1 else 'are'} left out."]
+    rows = "1 blank row is" if raw.blank_rows == 1 else f"{raw.blank_rows:,} blank rows are"
+    return [f"{rows} left out."]
 
 
 def describe_doubtful(surveys: Surveys, names: Sequence[str], decimal: str) -> list[str]:
@@ -369,7 +369,7 @@ def _sentinels(surveys: Surveys) -> list[str]:
             found += [(name, f"the date {text}", text) for text in known.sentinels]
     return [
         f"Warning: the column {name!r} has {what}, far from all others: if it marks missing "
-        f"values, {typed('--na', text)} says so."
+        f"values, add {typed('--na', text)}."
         for name, what, text in found
     ]
 
