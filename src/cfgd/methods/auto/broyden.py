@@ -25,7 +25,7 @@ from cfgd.methods.auto.state import (
     Goal,
     SolverState,
     change_is_negligible,
-    judge_fall,
+    detect_unbounded,
     makes_progress,
 )
 from cfgd.methods.auto.wolfe_search import LONGEST_EXTENSION, wolfe_search
@@ -75,7 +75,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
         is_sum = oracle.traits.structure == "residuals"
         H.update(pair, found.t**2 * slope, al_baali if is_sum else self_scaled_bfgs)
     norm2 = oracle.norm2(at)
-    start, is_unbounded = judge_fall(oracle, state.start, point)
+    start, is_unbounded = detect_unbounded(oracle, state.start, point)
     idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     reached = changed(
         state,

@@ -14,7 +14,7 @@ from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Start, judge_fall
+from cfgd.methods.auto.state import Start, detect_unbounded
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -68,7 +68,7 @@ def line_search(
         enough, value = decreases(search, t, origin, at, oracle.resolution)
         if enough and abs(at.value) < np.inf and norm2 < np.inf:
             return extended(oracle, x, search, Accepted(at, value, t))
-        if judge_fall(oracle, start, at)[1]:
+        if detect_unbounded(oracle, start, at)[1]:
             return Status.unbounded
         end = Trial(t, at.value, -inner(at.gradient, search.p))
         t = _shorter(Trial(0.0, origin.value, -search.slope), end)

@@ -38,14 +38,15 @@ FEW_UNKNOWNS = 100
 # Iterations of Levenberg-Marquardt between two tests of its progress: the first ones are spent on
 # finding the damping.
 TRIAL = 5
-# Factor by which f, or the squared gradient, must fall in that time: a half an iteration. At the
-# rate of quasi-Newton steps on networks, about 0.995 a gradient, a dozen gradients have 0.94.
+# Factor by which f, or the norm of the gradient, must fall in that time: one half in each
+# iteration. Quasi-Newton steps on networks have a factor of about 0.995 for each gradient, or 0.94
+# for a dozen.
 WORTHWHILE = 2.0**-TRIAL
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialState(LMState):
-    """State of Levenberg-Marquardt, with f and |g|^2 where its progress was tested last."""
+    """State of Levenberg-Marquardt, with f and |g|^2 at the last test of its progress."""
 
     tested_value: Scalar
     tested_norm2: Scalar
@@ -95,7 +96,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
         return self.quasi_newton.restart(oracle, state)
 
     def _without_jacobians(self, oracle: Oracle, state: TrialState) -> LBFGSState:
-        """Return the state with which quasi-Newton steps go on from x."""
+        """Return the state with which quasi-Newton steps continue from x."""
         first = self.quasi_newton.init(oracle, state.evaluation.x)
         return changed(
             first,

@@ -206,7 +206,7 @@ def decrease_is_hidden(
     return bool(is_small and not start.is_bad_for(evaluation, scaling))
 
 
-def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
+def detect_unbounded(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
     """Return the start to compare later points with, and whether f decreases without bound.
 
     f is unbounded if it has decreased by a large factor and continues to decrease along the ray

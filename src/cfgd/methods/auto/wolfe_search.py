@@ -14,7 +14,7 @@ from cfgd._core.types import Number, Scalar
 from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.line_search import Accepted, Search, decreases
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Start, judge_fall
+from cfgd.methods.auto.state import Start, detect_unbounded
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
@@ -42,7 +42,7 @@ def wolfe_search(
         trial = Trial(t, at.value, -inner(at.gradient, search.p))
         is_finite = abs(at.value) < np.inf and bool(np.isfinite(at.gradient).all())
         if not (enough and is_finite):
-            if judge_fall(oracle, start, at)[1]:
+            if detect_unbounded(oracle, start, at)[1]:
                 return Status.unbounded
             high = trial
         else:
