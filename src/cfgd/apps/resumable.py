@@ -23,7 +23,7 @@ from cfgd._core.files import INTERRUPTED, NotWrittenError, printable, write
 from cfgd.apps.json_schema import PARTS
 
 MAX_SECONDS = 1e9  # a larger duration in a saved file is an error
-RESUME_HINT = "the same command with --resume goes on."
+RESUME_HINT = "the same command with --resume continues."
 
 
 @runtime_checkable
