@@ -8,9 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 # The figures compile many small programs, which run no faster when XLA optimises them.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
-)
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 logging.getLogger("jax").setLevel(logging.WARNING)  # else it logs every device
 

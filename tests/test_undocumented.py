@@ -67,11 +67,11 @@ def test_loops_are_named_in_the_text_of_a_jaxpr():
 
 
 def test_xla_refuses_an_unknown_option_with_known_words():
-    """_core/compiled.py compiles without OPTIONS where XLA does not have them."""
+    """_core/compiled.py leaves out the OPTIONS that XLA does not have."""
     unknown = jax.jit(lambda x: x + 1, compiler_options={"xla_no_such_option": True})
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         unknown(np.ones(2))
-    assert "No such compile option" in str(caught.value), changed(
+    assert "No such compile option: 'xla_no_such_option'" in str(caught.value), changed(
         "jax",
         f"an unknown option of XLA raises {caught.value!s}",
         "See _Program in src/cfgd/_core/compiled.py: every call would fail without the option.",
@@ -82,6 +82,17 @@ def test_the_option_of_xla_is_known_or_left_out():
     """The option itself may go: programs are compiled without it, which takes longer."""
     double = compiled.bind(lambda x, y: x + y, jnp.ones(2))
     np.testing.assert_array_equal(double(jnp.ones(2)), 2)
+
+
+def test_of_several_options_only_those_that_xla_does_not_have_are_left_out(monkeypatch):
+    """The other one is still read: it has a value that XLA refuses."""
+    monkeypatch.setattr(compiled, "_missing", set())
+    options = {"xla_no_such_option": True, "xla_backend_optimization_level": "none"}
+    monkeypatch.setitem(compiled.EFFORTS, "quick", options)
+    double = compiled.bind(lambda x, y: 2 * x + y, jnp.ones(2), effort="quick")
+    with pytest.raises(jax.errors.JaxRuntimeError, match="xla_backend_optimization_level"):
+        double(jnp.ones(2))
+    assert compiled._missing == {"xla_no_such_option"}
 
 
 def test_jax_refuses_compiler_options_inside_jit_with_known_words():

@@ -45,7 +45,7 @@ axis.plot([0, 0], [etas[0], 0.6], color="white")
 axis.plot(best.gamma, best.eta, "*", markersize=18, color="white", markeredgecolor="black")
 for text, at in {"diverges": (0.0, 1.0), "more than 1000 iterations": (-0.7, 0.1)}.items():
     axis.text(*at, text, ha="center", fontsize=11)
-axis.text(0.02, 0.43, "gradient descent", rotation=90, color="white", va="center", fontsize=9)
+axis.text(0.0, 0.66, "gradient descent")
 line = {"arrowstyle": "-"}
 axis.annotate("best constants of theory", (best.gamma, best.eta), (-0.45, 1.2), arrowprops=line)
 bar = figure.colorbar(mesh, label="iterations until the gradient has fallen to 1e-8", format="%d")

@@ -44,7 +44,7 @@ for name, (method, colour, most) in methods.items():
     print(f"error {loss[-1]:.0e} in {end.seconds - end.compile_seconds:.1f} s")
     left.plot(fine, network.predict(end.x, fine), color=colour, label=name)
     right.loglog(work + 1, loss, color=colour, label=name)
-left.set(xlabel="z", ylabel="network", title="Fitted networks")
+left.set(xlabel="z", ylabel="network", title="Fitted networks", ylim=(-0.5, 2.8))
 left.set_xticks([-1, -0.5, 0, 0.5, 1])
 left.legend(loc="upper left")
 right.set(xlabel="cost in gradients", ylabel="mean squared error", title="Training")

@@ -51,5 +51,6 @@ left.set(xlabel="gamma", ylabel="coefficient of a standardised column", ylim=(-1
 left.set_title("Coefficients: theorem (lines), iteration (dots)")
 right.semilogx(gammas, error, color=INK)
 right.plot(gammas[best], error[best], "o", color=INK)
+right.locator_params(axis="y", steps=[1, 2, 5, 10])
 right.set(xlabel="gamma", ylabel="root mean square error", title="Prediction of patients not seen")
 figure.savefig(sys.argv[1] if sys.argv[1:] else Path(__file__).with_suffix(".png"), dpi=180)

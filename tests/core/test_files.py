@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cfgd._core.files import NotWrittenError, atomic_writer, check_writable, write
+from cfgd._core.files import NotWrittenError, atomic_writer, check_writable, is_there, write
 
 
 @contextlib.contextmanager
@@ -168,3 +168,12 @@ def test_a_name_that_is_too_long_is_one_sentence(tmp_path: Path) -> None:
         write(tmp_path / ("x" * 300), "new")
     write(tmp_path / ("x" * 255), "new")  # the longest that is allowed
     assert files_in(tmp_path) == ["x" * 255]
+
+
+def test_a_name_that_nothing_can_have_is_not_just_a_name_that_nothing_has(tmp_path: Path) -> None:
+    """Where `Path.exists` is false for both, from Python 3.14 on."""
+    (tmp_path / "file").touch()
+    names = ("", "file", "other", "other/file", "file/file", "a\0b")
+    assert [is_there(tmp_path / name) for name in names] == [True, True] + 4 * [False]
+    with pytest.raises(OSError, match="File name too long"):
+        is_there(tmp_path / ("x" * 300))

@@ -49,5 +49,5 @@ def test_a_corrected_model_is_fitted_in_double_precision():
 def test_arguments_of_other_functions():
     with pytest.raises(TypeError, match=r"no argument `maxfev`: `max_iterations=` limits"):
         fit(maxfev=100)
-    with pytest.raises(TypeError, match=r"has no argument 'loss'"):
+    with pytest.raises(TypeError, match=r"has no argument `loss`"):
         fit(loss="huber")

@@ -237,8 +237,19 @@ def test_arguments_of_scipy_are_refused_by_name(name):
         cfgd.curve_fit(decay, T, Y, P0, **{name: 1})
 
 
+def test_unknown_arguments_name_curve_fit_and_not_what_it_calls():
+    with pytest.raises(TypeError, match=r"^`curve_fit` has no argument `bound`: did you mean `bou"):
+        cfgd.curve_fit(decay, T, Y, P0, bound={"a": (0, 1)})
+    with pytest.raises(TypeError, match=r"^`curve_fit` has no argument `shared`\.$"):
+        cfgd.curve_fit(decay, T, Y, P0, shared=["a"])
+
+
 def test_methods_and_losses_of_scipy_are_refused():
     with pytest.raises(TypeError, match=r"method='trf'.*method of another library"):
         cfgd.curve_fit(decay, T, Y, P0, method="trf")
     with pytest.raises(ValueError, match=r"loss='linear'.*is called `loss='squared'`"):
         cfgd.curve_fit(decay, T, Y, P0, loss="linear")
+    with pytest.raises(ValueError, match=r"^`curve_fit\(loss=\.\.\.\)` must be one of squared, "):
+        cfgd.curve_fit(decay, T, Y, P0, loss="Tukey")
+    with pytest.raises(ValueError, match=r"^`curve_fit\(scale=\.\.\.\)` must be positive"):
+        cfgd.curve_fit(decay, T, Y, P0, loss="huber", scale=-1.0)

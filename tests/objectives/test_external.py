@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse
 
 import cfgd
@@ -142,3 +143,17 @@ def test_remembered_calls_once_for_equal_arguments():
     x[0] = 5
     assert remembered(x) == 6
     assert len(calls) == 4
+
+
+def test_one_function_without_the_gradient_is_refused():
+    with pytest.raises(ValueError, match=r"External\(value=\.\.\.\)` must return f\(x\) and the"):
+        cfgd.minimize(cfgd.External(lambda x: both(x)[0]), X)
+
+
+def test_a_gradient_of_forward_differences_leads_to_the_minimum():
+    f = cfgd.External(
+        scipy.optimize.rosen, lambda x: scipy.optimize.approx_fprime(x, scipy.optimize.rosen)
+    )
+    # forward differences have an error of about sqrt(eps) times the curvature, 1e-8 * 1000, which
+    # moves the minimum by 1e-5
+    np.testing.assert_allclose(cfgd.minimize(f, np.zeros(4)).x, np.ones(4), atol=1e-4)

@@ -1,5 +1,6 @@
 """Bad keywords and bad settings of sweeps are refused before any iteration."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from bad_input import (  # noqa: F401 - no_work is a fixture
@@ -11,6 +12,7 @@ from bad_input import (  # noqa: F401 - no_work is a fixture
     sweep,
 )
 
+import cfgd
 from cfgd import AdaptiveTerminal, FixedStep, GradientDescent
 
 # these are for users without a type checker
@@ -83,16 +85,17 @@ KEYWORDS = {
     ),
     "method a string": (
         run(method="GradientDescent"),
-        "`minimize(method=...)` must be a method such as GradientDescent(), got 'GradientDescent'.",
+        "`minimize(method=...)` must be a method of cfgd such as Auto(), the default, "
+        "got 'GradientDescent'.",
     ),
     "method a class": (
         run(method=GradientDescent),
-        "`minimize(method=...)` must be a method such as GradientDescent(), "
+        "`minimize(method=...)` must be a method of cfgd such as Auto(), the default, "
         "got <class 'cfgd.methods.paper.presets.GradientDescent'>.",
     ),
     "method a step": (
         run(method=0.1),
-        "`minimize(method=...)` must be a method such as GradientDescent(), got 0.1.",
+        "`minimize(method=...)` must be a method of cfgd such as Auto(), the default, got 0.1.",
     ),
 }
 
@@ -133,3 +136,29 @@ TABLE = of_parts(keyword=KEYWORDS, sweep=SWEEPS)
 @pytest.mark.parametrize(("make", "message"), TABLE.values(), ids=TABLE)
 def test_message(make, message):
     refused(make, message)
+
+
+UNKNOWN = {
+    "maxiter": "`minimize` has no argument `maxiter`: `max_iterations=` limits the iterations.",
+    "jac": "`minimize` has no argument `jac`: leave it out: JAX differentiates f; for functions of "
+    "NumPy give `cfgd.External(f, jac)`.",
+    "max_iteration": "`minimize` has no argument `max_iteration`: did you mean `max_iterations`?",
+    "colour": "`minimize` has no argument `colour`.",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_unknown_keywords_are_refused_with_the_name_that_is_meant(name):
+    with pytest.raises(TypeError) as caught:
+        cfgd.minimize(lambda x: jnp.sum(x**2), [1.0], **{name: 3})
+    assert str(caught.value) == UNKNOWN[name]
+
+
+def test_an_unknown_keyword_of_a_sweep_names_the_sweep():
+    with pytest.raises(TypeError, match=r"^`sweep` has no argument `bound`: did you mean `bounds`"):
+        cfgd.sweep(lambda x: jnp.sum(x**2), [1.0], cfgd.Auto(), bound=(0, 1))
+
+
+def test_args_that_are_no_tuple_are_refused():
+    with pytest.raises(ValueError, match=r"^`minimize\(args=\.\.\.\)` must be a tuple, such as"):
+        cfgd.minimize(lambda x, a: jnp.sum(a * x**2), [1.0], args=3.0)

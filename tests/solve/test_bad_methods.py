@@ -64,7 +64,8 @@ NUMBERS = {
     ),
     "neither beta nor gamma": (
         lambda: NonAdaptive(0.0),
-        "`NonAdaptive` takes exactly one of `beta` and `gamma`, got neither.",
+        "`NonAdaptive` takes exactly one of `beta` and `gamma`, got neither (beta=0 is the Caputo "
+        "derivative without smoothing).",
     ),
     "beta and gamma of a stage": (
         lambda: Stage(3, beta=0.2, gamma=0.1),

@@ -141,7 +141,7 @@ def test_a_decision_of_one_process_ends_all(two, name, status):
 @pytest.mark.parametrize(
     ("name", "own", "other"),
     [
-        ("error", "KeyError: 'mine'", "Process 1 failed, and so do all. KeyError: 'mine'"),
+        ("error", "KeyError: 'mine'", "Process 1 failed, so all processes fail. KeyError: 'mine'"),
         ("finite", "got nan at index (3, 1)", "Process 1 failed"),
         ("columns", "must be the same on every process", "got another one on process 1"),
         ("unlike", "`minimize(max_iterations=...)`", "got another one on process 1"),
@@ -159,7 +159,7 @@ def test_a_file_that_the_first_process_cannot_write_is_refused_on_all(two):
     first, second = (of["nowhere"] for of in two[1])
     assert "`minimize(checkpoint=...)` must be the name of a file" in first
     assert second.startswith(
-        "OtherProcessError: Process 0 failed, and so do all. ValueError: `minimize("
+        "OtherProcessError: Process 0 failed, so all processes fail. ValueError: `minimize("
     )
 
 
@@ -221,7 +221,7 @@ def test_a_process_that_dies_ends_the_other(tmp_path, dies):
 @pytest.mark.parametrize(
     ("how", "code", "said"),
     [
-        ("exit", 5, "Process 1 failed, and so do all. It called sys.exit(5)."),
+        ("exit", 5, "Process 1 failed, so all processes fail. It called sys.exit(5)."),
         ("sleep", distributed.process_group.FOLLOWED, "Process 0 has waited 5 seconds"),
         ("stop", 128 + signal.SIGKILL, "process 1 of 2 has been stopped for 3 seconds"),
         ("kill", 128 + signal.SIGKILL, "process 1 of 2 ended with signal SIGKILL"),

@@ -77,7 +77,8 @@ def test_new_weights_and_samples_compile_nothing():
     cfgd.minimize(decay(), P0)
     found = cfgd.minimize(decay({"start": 3.0, "equation": 2.0}, T + 0.1), P0)
     assert found.compile_seconds == 0
-    np.testing.assert_allclose(found.x, by_scipy(1.5, T + 0.1).x, rtol=1e-6)
+    # atol: one of the three is zero but for the residuals
+    np.testing.assert_allclose(found.x, by_scipy(1.5, T + 0.1).x, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -108,6 +108,8 @@ def test_tolerance_of_the_non_adaptive_version_is_on_its_direction():
     norms = np.linalg.norm(points @ A + B + 0.4 * np.diag(A) * (points - C), axis=1)
     assert norms[-1] <= 1e-5 * norms[0] < norms[-2]
     np.testing.assert_array_equal(solution.x, points[-1])
+    assert "that is no minimum, but a Tikhonov solution" in solution.message
+    assert "Tikhonov" not in bowl().message
 
 
 @pytest.mark.slow

@@ -143,8 +143,26 @@ def test_rows_are_starts_of_residuals_of_any_shape():
 
 
 def test_a_matrix_is_one_start_of_a_function_that_takes_it():
-    ends = cfgd.sweep(lambda x: jnp.sum((x @ x.T - 1) ** 2), np.ones((3, 2)), cfgd.Auto())
+    # x[:, :1] of a row raises an error: nobody can mean rows
+    ends = cfgd.sweep(lambda x: jnp.sum((x[:, :1] * x - 1) ** 2), np.ones((3, 2)), cfgd.Auto())
     assert ends.x.shape == (1, 3, 2)
+
+
+def test_a_matrix_whose_rows_a_function_takes_too_is_one_start_with_a_warning():
+    with pytest.warns(UserWarning, match=r"shape \(3, 2\) is one start.*give an `Objective`"):
+        ends = cfgd.sweep(lambda x: jnp.sum((x @ x.T - 1) ** 2), np.ones((3, 2)), cfgd.Auto())
+    assert ends.x.shape == (1, 3, 2)
+
+
+def test_rows_are_starts_of_an_objective_with_a_shape():
+    class Bowl(cfgd.Objective):
+        shape = (2,)
+
+        def value(self, x):
+            return jnp.sum(jnp.cosh(x - jnp.array([1.0, -2.0])))
+
+    ends = cfgd.sweep(Bowl(), np.array([[0.0, 0.0], [2.0, 1.0], [1.5, -1.0]]), cfgd.Auto())
+    np.testing.assert_allclose(ends.x, [[1.0, -2.0]] * 3, rtol=1e-6)
 
 
 def test_settings_of_a_sweep_cannot_be_counted_for_one_run():

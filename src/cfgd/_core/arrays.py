@@ -84,10 +84,10 @@ def as_array(value: object) -> Values:
 
 
 def own(value: Any) -> Any:
-    """Return an array into which nobody else can write: a read-only copy of a NumPy array.
+    """Return an array that the caller cannot change later: a read-only copy of a NumPy array.
 
-    Returned as they are: JAX arrays, which nobody can write into, NumPy arrays that are read-only
-    and have memory of their own, and arrays in a memory-mapped file, which may not fit into memory.
+    Some arrays are returned as they are: JAX arrays, which are immutable; NumPy arrays that are
+    read-only and own their memory; and memory-mapped arrays, which may not fit into memory.
     """
     if not isinstance(value, np.ndarray) or _is_memory_mapped(value):
         return value
@@ -149,8 +149,8 @@ def _from_pandas(table: Any, array: np.ndarray) -> np.ndarray:
 def precision_of(*trees: PyTree) -> DType:
     """Return float32 if every floating array in `trees` has at most that precision, else float64.
 
-    A single number has no precision of its own: a float64 scalar, of Python or NumPy, does not
-    promote float32 arrays.
+    Single numbers do not count: a float64 scalar of Python or NumPy does not promote float32
+    arrays.
     """
     dtypes = {
         leaf.dtype
@@ -204,17 +204,17 @@ def cast(tree: PyTree, dtype: DType) -> Any:
 
 
 def cast_on_host(tree: PyTree, dtype: DType) -> Any:
-    """Do the same as `cast` with NumPy arrays; a sharded array stays a JAX array.
+    """Convert array leaves to NumPy arrays, floating ones to `dtype`; keep sharded JAX arrays.
 
     A tree whose arrays are NumPy arrays of `dtype` or of integers is returned without a copy.
     """
 
-    def stays(leaf: object) -> bool:
+    def is_unchanged(leaf: object) -> bool:
         if isinstance(leaf, np.ndarray):
             return leaf.dtype == dtype or leaf.dtype.kind in "biu"
         return not is_array(leaf)
 
-    if all(map(stays, jax.tree.leaves(tree))):
+    if all(map(is_unchanged, jax.tree.leaves(tree))):
         return tree
     return jax.tree.map(lambda leaf: _cast(leaf, dtype, np) if is_array(leaf) else leaf, tree)
 

@@ -1,4 +1,4 @@
-"""One thread for BLAS where its threads would only get in the way of others.
+"""One thread for BLAS where its threads would compete with those of compiled programs.
 
 The threads of OpenBLAS wait actively for some time after a product of a matrix and a vector. Where
 such products alternate with compiled JAX functions, both then compete for the cores: on two cores

@@ -1,4 +1,4 @@
-"""A box of lower and upper bounds, and what a gradient means on its boundary."""
+"""A box of lower and upper bounds, projections onto it, and the coordinates at active bounds."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ class Box(NamedTuple):
         return bool(((x >= self.lower) & (x <= self.upper)).all())
 
     def is_active(self, x: Points, g: Points) -> PointFlags:
-        """Return which coordinates stay at their bounds: f falls out of the box, or they are fixed.
+        """Return which coordinates are at active bounds: f falls out of the box, or lower = upper.
 
-        The first-order conditions of Karush, Kuhn and Tucker hold where the gradient vanishes in
-        all others.
+        The Karush-Kuhn-Tucker conditions hold if the gradient vanishes in all other coordinates.
         """
         leaves_below, leaves_above = (x <= self.lower) & (g > 0), (x >= self.upper) & (g < 0)
         return leaves_below | leaves_above | (self.lower == self.upper)

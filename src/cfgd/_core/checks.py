@@ -216,7 +216,8 @@ def integer(owner: str, field: str, value: UserInput, least: int = 1) -> int:
 def exactly_one_of(owner: str, beta: UserInput, gamma: UserInput) -> None:
     """Refuse a call that gives both `beta` and `gamma`, or neither."""
     if (beta is None) == (gamma is None):
-        got = "neither" if beta is None else f"beta={beta} and gamma={gamma}"
+        neither = "neither (beta=0 is the Caputo derivative without smoothing)"
+        got = neither if beta is None else f"beta={beta} and gamma={gamma}"
         raise ValueError(f"`{owner}` takes exactly one of `beta` and `gamma`, got {got}.")
 
 

@@ -50,13 +50,21 @@ def bind(fn: Callable[..., R], *parts: object, effort: str = "usual") -> Callabl
     return partial(program, arrays)
 
 
+# Options that this version of XLA does not have: it has refused a program with them.
+_missing: set[str] = set()
+
+
 class _Program:
     """A jitted function with compiler options, which JAX takes at the outermost level only."""
 
     def __init__(self, fn: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.fn = fn
+        self.fn, self.options = fn, options
         self.inside_jit = jax.jit(fn)
-        self.outermost = jax.jit(fn, compiler_options=options)
+        self.outermost = self._with_known_options()
+
+    def _with_known_options(self) -> Callable[..., Any]:
+        known = {name: value for name, value in self.options.items() if name not in _missing}
+        return jax.jit(self.fn, compiler_options=known)
 
     def __call__(self, *args: object) -> Any:
         try:
@@ -66,11 +74,12 @@ class _Program:
                 raise
             return self.inside_jit(*args)
         except jax.errors.JaxRuntimeError as error:
-            # a version of XLA that does not have the option
-            if not re.search(r"No such compile option", str(error)):
+            refused = re.search(r"No such compile option: '(\w+)'", str(error))
+            if refused is None:
                 raise
-            self.outermost = self.inside_jit
-            return self.inside_jit(*args)
+            _missing.add(refused[1])
+            self.outermost = self._with_known_options()
+            return self(*args)
 
 
 _programs: WeakTable[_Program] = WeakTable()

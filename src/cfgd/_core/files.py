@@ -84,9 +84,24 @@ def is_same_file(path: Path, other: Path) -> bool:
         If a name cannot be that of a file, because it is too long, say.
     """
     try:
-        return path.exists() and path.samefile(other)
+        return is_there(path) and path.samefile(other)
     except OSError as error:
         raise ValueError(f"{error.filename or path} cannot be a file: {reason(error)}.") from None
+
+
+def is_there(path: Path) -> bool:
+    """Return whether something has this name: `Path.exists`, which Python 3.14 lets hide errors.
+
+    Raises
+    ------
+    OSError
+        If nothing can have the name, because it is too long, say, or a folder may not be read.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # or it has a null character
+        return False
+    return True
 
 
 def printable(text: str) -> str:

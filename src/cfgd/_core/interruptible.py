@@ -1,12 +1,13 @@
 """Mark the calls in which the first Ctrl-C may raise KeyboardInterrupt.
 
-During a run a Ctrl-C is a request, which is granted between two evaluations: an exception at an
-arbitrary place of the library could leave something half done. A function of the user, however, may
-sleep or compute for minutes. It is called by one of the functions below, and the signal handler of
-the run (`solve/interrupt.py`) looks for their frames on the stack. No state has to be kept, so
-that nothing can be out of date in threads, in nested runs or after an error.
+During a run, Ctrl-C takes effect between two evaluations: an exception at an arbitrary place of the
+library could leave data half updated. A function of the user, however, may sleep or compute for
+minutes. It is called by one of the functions below, and the signal handler of the run
+(`solve/interrupt.py`) looks for their frames on the stack. No state has to be kept that could be
+out of date in threads, in nested runs or after an error.
 
-A function may also be called this way where an exception inside it leaves nothing half done.
+Other functions may be called this way, too, if an exception inside them leaves no data half
+updated.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def interruptible(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 def interruptible_trace(fn: Callable[..., R], *args: Any) -> R:
-    """Do the same for a function that JAX traces, in a run of one process.
+    """Return fn(*args) for a function that JAX traces; Ctrl-C raises in runs of one process only.
 
-    Of several processes one must not leave a program that the others enter.
+    With several processes, one of them must not leave a program that the others enter.
     """
     return fn(*args)
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for.
+"""Names of a package that are imported when they are first used.
 
 `cfgd fit` takes formulas and tables of packages whose other modules need JAX, which takes longer to
 load than most fits.

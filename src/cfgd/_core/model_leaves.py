@@ -1,4 +1,4 @@
-"""Which leaves of a pytree are parameters, and which ones stay as they are.
+"""Which leaves of a pytree are parameters, and which ones are kept unchanged.
 
 A model of Equinox or Flax NNX is a pytree whose leaves are not all parameters: there are activation
 functions, counters and keys of random numbers among them.
@@ -19,7 +19,7 @@ from cfgd._core.arrays import is_array, numbers_of
 
 def is_module(node: object) -> bool:
     """Return whether a node of a pytree is a module of Equinox or of Flax NNX."""
-    nnx = sys.modules.get("flax.nnx")  # who has such a module has imported it
+    nnx = sys.modules.get("flax.nnx")  # a user with such a module has imported it
     return isinstance(node, eqx.Module) or (nnx is not None and isinstance(node, nnx.Module))
 
 

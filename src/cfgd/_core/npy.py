@@ -1,7 +1,7 @@
 """Arrays in .npy and .npz files that others may have written: sizes are checked before use.
 
-A header may claim any shape, and a few bytes of a compressed archive may expand to gigabytes. What
-is here raises an `UnreadableError` before anything of the claimed size is allocated.
+A header may claim any shape, and a few bytes of a compressed archive may expand to gigabytes. The
+functions below raise an `UnreadableError` before anything of the claimed size is allocated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ARCHIVE_ERRORS = (
 
 
 class UnreadableError(ValueError):
-    """Raised with a phrase that says what is wrong with a file; whoever knows the file names it."""
+    """Raised with a phrase that says what is wrong with a file; the caller adds its name."""
 
 
 class Header(NamedTuple):

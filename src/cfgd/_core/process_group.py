@@ -1,8 +1,8 @@
 """Collective operations of several processes: error propagation, broadcasts and agreement.
 
-A process that enters a collective operation which another process skips waits forever. So whatever
-only one process knows (elapsed time, Ctrl-C, an error) must be exchanged before any process acts
-on it.
+A process that enters a collective operation which another process skips waits forever. Information
+that only one process has (elapsed time, Ctrl-C, an error) must therefore be exchanged before any
+process acts on it.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class ProcessGroup:
         def give_up() -> None:
             sys.stderr.write(
                 f"Process {jax.process_index()} has waited {patience:g} seconds for the callback "
-                f"of another process, which does not return: so this process ends.{advice} Where "
-                "a callback takes longer, give `cfgd.distributed.start` a larger `patience`.\n"
+                f"of another process, which has not returned, and ends.{advice} If callbacks take "
+                "longer, give `cfgd.distributed.start` a larger `patience`.\n"
             )
             sys.stdout.flush()
             sys.stderr.flush()
@@ -187,7 +187,7 @@ class ProcessGroup:
     def raise_collectively(self, error: BaseException | None) -> None:
         """Report this process's error, or None, and raise if another process reports one.
 
-        A process with an error of its own returns, so that the caller can raise that error.
+        A process that has an error itself returns, so that the caller can raise that error.
 
         Raises
         ------
@@ -207,7 +207,9 @@ class ProcessGroup:
         if error is None:
             i = int(np.flatnonzero(sizes)[0])
             message = texts[i, : sizes[i]].astype(np.uint8).tobytes().decode(errors="replace")
-            raise OtherProcessError(f"Process {self.indices[i]} failed, and so do all. {message}")
+            raise OtherProcessError(
+                f"Process {self.indices[i]} failed, so all processes fail. {message}"
+            )
 
     def assert_replicated(self, owner: str, fields: Mapping[str, Any]) -> None:
         """Raise a `ValueError` on every process if a field differs between processes.
@@ -233,8 +235,8 @@ class ProcessGroup:
                 raise
             cause = str(error).partition("\n")[0]
             raise LostProcessError(
-                "Another process has ended, or cannot be reached, and the common computation "
-                f"cannot go on: so this process ends, too.{advice} ({cause})"
+                "Another process has ended or cannot be reached, so the common computation cannot "
+                f"continue, and this process ends, too.{advice} ({cause})"
             ) from error
 
 
@@ -258,7 +260,7 @@ def _collectives(devices: tuple[jax.Device, ...]) -> _Collectives:
 
 
 def _bytes(value: PyTree) -> bytes:
-    """Return bytes by which values are compared: the entries of arrays, the repr of all else."""
+    """Return bytes by which values are compared: entries of arrays, the repr of other leaves."""
     leaves, treedef = jax.tree.flatten(value)
     texts = [str(treedef), *(repr(leaf) for leaf in leaves if not is_array(leaf))]
     arrays = [np.ascontiguousarray(leaf).tobytes() for leaf in leaves if is_array(leaf)]

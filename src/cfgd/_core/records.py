@@ -10,10 +10,11 @@ T = TypeVar("T")
 
 
 def changed(record: T, **changes: Any) -> T:
-    """Return a copy of a dataclass without `__slots__` in which some fields are other ones.
+    """Return a copy of a dataclass without `__slots__` with some fields replaced.
 
-    It is `dataclasses.replace` for records with many fields that change in every iteration, where
-    that takes as long as a small matrix product: here no field is read and assigned one by one.
+    This is a fast `dataclasses.replace` for records with many fields that change in every
+    iteration: fields are not read and assigned one by one, which takes as long as a small matrix
+    product.
     """
     copied = object.__new__(type(record))
     copied.__dict__.update(record.__dict__)
@@ -22,7 +23,7 @@ def changed(record: T, **changes: Any) -> T:
 
 
 def fields_of(record: Any, kind: type) -> dict[str, Any]:
-    """Return the fields of a dataclass without `__slots__` that `kind`, a base class, has, too."""
+    """Return those fields of a dataclass without `__slots__` that its base class `kind` has."""
     found = record.__dict__
     return {name: found[name] for name in _names(kind)}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 # an array with more numbers is shown by its shape, a list or dict with more entries by its length
 MOST_NUMBERS = 6
-# characters of another object's own text, about a line, beyond which its type stands for it
+# characters of the repr of another object, about a line, above which its type is shown instead
 LONGEST = 80
 # Digits of a number in float64: two fewer than are exact, for gamma is computed from alpha and beta
 DIGITS = 13

@@ -94,7 +94,8 @@ def reproduce(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Skip what an interrupted run has finished.")
+        bool,
+        typer.Option("--resume", help="Skip the experiments that an interrupted run has finished."),
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
 ) -> None:
@@ -179,14 +180,14 @@ def launch(
         list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Arguments of the script.")
     ] = None,
     processes: Annotated[
-        int, typer.Option("--processes", "-n", min=1, help="How many processes.")
+        int, typer.Option("--processes", "-n", min=1, help="The number of processes.")
     ] = 2,
 ) -> None:
     """Run a script in several processes on this machine, to test it before using a cluster.
 
-    The script calls `cfgd.distributed.start()` first. Process 0 owns the terminal; output lines of
-    the others are prefixed with their number. Ctrl-C is sent to all. When one process fails, the
-    others end within 15 seconds, and its exit code is returned.
+    The script must call `cfgd.distributed.start()` first. Process 0 prints to the terminal; output
+    lines of the others begin with their number. Ctrl-C is sent to all. When one process fails, the
+    others are ended within 15 seconds, and its exit code is returned.
     """
     with exit_on_expected_error():
         from cfgd.apps.launch import launch as launch_processes
@@ -220,20 +221,25 @@ def fit(
     target: Annotated[
         str,
         typer.Option(
-            metavar="COLUMN", help="The column to predict.", show_default="that of --formula"
+            metavar="COLUMN",
+            help="The column to predict.",
+            show_default="the left-hand side of --formula",
         ),
     ] = "",
     loss: Annotated[
         str | None,
         typer.Option(
-            help="squared, huber, poisson, gamma, logistic or multinomial.",
-            show_default="logistic for two values, multinomial for texts, else squared",
+            help="The loss function: squared, huber (robust), poisson (counts), gamma (positive"
+            " numbers), logistic (two classes) or multinomial (several classes).",
+            show_default="logistic for two different values, multinomial for more different texts,"
+            " else squared",
         ),
     ] = None,
     l2: Annotated[
         float | None,
         typer.Option(
-            help="The penalty l2/2 |w|^2 added to the sum of losses; w is of standardised columns.",
+            help="The strength of the ridge penalty l2/2 |w|^2 that is added to the sum of losses;"
+            " w are the coefficients of the standardised columns.",
             show_default="0",
         ),
     ] = None,
@@ -244,29 +250,37 @@ def fit(
         ),
     ] = False,
     method: Annotated[
-        str, typer.Option(help="auto, adaptive_terminal or gradient_descent.")
+        str, typer.Option(help="The solver: auto, adaptive_terminal or gradient_descent.")
     ] = "auto",
     missing: Annotated[
         str,
         typer.Option(
-            help="The policy for missing values: refuse the file, drop the row, or impute the mean"
-            " of the column (for texts a level of their own)."
+            help="What to do about missing values: refuse (stop with an error), drop (leave the row"
+            " out), or mean (impute the mean of the column; missing texts become a level)."
         ),
     ] = "refuse",
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave a column out.", show_default=False),
+        typer.Option(
+            metavar="COLUMN",
+            help="Leave a column out; may be given several times.",
+            show_default=False,
+        ),
     ] = None,
     test: Annotated[
-        float, typer.Option(metavar="SHARE", help="The share of rows to hold out.")
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="The share of rows to hold out for measuring the quality, from 0 to 0.9.",
+        ),
     ] = 0.2,
     seed: Annotated[int, typer.Option(min=0, help="The seed that selects the held-out rows.")] = 0,
     memory: Annotated[
         float | None,
         typer.Option(
             metavar="MB",
-            help="Rows that need more memory than this are streamed from the file, one pass for"
-            " each evaluation.",
+            help="If the rows need more memory than this, they are streamed from the file: it is"
+            " read once for each evaluation.",
             show_default="a quarter of the free memory",
         ),
     ] = None,
@@ -274,12 +288,14 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Written every minute; the same command resumes from it.",
+            help="A file with the state of the solver, written every minute; the same command"
+            " resumes from it.",
             show_default=False,
         ),
     ] = None,
     processes: Annotated[
-        int, typer.Option(min=1, help="How many processes on this machine share the rows.")
+        int,
+        typer.Option(min=1, help="The number of processes on this machine that share the rows."),
     ] = 1,
     dask: fit_arguments.Dask = None,
     out: Annotated[
@@ -308,10 +324,11 @@ def fit(
 ) -> None:
     """Fit a linear model to a table: coefficients with standard errors, quality, a report.
 
-    Separator, encoding, decimal commas, dates and ids are detected, and what is not plain is said.
-    Texts are categories, encoded relative to the most frequent one. Columns are standardised for
-    the fit; the coefficients are in original units. Writes DIR/model.json, for `cfgd predict`, and
-    DIR/report.html. The exit code is 1 if the fit did not converge.
+    Separator, encoding, decimal commas, dates and id columns are detected; detections that could be
+    wrong are printed. A column of texts is categorical: each level has a coefficient relative to
+    the most frequent level. Columns are standardised for the fit; the coefficients are in original
+    units. Writes DIR/model.json (for `cfgd predict`), DIR/report.html and DIR/coefficients.csv. The
+    exit code is 1 if the fit did not converge.
     """
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_fit, run_fit_in_processes
@@ -382,7 +399,8 @@ def predict(
     """Predict the target for every row of a table, with the probability of each class label.
 
     OUT has a row for each row of DATA, in the same order. Missing values are treated as in the fit:
-    after --missing drop their rows have no prediction, after --missing mean the mean is imputed.
+    with --missing drop their rows have no prediction, with --missing mean the mean of the training
+    rows is imputed.
     """
     with exit_on_expected_error():
         from cfgd.apps.fit.console import run_predict

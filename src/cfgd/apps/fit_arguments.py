@@ -1,4 +1,4 @@
-"""Options of `cfgd fit` for statistics: weights, classes, formulas and standard errors."""
+"""Command-line options of `cfgd fit`: weights, classes, formulas and standard errors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Offset = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="A column that is added to the linear predictor, such as the logarithm of the"
-        " exposure of counts.",
+        help="A column that is added to the linear predictor with coefficient 1, such as the"
+        " logarithm of the exposure of counts.",
         show_default=False,
     ),
 ]
@@ -29,7 +29,8 @@ ClassWeight = Annotated[
     str | None,
     typer.Option(
         metavar="WEIGHTS",
-        help="Weights of the classes in the fit: balanced, or yes=2,no=1.",
+        help="Weights of the classes in the fit: balanced (equal total weight), or numbers such as"
+        " yes=2,no=1.",
         show_default=False,
     ),
 ]
@@ -37,15 +38,15 @@ Positive = Annotated[
     str | None,
     typer.Option(
         metavar="LABEL",
-        help="The positive one of two labels, whose odds are modelled.",
-        show_default="yes or true, else the second in order",
+        help="The positive class of a logistic model, whose odds are modelled.",
+        show_default="yes or true, else the second label in alphabetical or numerical order",
     ),
 ]
 FormulaText = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help='The columns of the model, such as "y ~ a*b + poly(c, 2) + log(d)".',
+        help='The model as a formula, as in R, such as "y ~ a*b + poly(c, 2) + log(d)".',
         show_default="all columns as they are",
     ),
 ]
@@ -53,21 +54,23 @@ Summary = Annotated[
     bool,
     typer.Option(
         "--summary",
-        help="Print the coefficients with p-values, as a table in the manner of statsmodels.",
+        help="Print the coefficients with p-values in a table like that of statsmodels.",
     ),
 ]
 Errors = Annotated[
     str,
     typer.Option(
         metavar="KIND",
-        help="The standard errors: classical, hc3 (robust against unequal variances) or cluster"
-        " (rows of a cluster depend on each other).",
+        help="The kind of the standard errors: classical, hc3 (valid for unequal variances) or"
+        " cluster (valid for dependent rows within each cluster).",
     ),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="The column of clusters for --errors cluster.", show_default=False
+        metavar="COLUMN",
+        help="The column that says which cluster a row belongs to, for --errors cluster.",
+        show_default=False,
     ),
 ]
 Dask = Annotated[

@@ -1,4 +1,4 @@
-"""Options of `cfgd fit` that say how to read a file."""
+"""Command-line options of `cfgd fit` that say how to read a file."""
 
 from __future__ import annotations
 
@@ -28,49 +28,58 @@ Na = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TEXT",
-        help="A mark of missing values besides NA, N/A, NaN, null, None, ?, -, . and nothing,"
-        " such as -999; may be given several times.",
+        help="A text or number that marks a missing value, such as -999, in addition to NA, N/A,"
+        " NaN, null, None, ?, -, . and empty fields; may be given several times.",
         show_default=False,
     ),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(help="The decimal sign: . or ,", show_default="as the file tells"),
+    typer.Option(help="The decimal sign: . or ,", show_default="detected"),
 ]
 BadValues = Annotated[
     str,
-    typer.Option(help="What a few texts among numbers are: refuse (the file), or missing."),
+    typer.Option(
+        help="What to do about a few texts in a column of numbers: refuse (stop with an error), or"
+        " missing (take them as missing values)."
+    ),
 ]
 Dates = Annotated[
     str,
     typer.Option(
-        help="What dates become: days (since the first one), or parts (year, month, weekday)."
+        help="What a column of dates becomes: days (the number since the first date), or parts"
+        " (columns for year, month and weekday)."
     ),
 ]
 DateOrder = Annotated[
     str | None,
     typer.Option(
-        help="Which of day and month 3/4/2024 has first: dmy or mdy.",
-        show_default="as the file tells",
+        help="The order of day and month in dates such as 3/4/2024: dmy (day first) or mdy.",
+        show_default="detected",
     ),
 ]
 Id = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="A column that names the rows: it is left out, and written to the predictions.",
-        show_default="unique texts, row numbers, a column called id",
+        help="A column that identifies the rows: it is left out of the model, and written to the"
+        " predictions.",
+        show_default="detected: unique texts, row numbers, a column called id",
     ),
 ]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Use a column that looks like an id.", show_default=False),
+    typer.Option(
+        metavar="COLUMN",
+        help="Use a column in the model although it looks like an id.",
+        show_default=False,
+    ),
 ]
 Category = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Take a column as categories, also if its values are numbers.",
+        help="Treat a column as categorical, even if its values are numbers.",
         show_default=False,
     ),
 ]
@@ -78,28 +87,29 @@ Number = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Take a column as numbers, also if they look like codes (01234) or dates (20240131).",
+        help="Treat a column as numbers, even if they look like codes (01234) or dates (20240131).",
         show_default=False,
     ),
 ]
 Sheet = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The sheet of an Excel file.", show_default="the first"),
+    typer.Option(metavar="NAME", help="The sheet of an Excel file.", show_default="the first one"),
 ]
 Reference = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=LEVEL",
-        help="The reference level of a column of texts.",
-        show_default="the most frequent",
+        help="The reference level of a categorical column.",
+        show_default="the most frequent level",
     ),
 ]
 Rare = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Pool texts that fewer training rows have as the level 'other'; 0 pools none.",
-        show_default="10, or 1 % of the rows",
+        help="Levels of a categorical column with fewer training rows than this are pooled as the"
+        " level 'other'; 0 pools none.",
+        show_default="10, or 1 % of the rows if that is less",
     ),
 ]
 IdOfPrediction = Annotated[
@@ -108,6 +118,6 @@ IdOfPrediction = Annotated[
         "--id",
         metavar="COLUMN",
         help="A column of DATA to write beside the predictions.",
-        show_default="the ids of the training data",
+        show_default="the id columns of the training data",
     ),
 ]

@@ -21,6 +21,7 @@ from cfgd.fitting.signature import call_by_name
 from cfgd.objectives.parameter_layout import Layout, layout_of
 from cfgd.objectives.parameters import Parameters
 from cfgd.objectives.residuals import Residuals
+from cfgd.objectives.robust import rho_of
 
 
 def read_models(owner: str, model: Any, data: list[DataSet]) -> list[Callable[..., Any]]:
@@ -55,6 +56,8 @@ def build(
     scale: float,
 ) -> FitProblem:
     """Return the problem of a fit; a free parameter without a value starts at 1 for now."""
+    rho_of(owner, loss)
+    checks.positive(owner, "scale", scale)
     parameters = given.parameters
     layout, asked = layout_of(owner, parameters)
     calls = calls_of(owner, models, [each.name for each in data], given, asked)

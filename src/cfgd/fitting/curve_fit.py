@@ -134,10 +134,7 @@ def curve_fit(
       rest           0.45981286         0.02353     5.12 %
     """
     owner = "curve_fit"
-    refuse_foreign(owner, options, loss)
-    unknown = [name for name in options if name not in MINIMIZE_OPTIONS]
-    if unknown:
-        raise TypeError(f"`{owner}` has no argument {unknown[0]!r}, nor has `minimize`.")
+    refuse_foreign(owner, options, loss, OWN_NAMES | MINIMIZE_OPTIONS)
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     data = read_data(owner, x, y, sigma=sigma, weights=weights, sigma_x=sigma_x, missing=missing)
     models = read_models(owner, model, data)
@@ -148,6 +145,9 @@ def curve_fit(
     )
     with names_points(problem):
         return Fit.of(*_solve(owner, problem, linear, options))
+
+
+OWN_NAMES = frozenset(inspect.signature(curve_fit).parameters) - {"options"}
 
 
 def _solve(

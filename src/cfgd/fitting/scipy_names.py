@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
+
+from cfgd._core.unknown_arguments import refuse_unknown
 
 # The argument, and what to write instead.
 INSTEAD = {
@@ -29,11 +32,11 @@ INSTEAD = {
 }
 
 
-def refuse_foreign(owner: str, options: dict[str, Any], loss: object) -> None:
-    """Raise for an argument of SciPy or lmfit, with what to write instead."""
-    for name, instead in INSTEAD.items():
-        if name in options:
-            raise TypeError(f"`{owner}` has no argument `{name}`: {instead}.")
+def refuse_foreign(
+    owner: str, options: dict[str, Any], loss: object, known: Collection[str]
+) -> None:
+    """Raise for an argument that is not `known`: for one of SciPy or lmfit with its name here."""
+    refuse_unknown(owner, options, set(known) - set(INSTEAD), INSTEAD)
     if isinstance(options.get("method"), str):
         raise TypeError(
             f"`{owner}(method={options['method']!r})` names a method of another library: leave it "

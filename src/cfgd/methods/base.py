@@ -34,12 +34,12 @@ class State(FastModule):
 
 
 class Info(FastModule):
-    """What the loop reads of an iteration."""
+    """What an iteration reports to the loop."""
 
-    norm2: Scalar  # |g|^2 at x_k; |d|^2 where a run is judged by its direction
+    norm2: Scalar  # the squared norm that the tolerance is for: |g|^2 at x_k, or |d|^2
     cost: Number  # in gradients
-    reset: Flag  # the direction had no descent and the gradient was taken
-    status: Count  # code of a Status: running, or why no further step can be made
+    reset: Flag  # the direction was no descent direction, and the gradient was taken instead
+    status: Count  # code of a Status: running, or the reason why no further step can be made
     moved: Flag  # whether the iteration was made
 
 
@@ -55,10 +55,10 @@ _CODES = {status.name: np.int32(status.code) for status in Status}
 
 
 class Tuning(NamedTuple):
-    """Numbers chosen for a method in place of "best", and what is known of them.
+    """Numbers that replace "best" in a method, and their rate.
 
-    `rate` is the factor by which the error falls per iteration in the long run; None where it is
-    not proved, because the smallest eigenvalue did not converge.
+    `rate` is the factor by which the error falls per iteration asymptotically; None if it is not
+    proved, because the smallest eigenvalue did not converge.
     """
 
     gamma: float
@@ -70,24 +70,25 @@ class Tuning(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class MethodTraits:
-    """What the loops know of a method.
+    """Properties of a method that the loops depend on.
 
     Parameters
     ----------
     runs_on_host
-        Whether the method is a solver of NumPy that asks an oracle, and decides itself when a run
-        has converged; else its steps are JAX and compiled into a loop.
+        Whether the method is a NumPy solver that calls an oracle and tests for convergence itself;
+        otherwise its steps are JAX functions that are compiled into a loop.
     is_scale_invariant
-        Whether c f is minimised along the same points as f, for every c > 0.
+        Whether c f has the same iterates as f for every c > 0.
     patience
-        Iterations without a smaller value or gradient that end a run; None for no such end. A run
-        waits for at least as many, and for half of those that it has made.
+        Iterations without a smaller value or gradient after which a run ends; None for no limit. A
+        run also waits for half of the iterations that it has made, if these are more.
     seeks_minimiser
-        Whether runs are judged by f and its gradient, and not by the direction alone.
+        Whether convergence and progress are tested by f and its gradient; otherwise by the
+        direction.
     last_iteration
-        Where the method ends by itself, or None.
+        The iteration at which the method ends by itself, or None.
     advice
-        What else may help against an ending, of the method's own parameters.
+        For each status a sentence on how the method's own parameters may help.
     """
 
     runs_on_host: bool = False
@@ -99,17 +100,17 @@ class MethodTraits:
 
 
 class Prepared(NamedTuple):
-    """A method with numbers in all its fields, laid out for the problem."""
+    """A method with numbers in all its fields, flattened for the problem."""
 
     method: Any
     tuning: Tuning | None = None
 
 
 class Method(ListsPublicNames, ShowsCall, FastModule):
-    """How a step is made: `step(objective, state) -> (state, info)`, which every loop calls.
+    """Base class of methods: `step(objective, state) -> (state, info)` makes an iteration.
 
-    Its numbers stand in fields that say what they are (`settings.number`, `point`, `points`), in
-    the method or in its rules: that is all a sweep needs to vary them.
+    The numbers of a method are fields that are declared by `settings.number`, `point` or `points`,
+    in the method or in its rules. A sweep can vary every declared field.
     """
 
     _internal: ClassVar[tuple[str, ...]] = (
@@ -122,7 +123,7 @@ class Method(ListsPublicNames, ShowsCall, FastModule):
 
     @abc.abstractmethod
     def describe(self, objective: Objective) -> str:
-        """Return what the method does to this objective, in a few words."""
+        """Return a short description of the method for this objective."""
 
     def prepare(
         self,
@@ -148,12 +149,12 @@ class Method(ListsPublicNames, ShowsCall, FastModule):
 
     @abc.abstractmethod
     def step(self, objective: Any, state: Any, floor: Any = 0.0, tolerance: Any = 0.0) -> Any:
-        """Make one iteration; x stays where it is if the squared norm is at most `floor`."""
+        """Make one iteration; x does not change if the squared norm is at most `floor`."""
 
     @abc.abstractmethod
     def measure(self, objective: Any, state: Any) -> Scalar:
-        """Return the squared norm that the tolerance is about, without a step."""
+        """Return the squared norm that the tolerance is for, without a step."""
 
     def restart(self, state: Any) -> Any:
-        """Return the state of a run that starts anew from where it is."""
+        """Return the state of a run that restarts from its current point."""
         return state

@@ -229,7 +229,11 @@ class External(Objective):
     def _call(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return value and gradient at a vector, checked and copied."""
         if self.gradient_fn is None:
-            value, gradient = interruptible(self.fn, as_given(self.structure, x))
+            both = interruptible(self.fn, as_given(self.structure, x))
+            if not isinstance(both, tuple | list) or len(both) != 2:
+                wanted = "return f(x) and the gradient, as there is no function of the gradient"
+                checks.fail("External", "value", wanted, checks.describe(both))
+            value, gradient = both
             value = np.array(value, x.dtype)
         else:
             # a copy before the gradient is computed, which may use the same buffer

@@ -73,9 +73,13 @@ class Smooth(Objective):
 
 def array_arguments(owner: str, args: object) -> tuple[Any, ...]:
     """Return copies of extra arguments; numbers as arrays, so that a new one compiles nothing."""
+    _check_is_tuple(owner, args)
+    return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
+
+
+def _check_is_tuple(owner: str, args: object) -> None:
     if not isinstance(args, tuple):
         checks.fail(owner, "args", "be a tuple, such as (data,)", checks.describe(args))
-    return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
 
 
 def _is_number(arg: object) -> bool:
@@ -89,4 +93,5 @@ def as_objective(owner: str, objective: Any, args: tuple[Any, ...] = ()) -> Obje
             checks.fail(owner, "args", "be used with a function of x and args", "an objective")
         return objective
     checks.function(owner, "objective", objective, "be an objective or a function")
+    _check_is_tuple(owner, args)
     return Smooth(objective, args)

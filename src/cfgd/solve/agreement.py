@@ -38,8 +38,8 @@ def agreed(
 
     The run ends if one process wants it to end. Length and checkpoint are those of the first
     process. An `error` in the callback of one process is raised on all of them. `at` are iteration
-    and value; a RuntimeError is raised where the processes differ in them. `advice` is for the
-    message of a process that has waited in vain.
+    and value; a RuntimeError is raised where the processes differ in them. `advice` is added to
+    the message of a process that has waited too long.
     """
     status, length, due = wished
     if group.is_single or status not in LOCAL:

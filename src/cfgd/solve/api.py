@@ -9,6 +9,7 @@ import jax
 
 from cfgd._core import checks
 from cfgd._core.process_group import ProcessGroup
+from cfgd._core.unknown_arguments import explains_arguments
 from cfgd.methods.auto.auto import Auto
 from cfgd.objectives.base import Objective
 from cfgd.objectives.function import as_objective
@@ -21,11 +22,13 @@ from cfgd.solve.named import NamedProblem
 from cfgd.solve.options import Options
 from cfgd.solve.problem import prepare_problem, replicated_arguments, shard_settings
 from cfgd.solve.resample import Resample, check_resample
+from cfgd.solve.scipy_names import INSTEAD
 from cfgd.solve.solution import ConvergenceError, Solution, attach, unevaluated
 
 AUTO = Auto()
 
 
+@explains_arguments(INSTEAD)
 def minimize(
     objective: Objective | Callable[[Any], Any],
     x0: Any,
@@ -169,6 +172,7 @@ def minimize(
     return solution
 
 
+@explains_arguments(INSTEAD)
 def sweep(
     objective: Objective | Callable[[Any], Any],
     x0: Any,

@@ -1,4 +1,4 @@
-"""Checkpoints: a run that was stopped, however it was, goes on as if it had not been.
+"""Checkpoints: a run that was stopped in any way resumes as if it had not been stopped.
 
 A file holds the snapshot of the loop and the history. It is compared with the run that is about to
 start: its start, value and gradient there, method and options.
@@ -41,7 +41,7 @@ from cfgd.solve.problem import Problem
 
 T = TypeVar("T")
 FORMAT = "cfgd checkpoint 2"
-# What a file of the format before is refused with: its states are of solvers that are gone.
+# The previous format, whose files are refused: they hold states of solvers that no longer exist.
 OLD_FORMAT = "cfgd checkpoint 1"
 # A checkpoint is written at most every 100 times as long as writing takes: under one percent.
 SHARE = 100
@@ -66,10 +66,10 @@ class Checkpoint:
         self.identity = _identity(options, problem, loop)
 
     def read(self, loop: Loop, history: History) -> Saved | None:
-        """Return what was saved of this run, if anything was; refuse the file of another run.
+        """Return the saved state of this run, or None; refuse the file of another run.
 
-        `loop` and `history` are those at the start. Of several processes the first one reads, and
-        broadcasts.
+        `loop` and `history` are those at the start. With several processes, the first one reads
+        the file and broadcasts it.
         """
         start = Saved(loop.snapshot(), *history.concatenated())
         classes = classes_of(start)  # those of a user's own rules among them
@@ -103,11 +103,11 @@ class Checkpoint:
         return load_newest(self.owner, self.path, load) or (None, {}, [])
 
     def is_due(self) -> bool:
-        """Return whether it is time to write; a file that takes long is written less often."""
+        """Return whether it is time to write; the longer a write takes, the rarer it is."""
         return clock.now() - self.written >= max(self.every, SHARE * self.cost)
 
     def write(self, loop: Loop, history: History) -> None:
-        """Write the file; of several processes the first one does, and all must call."""
+        """Write the file. With several processes the first one writes, and all must call this."""
         began = clock.now()
         arrays: list[np.ndarray] = []
         snapshot = loop.snapshot()
@@ -160,14 +160,14 @@ def check_identity(
 
 
 def _point_of_comparison(x0: Any, box: Box | None) -> np.ndarray:
-    """Return a point near x0 at which objectives are compared: at 0, say, no penalty shows."""
+    """Return a point near x0 at which objectives are compared: at 0 penalties would not show."""
     x = to_host(x0)
     near = x + (0.1 + 0.1 * abs(x)) * np.sin(np.arange(1.0, 1 + x.shape[-1])).astype(x.dtype)
     return near if box is None else box.project(near)
 
 
 def _identity(options: Options, problem: Problem, loop: Loop) -> dict[str, str]:
-    """Return what must be the same for a run to go on; a function is known by its values."""
+    """Return what must be the same for a run to resume; a function is identified by its values."""
     values = loop.fingerprint(_point_of_comparison(problem.start, problem.box))
     addresses = re.compile(r" at 0x[0-9a-f]+")
     leaves, structure = jax.tree.flatten(to_host(problem.method))

@@ -1,8 +1,9 @@
-"""Check that what a checkpoint holds can be the state of this run, before the run goes on from it.
+"""Check that the content of a checkpoint can be a state of this run, before the run resumes.
 
 A file with a valid checksum may still hold anything. It is compared with the state at the start of
-the run: a compiled loop has the same classes, shapes and dtypes in every iteration. A solver on the
-host may have changed its class; then the annotations of the class say what it must hold.
+the run: a compiled loop has the same classes, shapes and dtypes in every iteration. The state of a
+solver on the host may have become one of another class; its fields are then checked by the
+annotations of that class.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from cfgd.solve.checkpoint_file import DamagedError, children_of, is_record
 from cfgd.solve.compiled_chunk import Carry
 from cfgd.status import STATUSES
 
-# Where a solver may have something else than at the start: an evaluation's `aux`, which `restore`
+# Fields whose type may differ from that at the start: an evaluation's `aux`, which `restore`
 # computes again, and the offset of a search, which is a number or a vector.
 FREE = ("aux", "offset")
 
 
 class Saved(NamedTuple):
-    """All that a run needs to go on."""
+    """Everything that a run needs to resume."""
 
     snapshot: Any
     labels: np.ndarray
@@ -38,7 +39,7 @@ class Saved(NamedTuple):
 
 
 def check_content(found: Any, start: Saved) -> None:
-    """Raise a `DamagedError` unless a run that began with `start` can go on from `found`."""
+    """Raise a `DamagedError` unless a run that began with `start` can resume from `found`."""
     if not isinstance(found, Saved):
         raise DamagedError("it does not hold the state of a run")
     _check_history(found, start)
@@ -93,9 +94,9 @@ def _check_host_runs(found: Any, start: list[dict[str, Any]]) -> None:
 
 
 def _check_sizes(place: str, state: SolverState) -> None:
-    """Check vectors of a class that the run does not begin with: they are as long as x is.
+    """Check that the vectors of a state of another class than at the start have the length of x.
 
-    Those of a problem that is reduced by variable projection are as long as its x.
+    With variable projection, those of the reduced problem have the length of its own x.
     """
     reduced = getattr(state, "reduced", None)
     scaled = state.evaluation.x if reduced is None else reduced.x

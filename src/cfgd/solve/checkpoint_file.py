@@ -25,7 +25,7 @@ from cfgd._core.npy import UnreadableError, load_stored
 from cfgd.status import Status
 
 META = "tree"
-# the suffix of the previous file, which is kept in case the last one is damaged
+# the suffix of the previous file, which is kept in case the newest one is damaged
 BEFORE = ".before"
 
 

@@ -1,7 +1,7 @@
 """The clock of a run.
 
 Time limits, progress lines, checkpoints and chunk lengths all read the time here, so that a test
-can replace `now` by a clock of its own.
+can replace `now`.
 """
 
 from __future__ import annotations

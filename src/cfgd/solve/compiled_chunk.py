@@ -1,8 +1,8 @@
 """The programs of the compiled loop: a chunk of iterations of a method of JAX as one program.
 
 Its body is a block of a few iterations, so that the stats are updated once a block and not once an
-iteration. A run that has ended does not leave the loop while others of its sweep go on: its steps
-get length zero.
+iteration. In a sweep, a run that has ended stays in the loop with steps of length zero until all
+runs have ended.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Recorder: TypeAlias = Callable[[State], Rows]
 class Best(FastModule):
     """The least finite value so far, and where; of equal values the latest.
 
-    The gradient is kept of functions of the user only, which are not called again after Ctrl-C.
+    The gradient is stored only for functions of the user, which are not called again after Ctrl-C.
     """
 
     value: Scalar
@@ -75,7 +75,7 @@ class Best(FastModule):
 
 
 class Carry(FastModule):
-    """What the loop carries from chunk to chunk."""
+    """What is passed from chunk to chunk."""
 
     state: State
     stats: RunStats
@@ -184,7 +184,7 @@ def chunk(
         return _block(settings, objective, method, carry, last, goal, row, rows, written)
 
     def stride(carry: Carry) -> Carry:
-        """Go on to the next multiple of `every`, from wherever the last chunk ended."""
+        """Iterate until the next multiple of `every`; the last chunk may have ended in between."""
         carry, _ = jax.lax.while_loop(
             lambda at: (
                 continues(at[0]) & (at[1] | (jnp.max(at[0].stats.iterations) % settings.every != 0))
@@ -204,7 +204,7 @@ def chunk(
         carry = stride(carry)
         now = jnp.max(carry.stats.iterations)
         rows = _write(rows, row(carry.state), written)
-        # a stride that only found out that the run is over has no row of its own
+        # a stride without an iteration, because the run had ended, has no row
         labels = labels.at[written].set(now)
         return carry, rows, labels, written + (now > before), made + settings.every
 
@@ -322,7 +322,7 @@ def _updated(
         least = block.least_norm2
         better = (least < stats.least_norm2) | (falls & traits.seeks_minimiser)
         idle = jnp.where(better, 0, idle + block.moved)
-        # on badly conditioned data gradients rise and fall in waves, the longer the later
+        # on ill-conditioned data gradients rise and fall in waves that become longer
         wait = jnp.maximum(traits.patience, stats.iterations // 2)
         # where the gradient grows, the run diverges
         out_of_patience = (idle > wait) & (block.norm2 <= MAX_GROWTH**2 * least)

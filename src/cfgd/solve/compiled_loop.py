@@ -152,7 +152,7 @@ class CompiledLoop(Loop):
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
         try:
             at = self._evaluate(x)
-        except Exception:  # a function that fails there is none of the run's business
+        except Exception:  # the function may fail at other points than those of the run
             return ()
         return to_host((at.value, at.gradient))
 

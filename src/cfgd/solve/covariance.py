@@ -10,7 +10,8 @@ from cfgd.objectives.information import Information
 UNKNOWN = (
     "`covariance` is available for a fit of Residuals with a squared loss by `Auto`, and for "
     "LeastSquares or a LinearModel without l2, if the matrix of the model can be computed and "
-    "there are at least as many samples as parameters."
+    "there are at least as many samples as parameters. For a negative log-likelihood of your own "
+    "it is the inverse of `jax.hessian(f)(x)`, computed with `jax.enable_x64(True)`."
 )
 
 

@@ -63,7 +63,7 @@ class Run:
     options, problem
         The checked arguments.
     interrupt
-        Tells whether Ctrl-C was pressed.
+        Whether Ctrl-C was pressed.
     began, compiled
         The time and the seconds of compilation at the call.
     group
@@ -104,11 +104,11 @@ class Run:
                 return self._go()
             except KeyboardInterrupt as error:
                 if not self.has_started or not self.group.is_single:
-                    raise  # there is no result yet; or the other processes know nothing of it
+                    raise  # there is no result yet, or other processes do not know of the Ctrl-C
                 return self._interrupted(error)
 
     def _advice(self) -> str:
-        """Return how to go on after a process was lost."""
+        """Return how to resume after a process was lost."""
         file = self.options.checkpoint
         return "" if file is None else f" The same call resumes from its checkpoint, {file}."
 
@@ -132,7 +132,7 @@ class Run:
                 status = Status.converged
         if self.meter.shown:
             self.meter.close(*self._progress(self.loop.stats()))
-        # after Ctrl-C a function of the user's, which may take long, is not called again
+        # after Ctrl-C a function of the user is not called again: it may take long
         asks_user = self.objective.traits.runs_user_code
         only_known = status is Status.interrupted and asks_user
         return self._diagnosed(self._solution(status, only_known=only_known))
@@ -153,7 +153,7 @@ class Run:
     # ------------------------------------------------------------------ the start
 
     def _begin(self) -> Rows:
-        """Evaluate the start, in units in which squares of the gradient can be computed."""
+        """Evaluate the start; rescale f if squares of the gradient would overflow or underflow."""
         given = self.options.tolerance, self.options.gradient_tolerance or 0
         tolerances = Tolerances(*(np.asarray(number, self.problem.dtype) for number in given))
         row = self._begin_loop(tolerances)
@@ -189,7 +189,7 @@ class Run:
         return row
 
     def _resume(self) -> Status | None:
-        """Go on from the checkpoint, if there is one; return a status if the run is over."""
+        """Resume from the checkpoint, if there is one; return a status if the run has ended."""
         if self.checkpoint is None:
             return None
         found = self.checkpoint.read(self.loop, self.history)
@@ -289,7 +289,7 @@ class Run:
         so_far = self._solution(Status.running)
         assert self.options.callback is not None
         if not self.group.is_single:
-            self.group.barrier()  # the callback alone, and no compilation, tries the patience
+            self.group.barrier()  # so that `patience` is for the callback and not for compilation
         try:
             # a copy: what the callback writes into must not be the solution of its error
             return Status.callback if self.options.callback(replace(so_far)) else None, None
@@ -326,7 +326,7 @@ class Run:
         try:
             if not self.interrupt.is_second:
                 self._write_checkpoint()
-                # a function of the user's may take as long again
+                # a function of the user may take long
                 if not is_exact and not self.objective.traits.runs_user_code:
                     solution = self._solution(Status.interrupted)
                 if self.meter.shown:

@@ -35,8 +35,8 @@ def final_statuses(
 ) -> list[Status]:
     """Return the status of each setting, for the point that is returned.
 
-    `status` ended the run as a whole; a setting that ended earlier has a status of its own. `first`
-    are the numbers at the start, `last` those at the returned point.
+    `status` ended the run as a whole; a setting that ended earlier keeps its status. `first` are
+    the numbers at the start, `last` those at the returned point.
     """
     if stats.code.ndim == 0:
         statuses = [status]
@@ -72,8 +72,8 @@ def status_details(
 ) -> list[str]:
     """Return a sentence for each setting: norm and value at the start and at the end.
 
-    `factor` is the one by which the objective was multiplied for the run, `tolerance` what there is
-    to say of the tolerance.
+    `factor` is the number by which the objective was multiplied for the run, `tolerance` a sentence
+    about the tolerance, or empty.
     """
     seeks = traits.seeks_minimiser
     last_norm = last.norm if seeks else np.sqrt(stats.norm2)

@@ -16,8 +16,8 @@ from cfgd._core.pytrees import FunctionOfVector, Structure
 from cfgd._core.sharding import to_host
 from cfgd.methods.base import State
 
-# Power of eps to which values are known relative to the first one: that of the solvers, which
-# accept steps whose decrease is hidden by as much.
+# Values are known to eps to this power, relative to the first one. The solvers use the same power
+# to accept steps whose decrease is hidden by rounding.
 HIDDEN_CHANGE = 0.8
 
 
@@ -77,10 +77,10 @@ def check_records(owner: str, records: Mapping[str, Recorder], state: State) -> 
 def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarray:
     """Return the values of a history whose least one is that of the returned point.
 
-    Values that are updated by recurrence, and values of steps whose decrease rounding hides, differ
-    by rounding from the value that is computed at the returned point. What is below it by no more
-    than that is raised to it. Where every iteration is recorded, the returned point is one of them,
-    and the least value above its own is lowered to it.
+    Values that are updated by recurrence, and values of steps whose decrease is hidden by rounding,
+    differ by rounding errors from the value that is computed at the returned point. Values that are
+    lower by no more than that are raised to it. If every iteration is recorded, the returned point
+    is one of them, and the lowest of the values above its own is lowered to it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def settle_values(values: np.ndarray, least: Any, records_all: bool) -> np.ndarr
         Whether every iteration has a row.
     """
     least = np.asarray(least, values.dtype)[..., None]
-    if (values.min(-1, keepdims=True) == least).all():  # there is nothing to settle
+    if (values.min(-1, keepdims=True) == least).all():  # they agree already
         return np.array(values)
     sizes = np.maximum(np.abs(values[..., :1]), np.abs(least))
     rounding = np.finfo(values.dtype).eps ** HIDDEN_CHANGE * sizes

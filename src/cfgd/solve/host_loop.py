@@ -63,11 +63,11 @@ class HostLoop(Loop):
     objective
         On the host: NumPy arrays in and out.
     solver
-        One of Auto's.
+        A solver of `Auto`.
     should_stop
         Asked before every evaluation, so that a time limit or Ctrl-C ends a long step.
     resolution, box
-        Those of the oracle.
+        Parameters of the oracle.
     """
 
     block = 1
@@ -107,7 +107,7 @@ class HostLoop(Loop):
     def _begin(
         self, x0: np.ndarray, tolerances: Tolerances, before: SolverState | None = None
     ) -> HostRun:
-        """Begin a run at x0, where `before` is the state at the same x of another f."""
+        """Begin a run at x0; `before` is the state at the same x before f was replaced."""
         oracle = Oracle(self.objective, x0, None, self.resolution, self.box)
         is_first = before is None
         state = self.solver.init(oracle, x0) if is_first else self.solver.restart(oracle, before)
@@ -315,7 +315,7 @@ class HostLoop(Loop):
             try:
                 with np.errstate(all="ignore"):
                     at = self.objective.evaluate(point)
-            except Exception:  # a function that fails there is none of the run's business
+            except Exception:  # the function may fail at other points than those of the run
                 return ()
             found += [at.value, at.gradient]
         return tuple(found)

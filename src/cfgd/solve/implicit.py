@@ -2,9 +2,9 @@
 
 At a solution x(a) the gradient g(x, a) vanishes in the free coordinates, so that x'(a) solves
 H x'(a) = -dg/da with the Hessian H (the implicit function theorem). `jax.lax.custom_root` has that
-rule. It also sees what the objective captures, and is linear in the tangents, so that reverse mode
-and derivatives of any order follow. The host's solvers are not used: a callback that enters JAX
-again from inside a compiled program can wait for itself for ever.
+rule. It also differentiates in what the objective captures, and is linear in the tangents, which
+gives reverse mode and derivatives of any order. The solvers on the host are not used: a callback
+that calls JAX again from inside a compiled program can deadlock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def differentiable_minimum(
     tolerance: Number,
     max_iterations: Count | int,
 ) -> Found:
-    """Return what `minimise` finds; `z` has derivatives in what `fn` captures.
+    """Return the result of `minimise`, differentiable in what `fn` captures.
 
     They are NaN where the run did not converge and where the Hessian is not positive definite.
     """

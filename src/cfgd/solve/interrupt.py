@@ -16,14 +16,14 @@ RUNS = "cfgd.solve.api"
 
 
 class Interrupt:
-    """A context that counts the Ctrl-Cs of a run.
+    """A context that counts how often Ctrl-C is pressed during a run.
 
-    The first one raises KeyboardInterrupt inside a function of the user, which may take long, and
-    otherwise only sets `is_asked`, which is read between evaluations. A second one raises
-    KeyboardInterrupt wherever it comes.
+    The first Ctrl-C raises KeyboardInterrupt if it arrives inside a function of the user, which may
+    take long; otherwise it only sets `is_asked`, which is read between evaluations. A second one
+    raises KeyboardInterrupt at once.
 
-    The handler is installed in the main thread only, where Python allows it, and only in place of
-    Python's own handler or that of an outer run: a handler of the user's is left alone.
+    The handler is installed only in the main thread, as Python requires, and only in place of
+    Python's own handler or that of an outer run. A handler of the user is not replaced.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Interrupt:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Only count in this context, which is for code that takes no time worth mentioning."""
+        """Count Ctrl-C without raising in this context, which is for short pieces of code."""
         self._is_held = True
         try:
             yield

@@ -15,14 +15,14 @@ from cfgd.solve.run_stats import Rows, RunStats, Tolerances
 
 
 class Loop(abc.ABC):
-    """A run, or all runs of a sweep; in a sweep every entry has a leading axis of settings.
+    """A run, or all runs of a sweep; in a sweep all arrays have a leading axis of settings.
 
     Attributes
     ----------
     block
         The number of iterations between two updates of the stats.
     value0, gradient0
-        Those at the start, as NumPy arrays.
+        Value and gradient at the start, as NumPy arrays.
     """
 
     block: int
@@ -65,23 +65,23 @@ class Loop(abc.ABC):
         """Return the curvature at x, or None where it would have to be compiled."""
 
     def note(self) -> str:
-        """Return what a solution says of the run besides its numbers."""
+        """Return a sentence about the run for the details of a solution, or an empty string."""
         return ""
 
     # ------------------------------------------------------------------ checkpoints
 
     @abc.abstractmethod
     def can_checkpoint(self) -> bool:
-        """Return whether the run can go on from a snapshot that is taken now."""
+        """Return whether the run can resume from a snapshot that is taken now."""
 
     @abc.abstractmethod
     def snapshot(self) -> Any:
-        """Return all that the run needs to go on; every process of a run must call it."""
+        """Return everything that the run needs to resume; every process of a run must call it."""
 
     @abc.abstractmethod
     def restore(self, snapshot: Any) -> None:
-        """Go on from a snapshot of the same run."""
+        """Resume from a snapshot of the same run."""
 
     @abc.abstractmethod
     def fingerprint(self, x: np.ndarray) -> tuple[Any, ...]:
-        """Return value and gradient at x, by which a checkpoint recognises the objective."""
+        """Return value and gradient at x, by which a checkpoint identifies the objective."""

@@ -1,4 +1,4 @@
-"""The loop of a run: compiled, on the host, or on the host with new samples now and then."""
+"""The loop of a run: compiled, on the host, or on the host with samples that are drawn again."""
 
 from __future__ import annotations
 

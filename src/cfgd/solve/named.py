@@ -1,4 +1,4 @@
-"""`minimize` with `Parameters` for a start: some are fixed or tied, the others are fitted."""
+"""`minimize` started from `Parameters`: some are fixed or tied, the others are fitted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cfgd.solve.solution import Solution
 
 
 class OfFree(eqx.Module):
-    """A function of all parameters as one of the free ones, which are a dict."""
+    """A function of all parameters, as a function of the dict of the free ones."""
 
     fn: Callable[..., Any]
     fixed: dict[str, Any]  # arrays: another value compiles nothing
@@ -40,7 +40,7 @@ class OfFree(eqx.Module):
 
 
 class NamedProblem:
-    """An objective of `Parameters`, as one of the dict of the free ones.
+    """An objective of `Parameters`, as an objective of the dict of the free ones.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cfgd._core import checks
-from cfgd._core.files import reason
+from cfgd._core.files import is_there, reason
 from cfgd._core.interruptible import interruptible
 from cfgd._core.records import changed
 from cfgd._core.types import DType
@@ -114,7 +114,7 @@ def _writable_path(owner: str, given: object, writes: bool) -> Path:
     try:
         # the name of the file before this one is longer
         for file in (path, previous_path(path)):
-            is_free = not file.exists() or file.is_file()
+            is_free = not is_there(file) or file.is_file()
             if not (is_free and folder.is_dir() and os.access(folder, os.W_OK)):
                 checks.fail(owner, "checkpoint", wanted, f"{os.fspath(given)!r}")
     except OSError as error:

@@ -15,6 +15,7 @@ from jaxtyping import PyTree
 from cfgd._core import checks
 from cfgd._core.arrays import as_array, cast, cast_on_host, in_precision, is_array, precision_of
 from cfgd._core.box import Box
+from cfgd._core.failing import warn
 from cfgd._core.pytrees import Structure, checked_pytree, promote_precision
 from cfgd._core.sharding import any_sharded
 from cfgd._core.types import DType, Vector
@@ -29,8 +30,8 @@ from cfgd.solve.options import Options
 from cfgd.solve.run_stats import LoopSettings
 from cfgd.solve.terms import term_recorders
 
-# Rows of the history that a chunk may write, and the numbers in them (1 MiB of float64): a compiled
-# chunk allocates as many, whether it fills them or not.
+# Limits of the rows of the history that a chunk writes, and of the numbers in them (1 MiB of
+# float64): a compiled chunk allocates them in advance.
 MOST_ROWS, MOST_NUMBERS = 2**13, 2**17
 
 
@@ -55,15 +56,15 @@ class Problem:
     dtype
         The precision of the run.
     loop
-        What the loops know of the options.
+        The options that the loops use.
     how
-        What the method does to this objective, in a few words.
+        A short description of the method for this objective.
     tuning
         The numbers that were chosen in place of "best", if any.
     box
         The bounds of the vector, or None.
     was_moved
-        Whether a start was outside of them.
+        Whether a start was outside of the bounds and has been projected.
     """
 
     objective: Objective
@@ -202,7 +203,7 @@ def _number_of_settings(options: Options, method: Any, swept: bool) -> int | Non
     """Return the number of settings, or raise where `method` is none."""
     if not swept:
         if not isinstance(method, Method):
-            wanted = "be a method such as GradientDescent()"
+            wanted = "be a method of cfgd such as Auto(), the default"
             checks.fail(options.owner, "method", wanted, repr(method))
         return None
     several = isinstance(method, list | tuple)
@@ -223,7 +224,15 @@ def _starts(owner: str, objective: Objective, x0: PyTree, rows: int | None) -> l
     own = objective.shape
     shape: tuple[int, ...] | None = getattr(x0, "shape", None)
     if own is None and shape is not None and len(shape) == 2 and rows in (1, shape[0]):
-        return [x0] if _is_one_point(owner, objective, x0) else list(x0)
+        if not _is_one_point(owner, objective, x0):
+            return list(x0)
+        if len(x0) > 1 and _is_one_point(owner, objective, x0[0]):
+            warn(
+                f"`{owner}(x0=...)` of shape {shape} is one start, because the objective takes the "
+                f"whole matrix as its x. If its {len(x0)} rows are starts, give an `Objective` "
+                "that has a `shape`."
+            )
+        return [x0]
     if own is None or shape == own:
         return [x0]
     several = shape is not None and shape[1:] == own and shape[0] > 0

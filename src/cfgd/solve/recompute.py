@@ -35,17 +35,17 @@ def recompute(
     state: State,
     needs_recheck: Flags,
 ) -> tuple[State, Flag]:
-    """Return the state, recomputed where that is due, and whether it was.
+    """Return the state, recomputed if that is due, and whether it was.
 
-    `needs_recheck` are the runs whose updated gradient meets the tolerance. While these waited for
-    the end of their block, they overwrote their memory with x: they start anew.
+    `needs_recheck` are the runs whose updated gradient meets the tolerance. While such a run waited
+    for the end of its block, its memory was overwritten with x, so that it is restarted.
     """
 
     def one(method: Method, state: State, needs_recheck: Flag) -> State:
         at = objective.evaluate(state.evaluation.x)
         state = dataclasses.replace(state, evaluation=at)
-        anew = method.restart(state)
-        return jax.tree.map(lambda a, b: jnp.where(needs_recheck, a, b), anew, state)
+        restarted = method.restart(state)
+        return jax.tree.map(lambda a, b: jnp.where(needs_recheck, a, b), restarted, state)
 
     k = jnp.max(state.k)
     due = ((k % REFRESH < block) & (k >= block)) | jnp.any(needs_recheck)
@@ -54,10 +54,10 @@ def recompute(
 
 
 def value_is_as_good(objective: Objective, last: Any, best: Any, first: Any) -> Any:
-    """Return whether the last value is the best one, as far as rounding lets one tell.
+    """Return whether the last value is the best one, up to rounding errors.
 
-    Computed values err by some eps |f|, updated ones by some eps |f(x0)|. Within that, the last
-    point is preferred: its gradient is the smaller one.
+    The error of a computed value is a few eps |f|, that of an updated one a few eps |f(x0)|. Within
+    this error the last point is preferred, because its gradient is smaller.
     """
     size = np.abs(last)
     if objective.traits.accumulates_rounding:
@@ -75,8 +75,8 @@ def evaluate_finite(
 ) -> tuple[Evaluation, int]:
     """Return the evaluation at x, and how many evaluations it took.
 
-    Where the true value is above `most` or not finite, which the updated one hid, the best point
-    is tried, and then points ever nearer to the start.
+    If the computed value is above `most` or not finite, although the updated one was not, the best
+    point is tried, and then points nearer and nearer to the start.
     """
     at = compute(x)
     if not objective.traits.accumulates_rounding:

@@ -36,11 +36,11 @@ ENTRY = "drawn"
 class Resample(ShowsCall):
     """New samples every so many iterations, for `minimize(resample=...)`.
 
-    Afterwards f is another function: the run goes on from the same x with a solver that begins
-    anew, but for a dense quasi-Newton matrix, which stays; the value may rise. The entry `drawn` of
-    the history is the iteration at which the samples of each row were drawn, 0 for the first ones.
-    Where the run converges before the next drawing, samples are drawn at once; it has converged
-    when x meets the tolerance at samples that were drawn there. Nothing is compiled again.
+    With new samples f is another function. The solver restarts from the same x, and keeps only a
+    dense quasi-Newton matrix if it has one; the value may rise. The entry `drawn` of the history is
+    the iteration at which the samples of each row were drawn, 0 for the first ones. If the run
+    converges before samples are due, they are drawn at once, and the run has converged if x also
+    meets the tolerance with these. Nothing is compiled again.
 
     Parameters
     ----------
@@ -48,10 +48,16 @@ class Resample(ShowsCall):
         draw(k, x) returns the samples from iteration k on, where x is the current point: a tuple of
         arrays with the shapes of `Residuals(samples=...)`; for `ResidualTerms` a dict of such
         tuples for the terms that change; for a function, or `Residuals` without samples, its
-        `args`. It must return the same for the same k and x, so that a run goes on from its
+        `args`. It must return the same for the same k and x, so that a run resumes from its
         checkpoint as if it had not been stopped.
     every : int
         The number of iterations between two drawings.
+
+    Raises
+    ------
+    ValueError
+        If `draw` is no function or `every` is not an integer of at least 1. `minimize` raises it if
+        `draw` returns arrays of other shapes than the samples have.
 
     Examples
     --------
@@ -139,7 +145,7 @@ class ResampledLoop(HostLoop):
     Parameters
     ----------
     resample
-        When and how.
+        When and how samples are drawn.
     problem
         The problem with the first samples.
     on_host
@@ -191,9 +197,9 @@ class ResampledLoop(HostLoop):
             raise
 
     def _draw(self) -> None:
-        """Draw samples and begin anew at the current point, with the goal and the cost so far.
+        """Draw samples and restart from the current point, with the same goal and the cost so far.
 
-        The run has converged where it had with the samples before, and the gradient meets the
+        The run has converged if it had with the previous samples and the gradient meets the
         tolerance with the new ones, too.
         """
         old = self.only_run

@@ -1,4 +1,4 @@
-"""What the loops tell the driver: numbers of each run, and when a run has converged."""
+"""The numbers of each run that the loops report to the driver, and the convergence test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunStats(NamedTuple):
 
     @property
     def is_open(self) -> Any:
-        """Whether the run goes on."""
+        """Whether the run has not ended."""
         return self.code == RUNNING
 
     @property
@@ -53,7 +53,7 @@ class RunStats(NamedTuple):
 
 
 class LoopSettings(NamedTuple):
-    """What is fixed for a run.
+    """Settings of the loop that do not change during a run.
 
     `every` is the number of iterations between two rows of the history, `capacity` how many rows a
     chunk may write, `block` the number of compiled iterations between two updates of the stats (it

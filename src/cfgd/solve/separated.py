@@ -27,7 +27,7 @@ from cfgd.solve.solution import Solution
 from cfgd.solve.wrong_gradient import with_diagnosis
 from cfgd.status import Status
 
-# Endings of a run that follows a separating direction. The others were asked for.
+# Statuses of runs that may have followed a separating direction; the user causes the others.
 ENDINGS = (
     Status.converged,
     Status.stages_done,
@@ -79,10 +79,11 @@ def separation_of(objective: Objective, x: np.ndarray, box: Box | None = None) -
 
 
 def separating_value(objective: Objective) -> float:
-    """Return the value below which every row is classified right; -inf where that proves nothing.
+    """Return the value below which every row is classified correctly; -inf if there is none.
 
-    A row whose class has at most the probability 1/2 has a loss of log 2 or more. Once every row is
-    right, the classes are completely separated, and going on would only make coefficients larger.
+    A row whose class has a probability of at most 1/2 has a loss of at least log 2. If every row is
+    classified correctly, the classes are completely separated, and further iterations would only
+    make the coefficients larger.
     """
     if isinstance(objective, Blocks):
         stream = objective.stream
@@ -162,7 +163,7 @@ def _used_rows(loss: Any, blocks: Iterable[Any]) -> Iterator[RowBlock]:
 
 
 def _used_rows_of_blocks(model: Model, blocks: Iterable[Any]) -> Iterator[RowBlock]:
-    """Do the same with streamed rows."""
+    """Iterate over the used rows of streamed blocks, as `_used_rows` does."""
     at_zero = model.predict(blocks, np.zeros(model.dimension))
     return _used_rows(model.loss, ((X, y, weight) for X, y, weight, _ in at_zero))
 
@@ -187,11 +188,11 @@ def describe_separation(
 
 
 def _who(found: Separation, names: list[str]) -> str:
-    """Return the classes that are told apart, with a verb."""
+    """Return a phrase that names the classes that are separated."""
     groups = _groups(found.pairs | found.pairs.T)
     if len(names) == 2 or len(groups) == 1:
-        told = [k for k in range(len(names)) if found.pairs[k].any() or found.pairs[:, k].any()]
-        return f"The classes {_listed([names[k] for k in told])} are separated"
+        apart = [k for k in range(len(names)) if found.pairs[k].any() or found.pairs[:, k].any()]
+        return f"The classes {_listed([names[k] for k in apart])} are separated"
     groups.sort(key=len)
     one, *others = ([names[k] for k in group] for group in groups)
     rest = [name for group in others for name in group]
@@ -200,7 +201,7 @@ def _who(found: Separation, names: list[str]) -> str:
 
 
 def _groups(is_apart: np.ndarray) -> list[list[int]]:
-    """Return the classes in groups: classes that are not told apart are in the same one."""
+    """Return groups of classes: classes that are not separated are in the same group."""
     left, groups = set(range(len(is_apart))), []
     while left:
         group, new = set(), {min(left)}

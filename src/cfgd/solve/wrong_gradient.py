@@ -1,4 +1,4 @@
-"""Recognise a gradient that contradicts the values of the objective, after a run that failed."""
+"""Detect a gradient that contradicts the values of the objective, after a run that failed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cfgd.status import Status
 # Endings to which a wrong gradient may lead. The others are tested where the value never fell.
 FAILED = (Status.stalled, Status.saddle, Status.unbounded, Status.nonfinite)
 WITHOUT_DECREASE = (Status.max_iterations, Status.stages_done)
-# A slope by differences is sure where its estimated error is at most this part of it. Noise that
-# is random satisfies that by chance in less than one of a hundred runs; several points are tested.
+# A slope by differences counts if its estimated error is at most this part of it. Random noise
+# satisfies that by chance in less than one of a hundred runs; several points are tested.
 SURE = 0.1
 # A gradient contradicts the values where its slope differs from that of the values by more than
 # half of the larger one: less would not keep a step along it from lowering f.
@@ -56,7 +56,7 @@ class Slopes(NamedTuple):
 
 
 class CountedEvaluation:
-    """A function of x that returns value and gradient, or nothing where it fails."""
+    """A function of x that returns value and gradient, or an empty tuple where it fails."""
 
     def __init__(self, evaluate: Callable[[np.ndarray], tuple[Any, ...]]) -> None:
         self.evaluate, self.count = evaluate, 0
@@ -67,7 +67,7 @@ class CountedEvaluation:
         return found[0] if found else np.nan
 
     def slopes(self, x: np.ndarray) -> Slopes | None:
-        """Return both slopes at x, or None where differences do not show one."""
+        """Return both slopes at x, or None where differences are too inaccurate."""
         self.count += 1
         found = self.evaluate(x)
         norm = np.sqrt(inner(found[1], found[1])) if found else 0.0

@@ -214,7 +214,9 @@ class UpdateRule(Method):
         return Prepared(lay_out(self, structure, d, settings))
 
     def describe(self, objective: Objective) -> str:
-        return f"{type(self).__name__} of cfgd.zoo on {objective.traits.label}"
+        is_published = type(self).__module__.startswith("cfgd.zoo.")
+        origin = " of cfgd.zoo" if is_published else ""
+        return f"{type(self).__name__}{origin} on {objective.traits.label}"
 
     def init(self, objective: Objective, x0: Vector) -> RuleState:
         return RuleState(

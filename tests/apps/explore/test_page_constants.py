@@ -69,8 +69,8 @@ def test_the_constants_of_the_published_rules_are_the_defaults_of_the_library():
 
 
 def test_the_least_curvature_is_that_of_double_precision():
-    least = lbfgs.LEAST_JUDGED[np.dtype(np.float64)]
-    assert float(constant("lbfgs.js", "LEAST_JUDGED")) == least
+    least = lbfgs.LEAST_CHECKED[np.dtype(np.float64)]
+    assert float(constant("lbfgs.js", "LEAST_CHECKED")) == least
 
 
 def test_a_value_costs_the_same():

@@ -54,12 +54,25 @@ def test_missing_texts_are_a_level_with_missing_mean(tmp_path):
     frame = city_table()
     frame.loc[10:60, "city"] = None
     frame.to_csv(tmp_path / "a.csv", index=False)
-    model = fitted(tmp_path / "a.csv", missing="mean", rare=0).model
+    result = fitted(tmp_path / "a.csv", missing="mean", rare=0)
+    model = result.model
+    said = [sentence for sentence in remarks(result) if sentence.startswith("Missing")]
+    assert said == ["Missing texts are the level '(missing)': 'city' (51 rows)."]
     levels = ["(missing)", "Aa", "Bb", "Köln", "Ulm"]
     assert model.terms == ["x", *(f"city = {level}" for level in levels), "intercept"]
     city = frame.city.fillna("(missing)")
     X = np.column_stack([frame.x, *(city == level for level in levels), np.ones(400)]).astype(float)
     np.testing.assert_allclose(model.coefficients, np.linalg.lstsq(X, frame.y)[0], rtol=1e-6)
+
+
+def test_imputed_numbers_are_counted(tmp_path):
+    frame = city_table()
+    frame.loc[3:9, "x"] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    sentence = "Missing numbers are replaced by the mean of their column: 'x' (7 rows)."
+    assert sentence in remarks(fitted(tmp_path / "a.csv", missing="mean"))
+    said = remarks(fitted(tmp_path / "a.csv", missing="drop"))
+    assert not any(each.startswith("Missing") for each in said)
 
 
 def test_a_column_with_few_rows_for_each_level_is_warned_of(tmp_path):

@@ -185,4 +185,4 @@ def test_a_row_that_determines_a_coefficient_alone_has_no_robust_errors(tmp_path
     path = write(tmp_path / "a.csv", {name: columns[name] for name in ("a", "only", "squared")})
     result = fit(FitOptions(path, "squared", test=0.0, errors="hc3"), ProgressReporter())
     assert result.model.errors is None
-    assert result.no_errors == "a row determines a coefficient alone"
+    assert result.no_errors == "a row alone determines a coefficient (its leverage is 1)"

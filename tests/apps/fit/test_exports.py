@@ -33,9 +33,9 @@ def padded(table, separator=";", end=";"):
 
 # name of the file, content, options, columns, what is said
 FILES = {
-    "blank rows of a spreadsheet": ("a.csv", TABLE.replace("2,Bonn", ",,\n2,Bonn") + ",,\n , ,\n", {}, COLUMNS, "3 rows without a value are left out."),
-    "blank rows and dates": ("a.csv", "d;y\n20240101;1\n;\n20240103;2\n20240102;4\n;\n", {}, {"d": [0, 2, 1], "y": [1, 2, 4]}, "2 rows without a value are left out."),
-    "a value in one column of a row": ("a.csv", "x,y\n1.5,1\n,\n,3\n2.5,4\n", {}, {"x": [1.5, float("nan"), 2.5], "y": [1, 3, 4]}, "1 row without a value is left out."),
+    "blank rows of a spreadsheet": ("a.csv", TABLE.replace("2,Bonn", ",,\n2,Bonn") + ",,\n , ,\n", {}, COLUMNS, "3 blank rows are left out."),
+    "blank rows and dates": ("a.csv", "d;y\n20240101;1\n;\n20240103;2\n20240102;4\n;\n", {}, {"d": [0, 2, 1], "y": [1, 2, 4]}, "2 blank rows are left out."),
+    "a value in one column of a row": ("a.csv", "x,y\n1.5,1\n,\n,3\n2.5,4\n", {}, {"x": [1.5, float("nan"), 2.5], "y": [1, 3, 4]}, "1 blank row is left out."),
     "facts of a bank": ("a.csv", "Kontoauszug\nKontonummer;DE12 3456\nZeitraum;1.1.2024 - 31.1.2024\n\n" + GERMAN, {}, COLUMNS, "The 3 lines above the header are left out: 'Kontoauszug' and so on."),
     "a title with a comma": ("a.csv", "Sales, by city\n" + GERMAN, {}, COLUMNS, "The line above the header is left out: 'Sales, by city'."),
     "a title with the separator": ("a.csv", "Export,v1\nCreated,2024-01-01\n" + TABLE, {}, COLUMNS, "The 2 lines above the header are left out: 'Export,v1' and so on."),

@@ -59,7 +59,7 @@ def test_fit_prints_results_and_writes_files(fitted):
     _, out, code, output = fitted("logistic")
     assert code == 0
     for text in (
-        "Logistic regression of 'y' on 3 columns (since the target has two values), fitted to ",
+        "Logistic regression of 'y' on 3 columns (because the target has two values), fitted to ",
         "The positive class is 'yes', the other one 'no'.",
         "the odds ratio is exp(coefficient).",
         "odds ratio",

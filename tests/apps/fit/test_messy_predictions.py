@@ -70,7 +70,7 @@ def test_predictions_of_a_messy_file(tmp_path):
     new.to_csv(tmp_path / "new.csv", index=False)
     said = run("predict", tmp_path / "model.json", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
     assert (
-        "Warning: 1 row has a text in 'stadt' that no training row has; it is taken as 'Bonn'."
+        "Warning: 1 row has a level of 'stadt' that no training row has; it is treated as 'Bonn'."
         in said
     )
     written = pd.read_csv(tmp_path / "p.csv", dtype={"kunde": str})
@@ -132,7 +132,7 @@ def test_a_pool_takes_texts_that_no_training_row_has(tmp_path):
     )
     written = predict(model, tmp_path / "b.csv", tmp_path / "p.csv", MEMORY, lambda rows: None)
     assert written.sentences == [
-        "Warning: 1 row has a text in 'city' that no training row has; it is taken as 'other'."
+        "Warning: 1 row has a level of 'city' that no training row has; it is treated as 'other'."
     ]
     found = pd.read_csv(tmp_path / "p.csv").prediction
     w = dict(zip(model.terms, model.coefficients, strict=True))

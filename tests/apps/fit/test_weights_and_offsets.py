@@ -76,7 +76,7 @@ def test_the_baseline_uses_weights_and_offsets(tmp_path):
     p = alone.fittedvalues
     loss = np.average(-np.log(np.where(y, p, 1 - p)), weights=columns["w"])
     assert result.quality.baseline["log loss"] == pytest.approx(loss)
-    said = "The baseline has the best weighted intercept, the offset 'o' and no column;"
+    said = "The baseline uses the offset 'o' and the best weighted intercept, and no column;"
     assert said in " ".join(result_text(result))
 
 

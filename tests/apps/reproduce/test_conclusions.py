@@ -57,7 +57,7 @@ def test_sentence_quotes_at_most_four_claims() -> None:
     assert fails.startswith("6 claims fail: “It is so” (bad); ")
     assert fails.count("“") == 4
     assert fails.endswith("; and 2 more.")
-    assert not_comparable == "No claim cannot be compared."
+    assert not_comparable == "All claims can be compared."
 
 
 def test_without_a_conclusion_of_an_experiment_the_last_is_about_our_claims() -> None:

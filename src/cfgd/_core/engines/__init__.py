@@ -6,5 +6,5 @@ function of the blocks of a part, and an engine applies it to all parts:
 - `map` returns its results, in the order of the parts;
 - `sum` adds them, if they are tuples of arrays, in an order that depends on the parts alone.
 
-So a result is the same to the last bit for the same parts, whoever computes it.
+For the same parts, a result is therefore the same to the last bit, whichever engine computes it.
 """

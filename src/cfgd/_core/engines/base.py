@@ -29,24 +29,24 @@ class Engine(abc.ABC):
 
 
 def even_slices(size: int, count: int) -> Iterator[slice]:
-    """Divide so many things into at most `count` slices whose sizes differ by one at most."""
+    """Divide `size` items into at most `count` slices whose sizes differ by at most one."""
     count = min(size, max(count, 1))
     for k in range(count):
         yield slice(k * size // count, (k + 1) * size // count)
 
 
-# Results that are added to one sum, of which as many are added to one of the next level. A level of
-# additions on the workers of a cluster takes a task for as many results, all of them in memory.
+# How many results are added to one sum, and how many sums to one of the next level. On the workers
+# of a cluster each addition is a task with as many results in memory.
 FAN_IN = 8
 
 
 def total(results: Iterable[Arrays]) -> Arrays:
-    """Add tuples of arrays: each `FAN_IN` of them, then each `FAN_IN` of these sums, and so on."""
+    """Add tuples of arrays in a tree, in which each node is the sum of `FAN_IN` children."""
     levels: list[_Sum | None] = []
     for arrays in results:
         _add(levels, 0, arrays)
     level = 0
-    while level < len(levels) - 1:  # the incomplete sums, from the first level on
+    while level < len(levels) - 1:  # add the incomplete sums, from the first level on
         incomplete, levels[level] = levels[level], None
         if incomplete is not None:
             _add(levels, level + 1, incomplete.arrays)
@@ -64,12 +64,12 @@ class _Sum:
 
 
 def _add(levels: list[_Sum | None], level: int, arrays: Arrays) -> None:
-    """Add arrays to the sum of a level, and a sum that is complete to that of the next one."""
+    """Add arrays to the sum of a level; add a complete sum to that of the next level."""
     if level == len(levels):
         levels.append(None)
     found = levels[level]
     if found is None:
-        # a copy, into which the others are added: a result may be of a buffer that is read-only
+        # the others are added to a copy: a result may be in a buffer that is read-only
         found = levels[level] = _Sum(tuple(np.array(array) for array in arrays))
     else:
         for into, array in zip(found.arrays, arrays, strict=True):

@@ -1,8 +1,8 @@
 """Passes on the workers of a Dask cluster: one round of a few tasks for each pass.
 
-A task is a pass over a part, so that a round of a hundred blocks costs no more than one of a few
-tasks. A worker holds nothing but what its parts are made of, which the scheduler knows: the parts
-of a worker that dies go to the others, and one that joins takes parts of theirs.
+A task is a pass over a part, which may have many blocks, so that a round takes few tasks. A worker
+holds only what its parts are made of, which the scheduler knows: if a worker dies, its parts are
+computed by the others, and a worker that joins takes over some of their parts.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cfgd._core.engines.dask_graph import GraphPart
 from cfgd._core.engines.lost_cluster import LostClusterError
 from cfgd._core.interruptible import interruptible
 
-# Parts at least, so that workers that join have something to do; and parts for every thread, so
-# that a slow one delays the round by less than half. A task costs a millisecond.
+# The least number of parts, so that workers that join have something to do, and the number for each
+# thread, so that a slow thread delays the round by less than half. A task costs a millisecond.
 MIN_PARTS, PARTS_PER_THREAD = 8, 2
-# Bytes of all results up to which they are added here: a second level of tasks costs 10 ms, in
-# which a network of 1 Gbit/s brings about so many.
+# Bytes of all results up to which they are added in this process: a second level of tasks costs
+# 10 ms, in which a network of 1 Gbit/s transfers about as many bytes.
 ADDED_HERE = 1e6
 
 
@@ -83,7 +83,7 @@ class DaskEngine(Engine):
                 raise
             raise LostClusterError(
                 "The scheduler of the Dask cluster cannot be reached any more, so the run ends. "
-                "With `checkpoint=` it goes on from there on another cluster."
+                "With `checkpoint=` the same call resumes from there on another cluster."
             ) from error
         except BaseException:
             with contextlib.suppress(Exception):
@@ -92,7 +92,7 @@ class DaskEngine(Engine):
 
 
 def _is_lost(client: Any, error: BaseException) -> bool:
-    """Return whether an error is of the connection to the scheduler, not of a block."""
+    """Return whether an error comes from the connection to the scheduler, not from a block."""
     return client.status != "running" or not isinstance(error, OSError)
 
 

@@ -1,7 +1,8 @@
 """Parts of Dask collections: the tasks that make the chunks of consecutive partitions.
 
-The tasks go to the worker once, in the order in which it runs them; in every pass it makes one
-chunk after the other, so that it has one in memory. Chunks that are persisted are its arguments.
+The tasks are sent to the worker once, in the order in which it runs them. In every pass it makes
+one chunk after the other, so that one chunk is in memory at a time. Persisted chunks are arguments
+of the part.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from cfgd._core.engines.base import even_slices
 Read = Callable[..., Iterable[Any]]
 
 
-# Tasks of each block, added up, over those of the graph, from which there is a warning: rechunking
-# and overlaps take two to three times the tasks, a mean of all blocks half as often as there are.
+# Sum of the numbers of tasks that the blocks need, relative to the number of tasks in the graph,
+# above which there is a warning. Rechunking and overlaps have two to three; with a mean over all
+# blocks it is half the number of blocks.
 MANY_TIMES = 5
 
 
 class Step(NamedTuple):
-    """A task of a part, and the keys whose values nobody needs after it."""
+    """A task of a part, and the keys whose values are no longer needed after it."""
 
     key: Any
     task: Any
@@ -37,7 +39,8 @@ class GraphPart:
     Attributes
     ----------
     steps : list of lists of Step
-        For each partition what makes its chunks, without those of `futures` and of earlier ones.
+        For each partition the tasks that make its chunks, without those of `futures` and of earlier
+        partitions.
     keys : list of lists
         For each partition the keys of its chunks; None for a collection not given.
     released : list of tuples
@@ -135,7 +138,7 @@ def _part(
     own = {key: futures[key] for key in futures if key in used}
     steps: list[list[Step]] = []
     released: list[tuple[Any, ...]] = []
-    seen = set(own)  # what a worker holds anyway is not released
+    seen = set(own)  # the values of futures, which the worker holds anyway, are not released
     for new, keys in zip(reversed(found), reversed(rows), strict=True):
         released.append(tuple(_unseen((key for key in keys if key is not None), seen)))
         last = [Step(one, tasks[one], tuple(_unseen(tasks[one].dependencies, seen)))

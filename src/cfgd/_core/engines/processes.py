@@ -1,4 +1,4 @@
-"""Passes over the processes of `cfgd.distributed`, each of which has parts of its own."""
+"""Passes over the processes of `cfgd.distributed`, each of which has its own parts of the data."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cfgd._core.files import is_there
+
 MEGABYTES = 100  # that may be read and decompressed; the gas data in nested archives has 60
 ENCRYPTED = 0x41  # flag bits of encryption and strong encryption
 # zipfile decompresses members of other methods without a bound on their size
@@ -54,7 +56,7 @@ def read_texts(path: Path) -> tuple[list[Text], bool]:
     """Return the texts at a path, and whether they are UCI's batches rather than one CSV file."""
     budget, name = ReadBudget(), str(path)
     try:
-        if not path.exists():
+        if not is_there(path):
             raise ValueError(f"There is no file {path}.")
         if path.is_dir():
             return list(_texts_in_folder(path, budget)), True

@@ -106,6 +106,7 @@ def run_fit(console: Console, options: FitOptions, out: Path) -> int:
     write(out / REPORT_FILE, html)
     write(out / COEFFICIENTS_FILE, coefficients_csv(result))
     print_result(console, result)
+    console.print("Files written:", highlight=False)
     for file in files:
         console.print(f"[bold]{_safe(str((out / file).resolve()))}[/]", soft_wrap=True)
     return 0 if result.success else 1
@@ -194,7 +195,9 @@ def run_predict(
         style = "yellow" if sentence.startswith("Warning") else ""
         console.print(_safe(sentence), highlight=False, style=style)
     noun = "prediction" if written.rows == 1 else "predictions"
-    console.print(_safe(f"{written.rows:,} {noun} of {model.target!r}:"), highlight=False)
+    console.print(
+        _safe(f"{written.rows:,} {noun} of {model.target!r} written to:"), highlight=False
+    )
     console.print(f"[bold]{_safe(str(out.resolve()))}[/]", soft_wrap=True)
     return 0
 

@@ -22,10 +22,10 @@ MAX_LINE, MAX_MARKS = 400, 60  # points of a line, and of a line that shows them
 BINS = 30  # of a histogram
 # what a coefficient is a change of, where it is not the prediction itself
 UNITS = {
-    "logistic": "log-odds",
-    "multinomial": "log-odds",
-    "poisson": "log of the mean",
-    "gamma": "log of the mean",
+    "logistic": "change of the log-odds",
+    "multinomial": "change of the log-odds",
+    "poisson": "change of the log of the mean",
+    "gamma": "change of the log of the mean",
 }
 UNIT = (-0.02, 1.02)  # limits of rates and probabilities
 CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
@@ -34,7 +34,10 @@ CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
 def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
     """Return the figures as rows of (title, SVG)."""
     rows = [
-        [("Coefficients of standardised columns", _coefficients), ("Convergence", _convergence)]
+        [
+            ("Standardised coefficients, 95 % intervals", _coefficients),
+            ("Convergence", _convergence),
+        ]
     ]
     if result.target.loss in CLASSIFICATION_LOSSES:
         rows.append([("Calibration", _calibration), ("ROC", _roc)])
@@ -60,7 +63,8 @@ def _coefficients(result: FitResult) -> Chart:
     columns = np.argsort(-np.abs(w).max(1), kind="stable")[:MAX_TERMS][::-1]
     shown = columns, classes[columns]
     names = [_coefficient_name(result, int(j), int(k)) for j, k in zip(*shown, strict=True)]
-    chart = Chart(f"{UNITS.get(result.target.loss, 'change')} per standard deviation", names=names)
+    change = UNITS.get(result.target.loss, "change of the prediction")
+    chart = Chart(f"{change} per standard deviation", names=names)
     y = np.arange(len(columns))
     ends = np.column_stack([w[shown] - half_widths[shown], w[shown] + half_widths[shown]])
     chart.rule("x", 0)
@@ -85,10 +89,10 @@ def _convergence(result: FitResult) -> Chart:
     history = result.solution.history
     norm, value = (np.asarray(history[name], float) for name in ("gradient_norm", "value"))
     excess = value - value.min()
-    chart = Chart("iteration", "relative to the start", log="y", integer_x=True)
+    chart = Chart("iteration", "relative to the initial value", log="y", integer_x=True)
     for values, colour, label in (
         (norm / (norm[0] or 1), "blue", "gradient norm"),
-        (excess / (excess[0] or 1), "orange", "value above the minimum"),
+        (excess / (excess[0] or 1), "orange", "objective above its minimum"),
     ):
         shown = _thinned(len(values), MAX_LINE)
         chart.line(np.asarray(history["iteration"], float)[shown], values[shown], colour, label)
@@ -120,7 +124,7 @@ def _residuals(result: FitResult) -> Chart:
     quality = result.quality
     shown = _thinned(len(quality.y), MAX_POINTS)
     mean, y = quality.expected[shown], quality.y[shown]
-    chart = Chart("predicted", "residual (target \N{MINUS SIGN} predicted)")
+    chart = Chart("predicted value", "residual (target \N{MINUS SIGN} predicted)")
     chart.rule("y", 0)
     chart.points(mean, y - mean, "blue", size=2, opacity=0.5)
     return chart
@@ -129,7 +133,7 @@ def _residuals(result: FitResult) -> Chart:
 def _histogram(result: FitResult) -> Chart:
     quality = result.quality
     counts, edges = np.histogram(quality.y - quality.expected, bins=BINS)
-    chart = Chart("residual (target \N{MINUS SIGN} predicted)", "rows")
+    chart = Chart("residual (target \N{MINUS SIGN} predicted)", "number of rows")
     chart.columns(edges, counts, "blue")
     chart.rule("x", 0)
     return chart

@@ -308,10 +308,10 @@ class FormatDecision:
             self._say(f"{{}} a number, without the unit {known.unit!r}", name)
         if known.minus_behind.count:
             self._say(
-                f"{{}} a number, whose minus may be behind it, {known.minus_behind.first}", name
+                f"{{}} a number; a minus sign may follow it, as in {known.minus_behind.first}", name
             )
         if known.longest > EXACT_DIGITS:
-            self._say(f"{{}} rounded to {EXACT_DIGITS} digits, which a number has", name)
+            self._say(f"{{}} rounded to {EXACT_DIGITS} digits, the precision of float64", name)
         if currencies:
             self._say(f"{{}} a number, without the sign {currencies[0]}", name)
         if known.percent.count:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 MARKS = (
     "", "NA", "na", "Na", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "#n/a", "<NA>", "NaN", "nan",
     "NAN", "-nan", "-NaN", "NaT", "#NA", "null", "NULL", "Null", "(null)", "\\N", "None", "?", "-",
-    "--", "–", "—", ".",
+    "--", "–", "—", ".", "k.A.", "k. A.",
 )  # fmt: skip
 MINUS, PLUS = "-", "+"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cfgd._core.files import json_safe, reason, write
+from cfgd._core.files import is_there, json_safe, reason, write
 from cfgd.apps.fit import formula_json
 from cfgd.apps.fit.column_format import Reading
 from cfgd.apps.fit.columns import POOL, Column, NumberColumn, TextColumn, term_names
@@ -127,7 +127,7 @@ def _format_json(saved: dict[str, Any]) -> str:
 def read_model(path: Path) -> Model:
     """Read a model; raise a `ValueError` that names the file and the field that is wrong."""
     try:
-        if not path.exists():
+        if not is_there(path):
             raise ValueError(f"There is no file {path}.")
     except OSError as error:  # a name that is too long, a folder that may not be read
         raise ValueError(f"{path} cannot be read: {reason(error)}.") from None

@@ -181,8 +181,8 @@ def _unknown_texts(model: Model, unknown: Counter[str]) -> list[str]:
         if isinstance(column, TextColumn)
     }
     return [
-        f"Warning: {rows:,} row{'s have' if rows > 1 else ' has'} a text in {name!r} that no "
-        f"training row has; it is taken as {places[name]!r}."
+        f"Warning: {rows:,} row{'s have' if rows > 1 else ' has'} a level of {name!r} that no "
+        f"training row has; it is treated as {places[name]!r}."
         for name, rows in unknown.items()
     ]
 

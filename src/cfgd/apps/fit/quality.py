@@ -163,7 +163,7 @@ def describe_baseline(target: Target, roles: RowRoles = NO_ROLES) -> str:
     """Return what the baseline predicts, to follow the words "The baseline"."""
     weighted = "weighted " if roles.weights is not None else ""
     if roles.offset is not None:
-        return f"has the best {weighted}intercept, the offset {roles.offset!r} and no column"
+        return f"uses the offset {roles.offset!r} and the best {weighted}intercept, and no column"
     if target.loss in CLASSIFICATION_LOSSES:
         return f"predicts the {weighted}class shares of the training rows for every row"
     mean = float(target.expected(target.baseline_predictors(1))[0])

@@ -34,8 +34,14 @@ class ReadTable(Table):
     format = "a table"
 
     def __init__(
-        self, raw: Table, reading: Reading, left_out: Sequence[str], sentences: Sequence[str]
+        self,
+        raw: Table,
+        reading: Reading,
+        left_out: Sequence[str],
+        sentences: Sequence[str],
+        since: str,
     ) -> None:
+        self.since = since  # why a column must be of its kind, for messages
         self.raw, self.reading, self.sentences = raw, reading, list(sentences)
         self.formats = {column.name: column for column in reading.columns if column.kind != "id"}
         self.sources: dict[str, str] = {}  # for each column that of the file it comes from
@@ -95,8 +101,8 @@ class ReadTable(Table):
             first = int(np.argmax(converted.bad))
             noun = "date" if known.kind in ("date", "parts") else known.kind
             raise ValueError(
-                f"{self.path}: the column {known.name!r} must be a {noun} as in the training data, "
-                f"got {column[first].as_py()!r} in row {before + first + 1}."
+                f"{self.path}: the column {known.name!r} must be a {noun}{self.since}, got "
+                f"{column[first].as_py()!r} in row {before + first + 1}."
             )
         return converted.columns
 
@@ -223,7 +229,8 @@ class _FitReader:
             *(f"The column {name!r} is left out: it has no value." for name in empty),
         ]
         reading = dataclasses.replace(reading, decimal=decimal, columns=columns)
-        return ReadTable(raw, reading, [*options.id, *ids, *empty], sentences)
+        since = f" with --decimal {options.decimal}" if options.decimal else ""
+        return ReadTable(raw, reading, [*options.id, *ids, *empty], sentences, since)
 
     def _check_last_row(self, surveys: Surveys) -> None:
         """Raise a `ValueError` if the last row is the total of the others."""
@@ -327,8 +334,8 @@ def _describe_blank(raw: Table) -> list[str]:
     """Return a sentence about rows that are left out since they have no value."""
     if not raw.blank_rows:
         return []
-    rows = "1 row" if raw.blank_rows == 1 else f"{raw.blank_rows:,} rows"
-    return [f"{rows} without a value {'is' if raw.blank_rows == 1 else 'are'} left out."]
+    rows = "1 blank row is" if raw.blank_rows == 1 else f"{raw.blank_rows:,} blank rows are"
+    return [f"{rows} left out."]
 
 
 def describe_doubtful(surveys: Surveys, names: Sequence[str], decimal: str) -> list[str]:
@@ -362,7 +369,7 @@ def _sentinels(surveys: Surveys) -> list[str]:
             found += [(name, f"the date {text}", text) for text in known.sentinels]
     return [
         f"Warning: the column {name!r} has {what}, far from all others: if it marks missing "
-        f"values, {typed('--na', text)} says so."
+        f"values, add {typed('--na', text)}."
         for name, what, text in found
     ]
 

@@ -72,9 +72,8 @@ def read_for_prediction(
             _check_kind(raw, one)
     formats = [_with_order(path, one, surveys) for one in formats]
     reading = dataclasses.replace(reading, decimal=decimal, columns=tuple(formats))
-    return ReadTable(
-        raw, reading, (), [*raw.describe(), *describe_doubtful(surveys, doubtful, decimal)]
-    )
+    sentences = [*raw.describe(), *describe_doubtful(surveys, doubtful, decimal)]
+    return ReadTable(raw, reading, (), sentences, " as in the training data")
 
 
 def _with_order(path: Path, known: ColumnFormat, surveys: Surveys) -> ColumnFormat:

@@ -92,10 +92,10 @@ def overview(result: FitResult) -> str:
     """Return the first screen as HTML."""
     return f"""<div class="overview">
 <div class="tiles">{"".join(_tiles(result))}</div>
-<div class="important"><h2>Most important columns</h2>
+<div class="important"><h2>Largest effects</h2>
 <ol>{"".join(map(_line, important_coefficients(result)))}</ol>
-<small>The largest coefficients of standardised columns: blue bars raise the prediction, orange ones
-lower it.</small></div>
+<small>The columns with the largest standardised coefficients: blue bars raise the prediction,
+orange ones lower it.</small></div>
 </div>"""
 
 

@@ -34,7 +34,7 @@ def report_page(result: FitResult) -> str:
 {overview(result)}
 </header>
 <main>
-<section id="remarks"><h2>What to know</h2>
+<section id="remarks"><h2>Notes and warnings</h2>
 <ul class="story">{items}</ul></section>
 <section id="quality"><h2>Quality</h2>
 <p>On {escape(result.measured_on)}.</p>{_quality_table(result)}{_confusion_table(result)}</section>
@@ -45,9 +45,9 @@ folder.</p>
 <section id="figures"><h2>Figures</h2>{figures(figures_of(result))}</section>
 </main>
 <footer>
-<h2>How this page was made</h2>
+<h2>Settings and run</h2>
 {definitions(facts)}
-<p class="soft">In {duration(result.seconds)}. The model is in the file
+<p class="soft">The fit took {duration(result.seconds)}. The model is in the file
 <a href="model.json">model.json</a> in the same folder.</p>
 </footer>"""
     return document(printable(title), "A linear model: coefficients, quality and figures.", body)

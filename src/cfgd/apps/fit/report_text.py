@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cfgd.apps.fit.columns import POOL, TextColumn
+from cfgd.apps.fit.columns import MISSING, POOL, TextColumn
 from cfgd.apps.fit.conditioning import SINGULAR
 from cfgd.apps.fit.effects import MODEL_NAMES, effect_of
 from cfgd.apps.fit.formats import format_label, format_number, typed
 from cfgd.apps.fit.leakage import is_rounding
+from cfgd.apps.fit.missing_values import MEAN
 from cfgd.apps.fit.quality import AVERAGE_PRECISION, ROC_AUC, Quality, describe_baseline
 from cfgd.apps.fit.result import FitResult
 from cfgd.apps.fit.sandwich import CLASSICAL
@@ -18,8 +19,8 @@ from cfgd.apps.fit.target import DEVIATION_PER_MAD, Target
 SHOWN_INFLATION = 2  # the variance inflation factor from which on a column is named
 SHOWN_LEAKS = 5  # columns that alone explain the target
 SHOWN_LABELS = 12  # classes up to which the confusion matrix is shown; model.json has it, too
-# training rows for each level of a text column below which it is warned of: its coefficients would
-# be means of so few rows
+# training rows for each level of a text column below which there is a warning: its coefficients
+# would be means of so few rows
 ROWS_PER_LEVEL = 3
 SHOWN_RARE = 5  # levels that are pooled
 SHOWN_BASES = 10  # text columns whose reference categories are listed
@@ -112,6 +113,7 @@ def remarks(result: FitResult) -> list[str]:
         f"{result.measured_on}, {_comparison(result)}.",
         *_sample(result),
         *_reference_categories(result),
+        *_imputed(result),
         *_reading(result),
     ]
 
@@ -121,8 +123,8 @@ def _leakage(result: FitResult) -> list[str]:
     sentences = [
         f"Warning: the column {leak.column!r} alone explains the target, with "
         f"{'an' if leak.measure[0] in 'aeiouR' else 'a'} {leak.measure} of {leak.value:.6g} on "
-        f"{result.measured_on}. Does it hold the target in another form, or what is known only "
-        f"after it? Leave it out with {typed('--drop', leak.column)}."
+        f"{result.measured_on}. If it holds the target in another form, or something that is known "
+        f"only after the target, leave it out with {typed('--drop', leak.column)}."
         for leak in result.leaks[:SHOWN_LEAKS]
     ]
     if is_rounding(result.quality):
@@ -150,8 +152,9 @@ def _weighting(result: FitResult) -> list[str]:
         weights = zip(result.target.labels, result.target.class_weights, strict=True)
         shown = ", ".join(f"{format_number(w)} for {format_label(label)}" for label, w in weights)
         sentences.append(
-            f"Classes are weighted in the fit: {shown}. The predicted probabilities are those "
-            "of classes weighted so; the measures do not use class weights."
+            f"Classes are weighted in the fit: {shown}. The predicted probabilities are those for "
+            "classes with these weights, not for their frequencies in the data; the measures do "
+            "not use class weights."
         )
     return sentences
 
@@ -183,8 +186,8 @@ def _penalty(result: FitResult) -> list[str]:
     if result.model.errors is None:
         return [f"{sentence}."]
     return [
-        f"{sentence}: the standard errors are those of the shrunken coefficients, without their "
-        "bias, so that there are no 95 % intervals."
+        f"{sentence}. The standard errors describe the variability of the shrunken coefficients "
+        "and not the bias of the shrinkage, so there are no 95 % intervals."
     ]
 
 
@@ -198,7 +201,7 @@ def _missing_errors(result: FitResult) -> list[str]:
 def _conditioning(result: FitResult) -> str:
     condition = result.conditioning
     if condition is None:
-        return "Collinearity is not examined: there are too many columns."
+        return "Collinearity was not checked: there are too many columns."
     worst = result.model.terms[condition.worst]
     if condition.grade == SINGULAR:
         constant = condition.constant_combinations(result.model.terms[:-1])
@@ -232,6 +235,29 @@ def _reference_categories(result: FitResult) -> list[str]:
     ]
 
 
+def _imputed(result: FitResult) -> list[str]:
+    """Return sentences about the missing values that were imputed."""
+    counts = result.statistics.missing_counts
+    if result.options.missing != MEAN:
+        return []
+    found = [column for column in result.model.columns if counts[column.name]]
+    numbers = [column for column in found if not isinstance(column, TextColumn)]
+    texts = [column for column in found if isinstance(column, TextColumn)]
+    sentences = []
+    for columns, how in (
+        (numbers, "Missing numbers are replaced by the mean of their column"),
+        (texts, f"Missing texts are the level {MISSING!r}"),
+    ):
+        if columns:
+            shown = ", ".join(
+                f"{column.name!r} ({counts[column.name]:,} rows)"
+                for column in columns[:SHOWN_BASES]
+            )
+            more = " and other columns" if len(columns) > SHOWN_BASES else ""
+            sentences.append(f"{how}: {shown}{more}.")
+    return sentences
+
+
 def _many_levels(result: FitResult) -> list[str]:
     """Return a warning of each text column that has few training rows for each of its levels."""
     rows, sentences = result.statistics.training_count, []
@@ -240,8 +266,8 @@ def _many_levels(result: FitResult) -> list[str]:
         if isinstance(column, TextColumn) and levels > 2 and ROWS_PER_LEVEL * levels > rows:
             sentences.append(
                 f"Warning: the column {column.name!r} has {levels:,} levels in {rows:,} training "
-                f"rows: if it names the rows, leave it out with {typed('--id', column.name)}; if "
-                "its texts are numbers or dates, write them in a usual form."
+                f"rows: if it identifies the rows, leave it out with {typed('--id', column.name)}; "
+                "if its texts are numbers or dates that were not recognised, rewrite them."
             )
     return sentences
 
@@ -269,9 +295,9 @@ def _reading(result: FitResult) -> list[str]:
     if result.unknown_text_rows:
         rows = result.unknown_text_rows
         sentences.append(
-            f"{rows:,} held-out row{'s have' if rows > 1 else ' has'} a text that no training row "
-            "has: it is treated as the pool of rare levels, or as the reference level if there is "
-            "none."
+            f"{rows:,} held-out row{'s have' if rows > 1 else ' has'} a level that no training row "
+            f"has: it is treated as the level {POOL!r} of rare levels, or as the reference level "
+            "if there is none."
         )
     if result.undefined_rows:
         sentences.append(

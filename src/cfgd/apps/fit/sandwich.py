@@ -56,7 +56,7 @@ def describe_errors(kind: str, loss: str, cluster: str | None, clusters: int) ->
     if kind == CLUSTER:
         return f"clustered by {cluster!r}, {clusters:,} clusters"
     if kind == HC3:
-        return "robust (HC3)" if loss == "squared" else "robust (HC0, as statsmodels' HC3 is here)"
+        return "robust (HC3)" if loss == "squared" else "robust (HC0; HC3 is for the squared loss)"
     return "classical"
 
 
@@ -97,7 +97,9 @@ def robust_covariance(
         clusters, dof = 0, float(n - k)
         B, alone = rows.sum(training_rows, _squared_scores, target, w, inverse)
         if alone:
-            return RobustCovariance(None, reason="a row determines a coefficient alone")
+            return RobustCovariance(
+                None, reason="a row alone determines a coefficient (its leverage is 1)"
+            )
     C = centred(inverse @ B @ inverse, target.classes)
     return RobustCovariance(C, dof if target.loss == "squared" else np.inf, clusters)
 

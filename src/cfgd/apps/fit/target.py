@@ -147,10 +147,10 @@ def choose_target(
 
 def _suggest_loss(statistics: TableStatistics, labels: list[Any] | None) -> tuple[str, str]:
     if labels is not None and len(labels) == 2:
-        return "logistic", "since the target has two values"
+        return "logistic", "because the target has two values"
     if statistics.target_is_text:
-        return MULTINOMIAL, "since the target is a text"
-    return "squared", "since the target is a number"
+        return MULTINOMIAL, "because the target is text"
+    return "squared", "because the target is numeric"
 
 
 def _label_target(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -139,9 +140,7 @@ def curve_fit_many(
     [0.5  1.   1.51] ['converged' 'converged' 'converged']
     """
     owner = "curve_fit_many"
-    refuse_foreign(owner, options, "squared")
-    if options:
-        raise TypeError(f"`{owner}` has no argument {next(iter(options))!r}.")
+    refuse_foreign(owner, options, "squared", inspect.signature(curve_fit_many).parameters)
     checks.flag(owner, "absolute_sigma", absolute_sigma)
     max_iterations = checks.integer(owner, "max_iterations", max_iterations, 0)
     threads = checks.integer(owner, "threads", usable_cores() if threads is None else threads)

@@ -1,7 +1,7 @@
 """The damped system of a Levenberg-Marquardt step under bounds.
 
-A step minimises the damped model in the box; see `box_step`. Where the step without bounds lies in
-the box it is taken as it is, so that bounds that are not met change nothing. Reference: Kanzow,
+A step minimises the damped model in the box; see `box_step`. If the step without bounds lies in the
+box, it is taken, so that inactive bounds do not change the run. Reference: Kanzow,
 Yamashita and Fukushima, J. Comput. Appl. Math. 172 (2004), on constrained Levenberg-Marquardt.
 """
 

@@ -1,7 +1,7 @@
 """The minimiser of a convex quadratic model in a box, by a primal-dual active set method.
 
-Steps under bounds minimise the same model as steps without: -g'p + p'Mp / 2 over all p for which
-x - p lies in the box, with M the damped matrix of Levenberg and Marquardt or that of L-BFGS. An
+Steps under bounds minimise the same model as steps without bounds, -g'p + p'Mp / 2, over all p for
+which x - p lies in the box. M is the damped matrix of Levenberg-Marquardt or that of L-BFGS. An
 iteration guesses which coordinates end at their bounds, minimises over the others, and corrects
 the guess by the signs of the multipliers. Reference: Hintermüller, Ito and Kunisch, "The
 primal-dual active set strategy as a semismooth Newton method", SIAM J. Optim. 13 (2003).
@@ -15,11 +15,11 @@ import numpy as np
 
 from cfgd._core.types import Vector
 
-# Guesses after which bounds are changed one at a time. A handful is usual; a cycle, which is
-# possible where the matrix is ill-conditioned, would never end.
+# Guesses after which bounds are changed one at a time. A handful is usual; with an ill-conditioned
+# matrix the guesses may repeat in a cycle.
 MOST_GUESSES = 20
-# Changes of one bound for each coordinate, after which rounding decides and the step is taken as it
-# is: each bound may be met and left again a few times.
+# Changes of one bound for each coordinate, after which the step is taken as it is: each bound may
+# become active and inactive a few times, and further changes are caused by rounding errors.
 MOST_CHANGES = 5
 
 
@@ -38,7 +38,7 @@ def minimise_in_box(
         (free, fixed) -> the minimiser over the coordinates `free`, a mask, where the others have
         the values of `fixed`, which is zero in the free ones. It returns all coordinates.
     remaining_slope
-        p -> g - Mp, the slope with which the model still falls at p.
+        p -> g - Mp, the negative gradient of the model at p.
     p
         The minimiser without bounds.
     """
@@ -66,9 +66,9 @@ def _one_at_a_time(
     lower: Vector,
     upper: Vector,
 ) -> Vector:
-    """Return the minimiser by the textbook's active set method, from a p in the box.
+    """Return the minimiser by the primal active set method, from a p in the box.
 
-    Every iteration lowers the model, so that no set of bounds comes twice (Nocedal and Wright,
+    Every iteration lowers the model, so that no active set occurs twice (Nocedal and Wright,
     algorithm 16.3).
     """
     is_fixed = lower == upper
@@ -84,7 +84,7 @@ def _one_at_a_time(
             room = np.where(step > 0, (upper - p) / step, (lower - p) / step)
         room = np.where(free & (step != 0), room, np.inf)
         nearest = int(room.argmin())
-        if room[nearest] < 1:  # stop at the first bound on the way
+        if room[nearest] < 1:  # stop at the first bound along the step
             p = p + room[nearest] * step
             side[nearest] = 1 if step[nearest] > 0 else -1
             p = _at_bounds(side, lower, upper, p)

@@ -2,7 +2,7 @@
 
 A step is x - t Hg with the inverse matrix H of `broyden_matrix` and t from a search for the strong
 conditions of Wolfe, so that f falls in every iteration. Reference: Nocedal and Wright, section 6.3.
-In the paper's words the terminals are all points of the run, and nothing is forgotten.
+In the paper's words, all points of the run are terminals.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cfgd.methods.auto.state import (
     Goal,
     SolverState,
     change_is_negligible,
-    judge_fall,
+    detect_unbounded,
     makes_progress,
 )
 from cfgd.methods.auto.wolfe_search import LONGEST_EXTENSION, wolfe_search
 from cfgd.status import Status
 
-# By how much the fall of an iteration is expected to exceed the last one, so that steps of length
-# one are tried where a run converges superlinearly (Nocedal and Wright, section 3.5).
+# Ratio of the expected decrease of an iteration to that of the last one: above one, so that steps
+# of length one are tried in superlinear convergence (Nocedal and Wright, section 3.5).
 MORE_THAN_LAST = 1.01
 
 
@@ -42,7 +42,7 @@ class BroydenState(SolverState):
 
     matrix: BroydenMatrix
     fall: Scalar  # of f in the last iteration
-    looks: int = 0  # along flat directions that found a lower value
+    looks: int = 0  # number of searches along flat directions that found a lower value
     idle: int = 0  # iterations without progress
     least_norm2: Scalar
     checked_norm2: Number = np.inf  # |g|^2 where a check showed that f can be lowered further
@@ -51,7 +51,7 @@ class BroydenState(SolverState):
 
 
 def broyden_step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
-    """Make one iteration, or ask for a check of the curvature where none is found."""
+    """Make one iteration; request a check of the curvature if no step is found."""
     with one_blas_thread(state.evaluation.x.size):
         return _step(oracle, state, goal)
 
@@ -60,7 +60,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
     old, H = state.evaluation, state.matrix
     p = H.times(old.gradient)
     slope = inner(old.gradient, p)
-    if not 0 < slope < np.inf:  # rounding has spoilt the matrix
+    if not 0 < slope < np.inf:  # the matrix is not positive definite, because of rounding errors
         return changed(state, needs_check=True, is_stuck=True)
     t = min(longest_fraction(old.x, state.start.x, p), first_trial(state.fall, slope))
     search = Search(p, slope, t)
@@ -75,7 +75,7 @@ def _step(oracle: Oracle, state: BroydenState, goal: Goal) -> BroydenState:
         is_sum = oracle.traits.structure == "residuals"
         H.update(pair, found.t**2 * slope, al_baali if is_sum else self_scaled_bfgs)
     norm2 = oracle.norm2(at)
-    start, is_unbounded = judge_fall(oracle, state.start, point)
+    start, is_unbounded = detect_unbounded(oracle, state.start, point)
     idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     reached = changed(
         state,
@@ -107,8 +107,8 @@ def leaves_box(oracle: Oracle, state: BroydenState) -> bool:
 def first_trial(fall: Scalar, slope: Scalar) -> Number:
     """Return the first step that is tried, at most one (Nocedal and Wright, equation 3.60).
 
-    A self-scaled matrix is often too large. On a parabola with this slope and the fall of the last
-    iteration, the minimum is here.
+    A self-scaled matrix is often too large. The step is the minimiser of the parabola that has this
+    slope and the decrease of the last iteration.
     """
     return min(1.0, MORE_THAN_LAST * 2 * fall / slope) if fall > 0 else 1.0
 
@@ -119,7 +119,7 @@ def curvatures(matrix: BroydenMatrix) -> Vector:
 
 
 def _predicts_nothing(state: BroydenState, goal: Goal) -> bool:
-    """Return whether the next step changes nothing beyond the tolerance."""
+    """Return whether the change by the next step is below the tolerance."""
     at, P = state.evaluation, curvatures(state.matrix)
     p = state.matrix.times(at.gradient)
     decrease = inner(at.gradient, p) / 2

@@ -1,9 +1,9 @@
 """A dense matrix of the self-scaled Broyden family, which models the inverse of the Hessian.
 
-Limited memory forgets: on long runs a matrix that keeps every pair takes far fewer gradients, and
-it costs d^2 numbers and about 2 d^2 multiplications an iteration. The parameters of the family are
-those of Al-Baali, Computational Optimization and Applications 9 (1998), as Urban, Stefanou and
-Pons (J. Comput. Phys. 523, 2025) take them for physics-informed networks.
+In long runs a matrix that is updated with every pair takes far fewer gradients than limited memory.
+It has d^2 numbers and costs about 2 d^2 multiplications in each iteration. The parameters of the
+family are those of Al-Baali, Computational Optimization and Applications 9 (1998), as Urban,
+Stefanou and Pons (J. Comput. Phys. 523, 2025) use them for physics-informed networks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_FACTOR, LARGEST_FACTOR = 1e-15, 1e15
 class BroydenMatrix:
     """The matrix H = factor * K, of which one triangle of K is updated in place."""
 
-    triangle: Matrix  # K on and below the diagonal; what is above it has no meaning
+    triangle: Matrix  # K on and below the diagonal; entries above it are not used
     factor: Number
 
     @classmethod
@@ -44,7 +44,7 @@ class BroydenMatrix:
         return self.factor * self.triangle.diagonal()
 
     def update(self, pair: Pair, model_curvature: Number, parameters: Parameters) -> None:
-        """Let H map the change of the gradient to the step, by an update of the family.
+        """Update H so that it maps the change of the gradient to the step.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class BroydenMatrix:
         s, y, sy = pair.step, pair.change, pair.product
         w = self.times(y)
         yHy = inner(y, w)
-        if not yHy > 0:  # it underflows, or rounding has spoilt the matrix
+        if not yHy > 0:  # it underflows, or the matrix is indefinite by rounding
             return
         tau, phi = parameters(model_curvature / sy, yHy / sy, s.size)
         # (H - ww'/yHy + phi yHy vv') / tau + ss'/s'y with v = s/s'y - w/yHy, sorted by s and w

@@ -1,8 +1,8 @@
 """Conjugate gradients, then Levenberg-Marquardt: for quadratics under bounds.
 
-While no bound is met, the run is that of conjugate gradients. From the point whose next step would
-leave the box, active-set Newton steps go on: `LevenbergMarquardt` on the Hessian, whose steps
-minimise the quadratic in the box, by a factorisation or by conjugate gradients on its faces.
+Conjugate gradients run until a step would leave the box. From there active-set Newton steps
+continue: `LevenbergMarquardt` on the Hessian, whose steps minimise the quadratic in the box, by a
+factorisation or by conjugate gradients on its faces.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class CGThenLM(Solver[SolverState]):
             return self.lm.step(oracle, state, goal)
         assert isinstance(state, CGState)
         after = self.cg.step(oracle, state, goal)
-        stays = oracle.box.contains(after.evaluation.x)
-        # a quadratic that falls for ever may be bounded in the box
-        if stays and after.status is not Status.unbounded:
+        is_inside = oracle.box.contains(after.evaluation.x)
+        # a quadratic that is unbounded below may have a minimum in the box
+        if is_inside and after.status is not Status.unbounded:
             return after
         restarted = self.lm.init(oracle, state.evaluation.x)
         restarted = dataclasses.replace(

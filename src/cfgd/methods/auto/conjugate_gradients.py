@@ -1,8 +1,8 @@
 """Preconditioned conjugate gradients on quadratics.
 
-In the paper's words the terminal is the previous point, coordinates are scaled by D = diag(A), and
-eta_k and gamma_k are the best of the plane of D^-1 g and x - c: the gamma that makes successive
-directions conjugate is the best one. A singular system converges to the solution nearest to x0 in
+In the paper's words, the terminal is the previous point, coordinates are scaled by D = diag(A), and
+eta_k and gamma_k minimise f in the plane of D^-1 g and x - c: the best gamma is the one that makes
+successive directions conjugate. A singular system converges to the solution nearest to x0 in
 the norm of D. Reference: Nocedal and Wright, algorithm 5.3.
 """
 
@@ -21,29 +21,30 @@ from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
-# Iterations after which the evaluation, which recurrences update, is computed again, because their
-# rounding errors add up; 256 make its cost negligible.
+# Iterations after which an evaluation that was updated by recurrence is computed again, because
+# rounding errors add up; after 256 iterations its cost is negligible.
 REFRESH = 256
-# Where the gradient is small but x is no solution, the run goes on until the gradient has fallen to
-# this share: the start was so far away that its gradient says little.
+# If the gradient is small but x is no solution, the run continues until the gradient has fallen to
+# this share: the start was so far away that a comparison with its gradient is not enough.
 TIGHTENING = 1e-2
-# Iterations without a smaller value or gradient after which a run ends as stalled. Many: on badly
-# conditioned data gradients rise and fall over hundreds of iterations, the longer the later.
+# Iterations without a smaller value or gradient after which a run ends as stalled. Many: on
+# ill-conditioned data gradients rise and fall in waves of hundreds of iterations, which become
+# longer.
 PATIENCE = 1000
-# A gradient that was updated by recurrence has no correct digit left where it differs from the
-# computed one by this share of it. After so many recomputations in a row that find this, and no
-# gradient that has halved, rounding lets it fall no further: the first of them restarts the
+# A gradient that was updated by recurrence has no correct digit if it differs from the computed one
+# by this share of it. If this is found in so many successive recomputations, and the gradient has
+# not halved meanwhile, it is at the level of rounding errors: the first recomputation restarts the
 # recurrence from a computed gradient, and the others show that this does not help.
 NO_DIGIT, MOST_FAILURES = 0.5, 3
-# Iterations without a smaller value after which the gradient is recomputed to find that out.
+# Iterations without a smaller value after which the gradient is recomputed for that test.
 IDLE_REFRESH = 16
-# Power of eps from which on a tolerance is compared with the terms of a gradient that cannot fall:
-# it is less than the default tolerances, and far above the rounding of those terms.
+# A gradient that cannot decrease is compared with its terms if the tolerance is above eps to this
+# power, which is below the default tolerances and far above the rounding errors of those terms.
 COMPARABLE = 0.6
-# Such a run ends only where the gradient is at most this many times the smallest one: the last
-# point is then about as good as any.
+# A run without progress ends only if the gradient is at most this many times the smallest one: the
+# last point is then about as good as the best one.
 NEAR_SMALLEST = 4.0
-# Curvatures and slopes below this many rounding units count as zero: sums of d terms lose some
+# Curvatures and slopes below this many rounding units count as zero: sums of d terms lose a few
 # bits.
 ROUNDING_UNITS = 64
 
@@ -57,9 +58,9 @@ class CGState(SolverState):
     direction: Vector  # the last one
     product: Number = np.inf  # <g, D^-1 g> of the last iteration; infinite for a restart
     scaling: Vector  # D
-    floor: Number = np.inf  # |g|^2 to reach, after a point with a small gradient was no solution
+    floor: Number = np.inf  # |g|^2 to reach, if a point with a small gradient was no solution
     least_norm2: Number = np.inf  # of computed gradients
-    failures: int = 0  # recomputations in a row that found rounding errors alone
+    failures: int = 0  # successive recomputations that found only rounding errors
     idle: int = 0  # iterations since value or gradient fell
     best: Evaluation  # with the least value, without `aux`
 
@@ -88,7 +89,7 @@ class ConjugateGradients(Solver[CGState]):
         )
 
     def step(self, oracle: Oracle, state: CGState, goal: Goal) -> CGState:
-        # a gradient below the rounding of the first one may be correct: compute it and see
+        # a gradient below the rounding error of the first one may be correct: it is computed again
         visible2 = (eps_of(state.norm2) * state.start.norm) ** 2
         seems_solved = state.norm2 <= max(min(state.floor, goal.floor), goal.absolute2, visible2)
         is_due = state.iteration % REFRESH == 0 or (
@@ -102,8 +103,8 @@ class ConjugateGradients(Solver[CGState]):
             if small or state.norm2 <= goal.absolute2:
                 return changed(state, status=Status.converged)
             if state.failures >= MOST_FAILURES:
-                # a start at the solution has no gradient to compare with: its terms decide, unless
-                # the tolerance is near their rounding
+                # at a start that is the solution, the gradient is compared with its terms, unless
+                # the tolerance is near their rounding errors
                 is_wide = goal.tolerance >= eps_of(state.norm2) ** COMPARABLE
                 is_met = state.norm2 <= goal.floor or (
                     is_wide and self._is_solution(oracle, state, goal, False)
@@ -141,9 +142,9 @@ class ConjugateGradients(Solver[CGState]):
     def _is_solution(
         self, oracle: Oracle, state: CGState, goal: Goal, if_unknown: bool = True
     ) -> bool:
-        """Return whether the gradient is small beside the terms it is the sum of.
+        """Return whether the gradient is small relative to the terms that it is the sum of.
 
-        Return `if_unknown` where the objective does not know these terms.
+        Return `if_unknown` if the objective does not give these terms.
         """
         curvature = oracle.objective.curvature(state.evaluation)
         if curvature is None or curvature.is_stationary is None:
@@ -159,7 +160,7 @@ class ConjugateGradients(Solver[CGState]):
         beta = product / state.product
         p = z + beta * state.direction
         slope = inner(g, p)
-        if not slope > 0:  # rounding destroyed the conjugacy: restart from the scaled gradient
+        if not slope > 0:  # conjugacy is lost by rounding: restart from the scaled gradient
             p, slope = z, product
         line = oracle.line(at, p, slope)
         curvature = line.curvature()
@@ -167,8 +168,8 @@ class ConjugateGradients(Solver[CGState]):
         rounding = ROUNDING_UNITS * eps_of(g)
         is_flat = curvature <= rounding * inner(p * D, p)
         if is_flat and state.norm2 > (rounding * state.start.norm) ** 2:
-            # f falls along p without bound: no curvature, and a slope beyond rounding. A sum of
-            # squares cannot: its data are such that rounding hides the curvature.
+            # f is unbounded along p: no curvature, and a slope beyond rounding. A sum of squares is
+            # never unbounded: rounding hides its curvature.
             is_sum = oracle.traits.size is not None
             return changed(state, status=Status.stalled if is_sum else Status.unbounded)
         if not curvature > 0:

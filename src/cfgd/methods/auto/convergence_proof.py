@@ -1,10 +1,10 @@
-"""What a run of Gauss-Newton steps has shown of the curvature at its end, at little or no cost.
+"""A proof from the steps of a Gauss-Newton run that its last point is a minimum, at little cost.
 
 The Hessian of |r|^2 / 2 is J'J + S with S = sum_i r_i Hess(r_i). The error e of a Gauss-Newton step
-is followed by -(J'J)^-1 S e: where steps shrink fast, S is small beside J'J, and x is a minimum,
-since J'J is positive definite. That holds in the directions in which the run has moved. A run that
-began on a symmetry of f stays on it, and may end at a saddle; there one more Jacobian is taken, in
-a direction without steps, or two where there are not two steps to compare, as from a start that is
+is followed by -(J'J)^-1 S e: if steps shrink fast, S is small relative to J'J, and x is a minimum,
+since J'J is positive definite. This holds in the directions in which the run has moved. A run that
+starts on a symmetry of f remains on it and may end at a saddle. One more Jacobian is therefore
+computed, in a direction without steps; two if there are no two steps to compare, as with a start at
 the minimum. Reference: Nocedal and Wright, section 10.3.
 """
 
@@ -23,8 +23,8 @@ from cfgd.objectives.evaluation import Evaluation
 # Ratio of the lengths of two undamped steps below which convergence is fast. At a saddle it is one
 # or more in some direction.
 FAST = 0.5
-# Least ratio of curvatures of J'J, in scaled coordinates, with which S can be told from rounding:
-# singular values of J then differ by 1e6 at most.
+# Least ratio of curvatures of J'J, in scaled coordinates, at which S is larger than rounding
+# errors: the singular values of J then differ by a factor of 1e6 at most.
 WELL_CONDITIONED = 1e-12
 # Largest S beside J'J, as the norm of (J'J)^-1/2 S (J'J)^-1/2: at a saddle it is one or more. Along
 # a single direction less is asked, since that may be nearly orthogonal to the steepest descent: the
@@ -58,7 +58,7 @@ def proves_minimum(
         The ratio of the last two undamped steps, infinite where there are not two.
     """
     w = model.curvatures
-    # a robust loss has a second-order part of its own; and f may fall towards infinity
+    # a robust loss has another second-order part, and f may decrease towards infinity
     if curvature.residuals_at is None or has_grown_far(evaluation.x, oracle.x0).any():
         return False
     has_rate = rate < np.inf
@@ -83,9 +83,9 @@ def proves_minimum(
 
 
 def _patterns(d: int, most: int, dtype: DType) -> list[Vector]:
-    """Return at most so many mixtures of d directions, orthogonal to one another.
+    """Return at most `most` combinations of d directions, orthogonal to one another.
 
-    Any mixture will do that is not a symmetry itself.
+    Any combination that is not a symmetry itself can be used.
     """
     squares = np.arange(1, d + 1, dtype=dtype) ** 2
     first, second = np.sin(squares), np.sin(2 * squares)
@@ -96,7 +96,7 @@ def _patterns(d: int, most: int, dtype: DType) -> list[Vector]:
 def _second_order_along(
     oracle: Oracle, evaluation: Evaluation, rows: JacobianRows, whiten: Matrix, v: Vector
 ) -> Number:
-    """Return |S v| beside |J'J v|, both whitened, by a difference of two Jacobians."""
+    """Return |S v| / |J'J v|, both whitened, by a difference of two Jacobians."""
     x, (J, r) = evaluation.x, rows
     sizes = np.maximum(abs(x), np.sqrt((x * x).mean()))
     relative = (abs(v) / np.where(sizes > 0, sizes, 1)).max()
@@ -104,7 +104,7 @@ def _second_order_along(
     if oracle.box is not None and not oracle.box.contains(x + h * v):
         h = -h
     at = oracle.evaluate(x + h * v)
-    curvature = oracle.objective.curvature(at)  # the oracle goes on remembering that of x
+    curvature = oracle.objective.curvature(at)  # not by the oracle, which keeps that of x
     assert curvature is not None
     assert curvature.rows is not None
     oracle.cost += curvature.cost

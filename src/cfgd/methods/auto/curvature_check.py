@@ -28,26 +28,28 @@ MOST_DIRECTIONS = 16
 # From this dimension on there are fewer directions: with two vectors for each, a run then takes
 # about forty vectors of memory.
 LONG, FEWER_DIRECTIONS = 10_000, 11
-# Where coordinates have grown by this factor along a direction without curvature, the minimiser is
-# taken to lie at infinity. Two merging exponentials of NIST's MGH17 grow by 60.
+# If coordinates have grown by this factor along a direction without curvature, the minimiser is
+# assumed to be at infinity. The coefficients of two merging exponentials of NIST's MGH17 grow by
+# 60.
 FAR = 30.0
-# Distance along a flat valley at which the curvature is checked, too, relative to the size of x: a
-# valley through x may lead to a saddle, as where two terms of a sum have become one and the same.
+# Distance along a flat valley, relative to the size of x, at which the curvature is checked as
+# well: a valley through x may lead to a saddle, for example if two terms of a sum have become
+# equal.
 VALLEY_DISTANCE = 2.0
 # Size of a coordinate below which a probe moves it no less, relative to the typical one.
 SMALLEST_PROBE = 1e-3
-# What is left of a unit vector after its projection off the others, squared, below which it lies in
-# their span to rounding.
+# Squared length of a unit vector after the others are projected out, below which it lies in their
+# span up to rounding.
 IN_SPAN = 1e-12
-# Share of the squared length of a unit vector in far coordinates from which on it leads to
-# infinity.
+# If this share of the squared length of a unit vector is in coordinates that have grown far, the
+# direction leads to infinity.
 SHARE_FAR = 0.1
 # Squared length that tells unit vectors from rows of zeros, which stand for no direction.
 NOT_ZERO = 0.5
-# Rounding units of a gradient's entry within which its change along a probe may be rounding alone.
+# Rounding units of an entry of the gradient: a smaller change along a probe may be rounding only.
 UNMEASURED_UNITS = 64
-# Such a probe is made longer by this factor, and one along which the curvature changes shorter, at
-# most so many times: coordinates whose units differ by 1e30 are then measured.
+# Such a probe is lengthened by this factor, and one along which the curvature changes is shortened
+# by it, at most so many times: coordinates whose units differ by 1e30 can then be measured.
 OTHER_LENGTH, MOST_LENGTHS = 1e4, 8
 # Share of h (g' - g) / 2 by which f may differ along a probe from its quadratic model.
 NEAR_QUADRATIC = 0.25
@@ -97,7 +99,7 @@ class Assessment(NamedTuple):
     slope: Scalar  # <g, step>
     t: Number
     leaves_saddle: bool
-    is_negligible: bool  # the Newton step changes nothing beyond the tolerance
+    is_negligible: bool  # the change by the Newton step is below the tolerance
     is_unbounded: bool  # no longest step can be predicted
     decrease: Scalar  # that the Newton step predicts
     valley: Vector  # an offset along a flat direction at which to check the curvature, or zero
@@ -245,7 +247,7 @@ def _krylov(
         w = (evaluation.gradient if k == 0 else changes[k - 1]) / scaling
         w = orthogonal(unit(w))
         if not inner(scaling * w, w) > IN_SPAN:
-            # the gradient is in an invariant subspace, as at a saddle: go on with another vector
+            # the gradient is in an invariant subspace, as at a saddle: continue with another vector
             pattern = np.arange(1, d + 1, dtype=x.dtype)
             pattern *= pattern
             w = orthogonal(np.sin((k + 1) * pattern) / np.sqrt(scaling))
@@ -330,8 +332,8 @@ def assess(
     is_stationary
         Whether the gradient meets the tolerance, so that a saddle is left.
     is_stuck
-        Whether no step lowers f. Then a saddle is left, too, if its negative curvature is clear
-        without the scaling of coordinates.
+        Whether no step lowers f. A saddle is then left as well, if its curvature is negative beyond
+        rounding without the scaling of coordinates.
     noise
         Relative error of the curvatures, where it is more than that of `difference_noise`.
     """

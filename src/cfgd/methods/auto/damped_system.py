@@ -23,11 +23,11 @@ from cfgd.objectives.evaluation import Evaluation
 
 # Smallest damping: below it a factorisation in float64 may fail by rounding.
 LEAST_DAMPING = 1e-14
-# Entries of D fall by at most this factor from one point to the next: by enough to forget a bad
-# start in a few steps, and not so much that D jumps with x.
+# The largest factor by which entries of D decrease from one point to the next: large enough for the
+# influence of a bad start to vanish in a few steps, and small enough that D does not jump with x.
 MOST_SHRINKAGE = 1e6
-# Share of the gradient that conjugate gradients leave at most (a forcing term, Nocedal and Wright,
-# section 7.1), and the number of products that they take at most.
+# Largest relative residual of conjugate gradients (the forcing term of Nocedal and Wright, section
+# 7.1), and the largest number of products.
 FORCING, MOST_PRODUCTS = 0.1, 200
 # Fraction of the step at which the acceleration of the residuals is measured, and the largest ratio
 # of acceleration to step with which it is used (Transtrum and Sethna: 0.1 and 0.75).
@@ -54,9 +54,9 @@ class DampedSystem(NamedTuple):
 
 
 def keep_from_shrinking(old: Vector, new: Vector) -> Vector:
-    """Return the larger of two diagonals, `old` counting for at most 10^6 times `new`.
+    """Return the larger of two diagonals, where `old` is clipped to 10^6 times `new`.
 
-    Zeros of `new` leave the entries of `old`; entries are 1 where both are zero.
+    Where `new` is zero, the entry is that of `old`; where both are zero, it is 1.
     """
     bounded = np.minimum(old, MOST_SHRINKAGE * new)
     if new.min() > 0:
@@ -81,7 +81,8 @@ def damped_system(
     old_scaling
         D of the last point; zeros at the start.
     reduction
-        |g| relative to its start: the smaller it is, the more accurate are conjugate gradients.
+        |g| relative to its value at the start: the smaller it is, the more accurate is the solution
+        by conjugate gradients.
     """
     if not can_factor(curvature):
         return _system_by_products(oracle, curvature, evaluation, old_scaling, reduction)
@@ -212,7 +213,7 @@ def accelerated_step(
     """Return the step with the geodesic acceleration of the residuals along it.
 
     To second order r(x - t p) is r - t Jp + t^2 k / 2; the curve x - t p + t^2 a follows it, where
-    (H + gamma D) a = -J'k / 2. Where it bends too much, the step is p.
+    (H + gamma D) a = -J'k / 2. If a is too long relative to p, the step is p.
     """
     p = found.p
     if curvature.acceleration is not None and found.for_vector is not None:
@@ -232,8 +233,8 @@ def accelerated_step(
 def scaled_by_sizes(curvature: Curvature, scaling: Vector, sizes: Vector) -> Curvature:
     """Return a curvature whose D also scales coordinates by their own size.
 
-    On a plateau the diagonal of H may be 1e-70 in one coordinate, along which every step that is
-    scaled by it alone is far too long.
+    On a plateau the diagonal of H may be 1e-70 in one coordinate; every step that is scaled only by
+    the diagonal is far too long in this coordinate.
     """
     level = (scaling * sizes**2).max()
     extra = curvature.extra_damping

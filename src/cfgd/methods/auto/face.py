@@ -1,8 +1,8 @@
 """The face of a box on which a point lies: the problem of the coordinates that may move.
 
-At a solution with active bounds the gradient vanishes only in the other coordinates, and only the
-curvature in these tells a minimum from a saddle. A run under bounds is therefore judged on its
-face: the checks of the curvature see a problem without the active coordinates.
+At a solution with active bounds the gradient vanishes only in the free coordinates, and only the
+curvature in these distinguishes a minimum from a saddle. Under bounds, the curvature is therefore
+checked on the face: in a problem without the active coordinates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ State = TypeVar("State", bound=SolverState)
 
 
 class FaceOracle(Oracle):
-    """An oracle for the free coordinates; the others stay where they are.
+    """An oracle for the free coordinates; the others are constant.
 
     Its evaluations keep those of all coordinates in `aux`. A point on the other side of a bound is
     reflected at x, so that a difference along a coordinate at its bound is taken inside the box.

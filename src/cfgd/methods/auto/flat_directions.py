@@ -1,10 +1,11 @@
-"""Looks along directions in which the Hessian at the end of a run is nearly singular.
+"""Searches along directions in which the Hessian at the end of a run is nearly singular.
 
-Where the gradient vanishes and a curvature does, too, higher derivatives decide: x^3 falls on one
-side, -x^4 on both, x^4 rises. No curvature at x can tell these apart, and so f is evaluated on both
-sides of x, at several distances. Likewise a negative curvature counts only where gradients at other
-distances confirm it: one that is rounding falls with the distance, and one that is the error of a
-difference grows with it. Reference: Nocedal and Wright, section 8.1, for both errors.
+If the gradient and a curvature vanish, higher derivatives decide: x^3 decreases on one side, -x^4
+on both sides, and x^4 increases. The curvature at x does not distinguish these cases, so that f is
+evaluated on both sides of x, at several distances. Likewise, a negative curvature counts only if
+gradients at other distances confirm it: a rounding error decreases with the distance, and the
+truncation error of a difference increases with it. Reference: Nocedal and Wright, section 8.1, for
+both errors.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ NEARLY_FLAT = 1e-4
 # Distance in these units at which f is evaluated first, and the other ones: from where a fourth
 # power is just visible beside f to where the sign of a coordinate changes.
 FIRST_DISTANCE, DISTANCES = 1e-2, (1e-3, 0.1, 0.5, 0.9, 2.0)
-# Share of the rise that its curvature predicts with which f must rise at the first distance: then
-# x is a minimum in this direction, and the other distances are left out.
+# If f rises at the first distance by this share of what the curvature predicts, x is a minimum in
+# this direction, and the other distances are not tried.
 RISES = 0.5
 # Distances at which a negative curvature is measured again, and the factor within which both
 # results must agree: rounding would differ by the factor 10, and the error of a difference by 100.
 CONFIRM_DISTANCES, AGREE = (1e-4, 1e-3), 3.0
-# Distances for the curvature along a valley: it is curved, and further away there are its walls.
+# Distances for the curvature along a valley: at larger distances a curved valley has been left.
 NEAR_DISTANCES = (1e-6, 1e-5)
-# Share of f by which it may be larger at another point of the same valley.
+# Relative difference of f between two points that belong to the same valley.
 SAME_VALLEY = 1e-4
-# How often a run goes on from a lower value that was found like this: f may fall for ever towards
-# infinity.
+# How often a run continues from a lower value that was found in this way: f may decrease for ever
+# towards infinity.
 MOST_LOOKS = 3
 # Rounding units of f within which a difference of two values is rounding: those of a sum.
 ROUNDING_UNITS = 8
@@ -52,11 +53,12 @@ def coordinate_sizes(x: Vector, start: Start) -> Vector:
 def flat_directions(
     probes: Probes, x: Vector, start: Start, fall: Number = 0.0
 ) -> tuple[Vectors, Column]:
-    """Return the nearly flat directions among those that were probed, and their curvatures.
+    """Return the nearly flat directions among the probes, and their curvatures.
 
-    The directions are of length one in units of the sizes of coordinates. At the start, where f was
-    seen nowhere else, all directions count: all curvatures of a monkey saddle are equal. So do
-    those whose curvature explains next to nothing of the `fall` of f since the start.
+    The directions have length one in units of the sizes of coordinates. At the start, where f is
+    known at no other point, all directions are returned: all curvatures of a monkey saddle are
+    equal. Directions are also returned if their curvature is tiny relative to the `fall` of f since
+    the start.
     """
     sizes, moved = coordinate_sizes(x, start), (probes.steps != 0).any(axis=1)
     steps, changes = probes.steps[moved] / sizes, probes.changes[moved] * sizes
@@ -136,8 +138,8 @@ def valley_leads_to_saddle(
 ) -> bool:
     """Return whether f falls along a valley through x, or from x + offset along `direction`.
 
-    At x + offset the curvature was negative, which means something only if f is the same there. A
-    sum of squares that has fallen to rounding has nothing to gain.
+    At x + offset the curvature was negative, which is relevant only if f has the same value there.
+    A sum of squares at the level of rounding errors cannot decrease further.
     """
     if abs(evaluation.value) <= eps_of(evaluation.value) * abs(start.value):
         return False

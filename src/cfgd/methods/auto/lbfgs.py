@@ -55,7 +55,7 @@ from cfgd.methods.auto.state import (
     Start,
     change_is_negligible,
     decrease_is_hidden,
-    judge_fall,
+    detect_unbounded,
     makes_progress,
 )
 from cfgd.objectives.base import Objective
@@ -63,21 +63,21 @@ from cfgd.status import Status
 
 # Iterations without progress after which the curvature is checked: as many as the memory has pairs.
 IDLE = PAIRS
-# Iterations without progress after which the run ends: the probes of that check have become the
-# memory, which by then has been replaced, and that did not help either.
+# Iterations without progress after which the run ends: the probes of the check have become the
+# memory, have been replaced by new pairs since, and neither has lowered f.
 TOO_IDLE = 40
-# Iterations between two checks where all coordinates are probed, in up to 16 dimensions: at most
-# about half of the evaluations are then of probes.
+# Iterations between two checks in which all coordinates are probed, in up to 16 dimensions: at most
+# about half of the evaluations are then for probes.
 CHECK_EVERY = 30
-# How many times the last accepted fraction of a direction is tried first of the next one: three
-# halvings are made up for in one step.
+# Ratio of the first trial of a search to the last accepted fraction of a direction: three halvings
+# are undone in one step.
 LONGER = 8.0
-# Share of f that a predicted decrease must exceed so that f is mostly excess over its minimum.
+# If a predicted decrease is above this share of f, f is mostly excess over its minimum.
 EXCESS = 0.1
-# Least entry of a diagonal of curvatures, relative to the largest: it allows units that differ by
-# 1e15 from one coordinate to another, and by 1e60 where a point is judged in float64.
+# Least entry of a diagonal of curvatures, relative to the largest: units may differ by 1e15 from
+# one coordinate to another, and by 1e60 in the check of the curvature in float64.
 LEAST_CURVATURE = 1e-30
-LEAST_JUDGED = {np.dtype(np.float64): 1e-120, np.dtype(np.float32): LEAST_CURVATURE}
+LEAST_CHECKED = {np.dtype(np.float64): 1e-120, np.dtype(np.float32): LEAST_CURVATURE}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,16 +154,17 @@ class LBFGS(Solver[LBFGSState]):
 def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
     """Return the status of a point from which no search found a lower value.
 
-    A saddle is left to the other side first, and is one only if its negative curvature is.
+    At a saddle the other side is searched first; the status is `saddle` only if the negative
+    curvature is confirmed.
     """
     evaluation, search, start = state.evaluation, state.search, state.start
     is_done = state.norm2 <= goal.floor and decrease_is_hidden(
         evaluation, start, state.scaling, state.decrease, goal.tolerance
     )
     ending = Status.converged if is_done else Status.stalled
-    # where most of f is still to fall, its own minimum is zero, and so are curvatures beside it
+    # if most of f is excess, the minimum is zero, and curvatures are small relative to f
     is_excess = is_done and state.decrease > EXCESS * abs(evaluation.value)
-    if np.ndim(search.offset):  # x passed the check, and was left along its valley in vain
+    if np.ndim(search.offset):  # x passed the check, and the search along its valley failed
         if not is_excess and valley_leads_to_saddle(
             oracle, evaluation, start, search.offset, search.p
         ):
@@ -191,11 +192,11 @@ def end_without_step(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSStat
 
 
 def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> LBFGSState:
-    """Return the state at an accepted point: update the memory and plan the next search."""
+    """Return the state at an accepted point, with an updated memory and the next search."""
     search, old, at = state.search, state.evaluation, found.evaluation
     point = at._replace(value=found.value)
     norm2 = oracle.norm2(at)
-    start, is_unbounded = judge_fall(oracle, state.start, point)
+    start, is_unbounded = detect_unbounded(oracle, state.start, point)
     status = Status.unbounded if is_unbounded else Status.running
     memory, pair = state.memory, Pair.between(old, at)
     memory.add(pair)
@@ -206,7 +207,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
         P = secant_diagonal(state.scaling, pair)
     idle = 0 if makes_progress(old, found.value, norm2, state.least_norm2) else state.idle + 1
     p, slope, eta, gamma = next_direction(memory, at, P, pair.step, oracle.box)
-    # where a step was shortened, the next one starts shorter, too
+    # if a step was shortened, the next search starts with a shorter one
     t = min(longest_fraction(at.x, start.x, p), LONGER * found.t, 1.0)
     is_small_gradient = norm2 <= goal.floor
     is_negligible = is_small_gradient and change_is_negligible(
@@ -242,7 +243,7 @@ def advance(oracle: Oracle, state: LBFGSState, found: Accepted, goal: Goal) -> L
 
 
 def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
-    """Check the curvature around x, in the coordinates that do not stay at their bounds."""
+    """Check the curvature around x, in the coordinates that are not at active bounds."""
     face = face_of(oracle, state.evaluation)
     if face is None:
         return check_free_curvature(oracle, state, goal)
@@ -267,7 +268,7 @@ def check_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState
 
 
 def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGSState:
-    """Measure the curvature around x; end the run, or plan a Newton step or a step off a saddle."""
+    """Measure the curvature around x; end the run, or set up a Newton step or one off a saddle."""
     evaluation, start, g = state.evaluation, state.start, state.evaluation.gradient
     is_stationary, fall = bool(state.norm2 <= goal.floor), start.value - evaluation.value
     assess_probes = functools.partial(
@@ -291,7 +292,7 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
         if oracle.traits.diagonal is not None:
             return state.scaling
         curvatures = probes.changes.diagonal() / probes.steps.diagonal()
-        return clip_positive(curvatures, LEAST_JUDGED[curvatures.dtype])
+        return clip_positive(curvatures, LEAST_CHECKED[curvatures.dtype])
 
     ahead = probe_along_coordinates(oracle, evaluation, start, state.scaling, 1.0)
     probes, P, noise = ahead, scaling_of(ahead), one_sided_noise(g)
@@ -326,7 +327,7 @@ def check_free_curvature(oracle: Oracle, state: LBFGSState, goal: Goal) -> LBFGS
         off_x = assess_probes(probes, scaling=P, is_stationary=True)
         if off_x.leaves_saddle:
             way_out = _after_check(state, probes, P, off_x, goal, offset)
-            # a search that fails ends the run at x: its scaling and predictions stay
+            # a search that fails ends the run at x, with the scaling and predictions at x
             return changed(way_out, idle=0, scaling=after.scaling, decrease=after.decrease)
     return after
 
@@ -390,7 +391,7 @@ def _after_check(
 def look_along(
     oracle: Oracle, state: LBFGSState, flat: tuple[Vectors, Column], goal: Goal
 ) -> LBFGSState:
-    """Look along the nearly flat directions of a point where a run would end; go on if f falls."""
+    """Search along the nearly flat directions of a last point; continue if f is lower there."""
     if state.status is Status.running or state.looks == MOST_LOOKS:
         return state
     offset = lower_point(oracle, state.evaluation, state.start, *flat, goal.tolerance)

@@ -26,21 +26,22 @@ PAIRS = MOST_DIRECTIONS
 # A pair is used if the cosine of the angle between step and change is above this number: below it
 # the sign of the curvature is that of rounding errors.
 LEAST_COSINE = 1e-12
-# Within what factor the curvature at the end of a step may differ from that on average: an order of
-# magnitude. A cubic that says more, or that f is concave there, is no model of f.
+# Largest ratio of the curvature at the end of a step to the average one, and of its inverse: an
+# order of magnitude. A cubic with a larger ratio, or with a negative curvature, is no good model of
+# f.
 LARGEST_FACTOR = 10.0
-# Curvature along a step, as a share of f, from which on values of f say how it changes. Those of
-# simulations have often no more than six or seven digits, and what they say has six times their
-# error. Shorter steps need no such correction.
+# If the curvature along a step is above this share of f, the values of f are used to estimate how
+# it changes. Values of simulations often have no more than six or seven digits, and the estimate
+# has six times their error. Shorter steps need no such correction.
 SEEN = 1e-5
-# How many times the last step the next one is at least, where the last one met no curvature: four
-# is between the doubling and the tenfold growth that line searches extrapolate by.
+# Least ratio of a step to the last one if the curvature along that was not positive: four is
+# between the doubling and the tenfold growth by which line searches extrapolate.
 GROWTH = 4.0
 # Numbers in a memory up to which all its products are computed at once; beyond, row by row, to save
 # memory.
 FEW_NUMBERS = 2**16
-# Size that a coordinate has at least in the first step, relative to the root mean square of x: one
-# that is zero by chance must not hold back all others (an order of magnitude, not tuned).
+# Least size of a coordinate for the first step, relative to the root mean square of x: a coordinate
+# that is zero by chance must not shorten the step of all others (an order of magnitude, not tuned).
 SMALLEST = 1e-3
 
 
@@ -77,9 +78,9 @@ class Pair(NamedTuple):
     def between(cls, old: Evaluation, new: Evaluation) -> Pair:
         """Return the pair of a step, with the curvature that f has along it at its end.
 
-        The change of the gradient says what the curvature is on average over the step, and the
-        values of f say how it changes. The cubic through both gives it at the new point (Biggs,
-        J. Inst. Maths Applics 8, 1971); on quadratics it is the same.
+        The change of the gradient gives the average curvature along the step, and the values of f
+        show how it changes. The cubic through both gives the curvature at the new point (Biggs, J.
+        Inst. Maths Applics 8, 1971). On quadratics the two are equal.
         """
         pair = cls.of(new.x - old.x, new.gradient - old.gradient)
         hidden = SEEN * max(abs(old.value), abs(new.value))
@@ -265,8 +266,8 @@ def next_direction(
 ) -> Direction:
     """Return the step that minimises the L-BFGS model, in a box if there is one; see `box_step`.
 
-    Where the step without bounds stays in the box it is that one. Where rounding leaves no descent,
-    it is the projected step along P^-1 g.
+    If the step without bounds lies in the box, it is returned. If it is no descent direction
+    because of rounding, the result is the projected step along P^-1 g.
     """
     x, _, g = evaluation[:3]
     found = direction(memory, g, P, last_step)
@@ -277,7 +278,7 @@ def next_direction(
         return found
     try:
         B = CompactMatrix(memory, P)
-        # where the last step met no curvature, `direction` is longer than the model says
+        # if the last curvature was not positive, `direction` is longer than the model's minimiser
         longer = inner(found.p, B.times(found.p)) / found.slope if memory.is_flat else 1.0
 
         def solve(free: np.ndarray, fixed: Vector) -> Vector:

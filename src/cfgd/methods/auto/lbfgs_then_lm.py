@@ -1,8 +1,9 @@
 """L-BFGS, then Levenberg-Marquardt: for linear models whose Hessian costs many gradients.
 
-L-BFGS may take a dozen gradients on well scaled data and thousands on raw data, which cannot be
-known beforehand. It goes first, for as many iterations as a few Levenberg-Marquardt steps cost, so
-that both together cost at most about twice as much as the better one alone.
+L-BFGS takes a dozen gradients on well scaled data and may take thousands on others; which case it
+is cannot be known in advance. L-BFGS therefore runs first, for as many iterations as a few
+Levenberg-Marquardt steps cost, so that both together cost at most about twice as much as the better
+one alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The method of Levenberg and Marquardt on a Gauss-Newton matrix or a Hessian.
+"""The Levenberg-Marquardt method on a Gauss-Newton matrix or a Hessian.
 
-A step solves (H + gamma D) p = g, with H the matrix of the curvature and D its diagonal, kept from
-shrinking. By Theorem 3 of the paper that is the limit point of the non-adaptive method on the
-quadratic model at x with terminal c = x; gamma falls where the model predicts f well, which is the
-adaptive order. References: Moré (1978), "The Levenberg-Marquardt algorithm"; Nocedal and Wright,
-section 10.3; the curved step is the geodesic acceleration of Transtrum and Sethna (2012).
+A step solves (H + gamma D) p = g. H is the matrix of the curvature and D its diagonal, whose
+entries are kept from shrinking fast. By Theorem 3 of the paper, x - p is the limit point of the
+non-adaptive method on the quadratic model at x with terminal c = x; gamma is lowered while the
+model predicts f well, which corresponds to the adaptive order. References: Moré (1978), "The
+Levenberg-Marquardt algorithm"; Nocedal and Wright, section 10.3; the curved step is the geodesic
+acceleration of Transtrum and Sethna (2012).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from cfgd.methods.auto.state import (
     Start,
     change_is_negligible,
     decrease_is_hidden,
-    judge_fall,
+    detect_unbounded,
     still_falls,
 )
 from cfgd.objectives.base import Objective
@@ -57,8 +58,9 @@ ACCEPT = 1e-4
 # Share of the predicted decrease beyond which the damping falls, and below which it grows (Nocedal
 # and Wright, algorithm 4.1).
 GOOD_MODEL, BAD_MODEL = 0.75, 0.25
-# By how much the damping falls, and grows where a step is rejected; the second factor doubles with
-# every rejection, as in Nielsen, "Damping parameter in Marquardt's method" (1999).
+# Factors by which the damping falls after a good step and grows after a rejected one; the second
+# factor doubles with every rejection, as in Nielsen, "Damping parameter in Marquardt's method"
+# (1999).
 SHRINK, GROW = 5.0, 4.0
 # Damping of the first step (Press et al., Numerical Recipes, section 15.5).
 FIRST_DAMPING = 1e-3
@@ -72,8 +74,8 @@ MOST_TRIES = 40
 # Gauss-Newton matrix a longer step leaves the region in which residuals are linear, while a search
 # finds the right length on the Hessian of a convex function.
 LONGEST, LONGEST_SEARCHED = 3.0, 1e3
-# Power of the tolerance below which the predicted change must be before products with the Hessian
-# are taken: one more step costs less than these, and doubles the correct digits.
+# Products with the Hessian are computed when the predicted change is below the tolerance to this
+# power: one more step costs less than these products, and doubles the correct digits.
 TIGHTER = 1.5
 # Where the ratio of decrease to prediction is this near to one, no search along the step is needed.
 NEAR_PREDICTION = 0.1
@@ -115,8 +117,8 @@ def accepted_step(
 ) -> Trial | None:
     """Increase the damping until a step achieves a share of the predicted decrease.
 
-    Return None where no step does. Steps are at most a few times as long as x, or as the distance
-    from `x0`.
+    Return None if no step does. The length of a step is at most a few times that of x, or the
+    distance from `x0`.
     """
     x, f = evaluation[:2]
     D, searches, growth = system.scaling, can_search(oracle, curvature), GROW
@@ -136,7 +138,7 @@ def accepted_step(
             if searches and not is_hidden and not abs(ratio - 1) <= NEAR_PREDICTION:
                 fraction, value = search_along(oracle, evaluation, p, value, bool(ratio > 1))
                 step = fraction * step
-            # in float32 the right-hand side may round to f: a step that gains nothing is none
+            # in float32 the right-hand side may round to f: a step must lower f
             is_lower = value < f and value <= f - ACCEPT * min(fraction, 1.0) * predicted
             # the gradient is needed at the next point in any case
             is_lower = is_lower and np.isfinite(oracle.evaluate(x - step).gradient).all()
@@ -174,7 +176,7 @@ def gradient_falls(
 
 
 class FinalCheck(NamedTuple):
-    """The status after a check, and a step by which the run goes on or that is its last one."""
+    """The status after a check, and the next step of the run, or its last one."""
 
     status: Status
     step: Vector | None = None
@@ -193,7 +195,7 @@ def final_check(
     """Decide whether a point from which the model predicts no decrease is a minimum."""
     evaluation = state.evaluation
     if curvature.is_exact:
-        # a small gradient with a decrease below rounding is all that a convex f allows
+        # for a convex f, a small gradient with a decrease below rounding is enough
         f, decrease = evaluation.value, inner(evaluation.gradient, newton) / 2
         is_hidden = state.norm2 <= goal.floor and decrease <= HIDDEN_UNITS * eps_of(f) * abs(f)
         status = Status.converged if is_negligible or is_hidden else Status.stalled
@@ -215,8 +217,8 @@ def final_check(
                 if is_lower and np.isfinite(oracle.evaluate(x).gradient).all():
                     return FinalCheck(Status.running, t * found.step)
                 t = t / 3
-    # a sum of squares that has fallen to rounding has nothing to gain along flat directions, and
-    # its negative curvatures are those of rounding
+    # a sum of squares at the level of rounding errors cannot decrease along flat directions, and
+    # its negative curvatures are rounding errors
     may_fall = f > eps_of(f) * start.value
     if may_fall and state.looks < MOST_LOOKS:
         flat = flat_directions(probes, evaluation.x, start)
@@ -225,8 +227,7 @@ def final_check(
             return FinalCheck(Status.running, -offset, looks=state.looks + 1)
     if may_fall and found.leaves_saddle and is_saddle(oracle, evaluation, start, found.step):
         return FinalCheck(Status.saddle)
-    # where the undamped step is negligible, a change that the Hessian predicts is its rounding
-    # error
+    # if the undamped step is negligible, a change that the Hessian predicts is a rounding error
     is_hidden = decrease_is_hidden(evaluation, start, scaling, found.decrease, goal.tolerance)
     if not (is_minimum or ((is_negligible or is_hidden) and not found.is_unbounded)):
         return FinalCheck(Status.stalled)
@@ -299,7 +300,7 @@ class LevenbergMarquardt(Solver[LMState]):
     def _predict(
         self, curvature: Curvature, system: DampedSystem, state: State, goal: Goal
     ) -> tuple[State, tuple[Vector, bool, bool]]:
-        """Predict the change by the undamped step; forget a bad start that makes it negligible."""
+        """Predict the change by the undamped step; replace a bad start if it seems negligible."""
         found = predict(curvature, system, state, goal.tolerance)
         is_negligible, scaling = found[1], system.diagonal()
         is_bad = is_negligible and state.start.is_bad_for(state.evaluation, scaling)
@@ -339,10 +340,10 @@ class LevenbergMarquardt(Solver[LMState]):
 def predict(
     curvature: Curvature, system: DampedSystem, state: LMState, tolerance: Number
 ) -> tuple[Vector, bool, bool]:
-    """Return the undamped step, whether it is negligible, and whether by so much as to end the run.
+    """Return the undamped step, whether it is negligible, and whether the run is to end with it.
 
-    On a Gauss-Newton matrix the run goes on for another step, whose convergence is superlinear,
-    until the change is far below the tolerance: the check by the Hessian costs more.
+    With a Gauss-Newton matrix the run continues until the change is far below the tolerance: the
+    convergence is fast, and the check by the Hessian costs more than another step.
     """
     p, scaling = system.newton(), system.diagonal()
     decrease, length = inner(state.evaluation.gradient, p) / 2, weighted_norm(p, scaling)
@@ -371,12 +372,12 @@ def arrive(
     """Return the state after the step to x."""
     at = oracle.evaluate(x)
     norm2 = oracle.norm2(at)
-    start, is_unbounded = judge_fall(oracle, state.start, at)
+    start, is_unbounded = detect_unbounded(oracle, state.start, at)
     if is_unbounded:
         status = Status.unbounded
     elif not (abs(at.value) < np.inf and norm2 < np.inf):
         return changed(state, status=Status.nonfinite)
-    # a value that is larger by rounding counts as the last one
+    # a value that is larger by rounding is replaced by the last one
     is_lower = at.value <= state.evaluation.value
     point = at if is_lower else at._replace(value=state.evaluation.value)
     return changed(

@@ -14,13 +14,13 @@ from cfgd._core.linalg import eps_of, inner
 from cfgd._core.types import Number, Scalar, Vector
 from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Start, judge_fall
+from cfgd.methods.auto.state import Start, detect_unbounded
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 # Share of the decrease along the slope that a step must achieve (Nocedal and Wright, section 3.1).
 ACCEPT = 1e-4
-# How often a step is shortened at most, each time at least to its half: 2^-40 of it is rounding.
+# The largest number of reductions of a step, each at least to its half: 2^-40 of it is rounding.
 MOST_TRIES = 40
 # Powers of eps that say when rounding hides a decrease: slopes below eps^0.6 |f| predict none that
 # a value, known to about eps^0.8 |f|, would show.
@@ -49,10 +49,10 @@ class Search(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """The point that a line search accepted."""
+    """The point that a line search has accepted."""
 
     evaluation: Evaluation
-    value: Scalar  # the last one where rounding made it larger
+    value: Scalar  # that of the previous point if rounding made it larger
     t: Number
 
 
@@ -68,7 +68,7 @@ def line_search(
         enough, value = decreases(search, t, origin, at, oracle.resolution)
         if enough and abs(at.value) < np.inf and norm2 < np.inf:
             return extended(oracle, x, search, Accepted(at, value, t))
-        if judge_fall(oracle, start, at)[1]:
+        if detect_unbounded(oracle, start, at)[1]:
             return Status.unbounded
         end = Trial(t, at.value, -inner(at.gradient, search.p))
         t = _shorter(Trial(0.0, origin.value, -search.slope), end)
@@ -92,8 +92,8 @@ def _shorter(start: Trial, end: Trial) -> Number:
 def extended(oracle: Oracle, x: Vector, search: Search, accepted: Accepted) -> Accepted:
     """Lengthen a step at the boundary of a box while f falls along it almost as at its start.
 
-    In a box f may have negative curvature and a minimum nevertheless. A quasi-Newton step, whose
-    model is convex, is then far too short; without bounds, such a function is mostly unbounded.
+    In a box f may have a minimum although its curvature is negative. A quasi-Newton step, whose
+    model is convex, is then far too short. (Without bounds, most such functions are unbounded.)
     """
     box = oracle.box
     if box is None or not box.mask(accepted.evaluation.x).any():
@@ -113,7 +113,7 @@ def extended(oracle: Oracle, x: Vector, search: Search, accepted: Accepted) -> A
 def decreases(
     search: Search, t: Number, origin: Evaluation, at: Evaluation, resolution: float
 ) -> tuple[bool, Scalar]:
-    """Return whether f decreases by a share of what the slope predicts, and its value as it counts.
+    """Return whether f decreases by a share of what the slope predicts, and the value to keep.
 
     Where rounding may hide the decrease, a value that is not larger is enough. A value that is
     larger by rounding counts as the old one if the slopes at both ends show a decrease (the

@@ -1,18 +1,18 @@
 """Levenberg-Marquardt, then quasi-Newton steps: for residuals of many unknowns, as of networks.
 
-An iteration of Levenberg-Marquardt costs a Jacobian and a factorisation, a dozen gradients and
-more. That pays where the residuals are nearly linear, as in most fits and systems of equations: f
-or its gradient then falls by orders of magnitude in a few iterations. Networks are another matter:
-there gradients alone, with a dense matrix that remembers all of them, go further in the same time.
-Which kind a problem is shows after a few iterations.
+An iteration of Levenberg-Marquardt costs a Jacobian and a factorisation: a dozen gradients or more.
+This is worth it if the residuals are nearly linear, as in most fits and systems of equations: f or
+its gradient then falls by orders of magnitude in a few iterations. On networks, quasi-Newton steps
+with a dense matrix lower f more in the same time. Which kind of problem it is can be seen after a
+few iterations.
 
-Residuals that are given sample by sample are taken for those of a network from the start. With
-about as many samples as weights, Gauss-Newton steps fit the samples and nothing between them: on
-Poisson's equation with 921 weights and 1,200 samples the loss ends at 3e-7 either way, and the
-error at 2e-2 with such steps first and 9e-6 without. Where a factorisation is not affordable,
-quasi-Newton steps go alone, too: on a network of 100,000 weights L-BFGS has a loss of 1e-2 after
-400 gradients, where Levenberg-Marquardt steps by products with J'J, a dozen gradients each, have
-29.
+Residuals that are given sample by sample are treated as those of a network from the start. With
+about as many samples as weights, Gauss-Newton steps fit the samples but not the function between
+them: on Poisson's equation with 921 weights and 1,200 samples the loss ends at 3e-7 in both cases,
+and the error at 2e-2 if such steps come first and at 9e-6 without them. If a factorisation is too
+expensive, only quasi-Newton steps are used as well: on a network of 100,000 weights L-BFGS reaches
+a loss of 1e-2 after 400 gradients, and Levenberg-Marquardt steps by products with J'J, a dozen
+gradients each, reach 29.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ from cfgd.methods.auto.trust_region import TrustRegion
 from cfgd.objectives.base import Objective
 from cfgd.status import Status
 
-# Unknowns up to which Levenberg-Marquardt goes alone: its matrices then cost about a gradient.
+# Unknowns up to which only Levenberg-Marquardt is used: its matrices then cost about a gradient.
 FEW_UNKNOWNS = 100
 # Iterations of Levenberg-Marquardt between two tests of its progress: the first ones are spent on
 # finding the damping.
 TRIAL = 5
-# Factor by which f, or the squared gradient, must fall in that time: a half an iteration. At the
-# rate of quasi-Newton steps on networks, about 0.995 a gradient, a dozen gradients have 0.94.
+# Factor by which f, or the norm of the gradient, must fall in that time: one half in each
+# iteration. Quasi-Newton steps on networks have a factor of about 0.995 for each gradient, or 0.94
+# for a dozen.
 WORTHWHILE = 2.0**-TRIAL
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialState(LMState):
-    """State of Levenberg-Marquardt, with f and |g|^2 where its progress was tested last."""
+    """State of Levenberg-Marquardt, with f and |g|^2 at the last test of its progress."""
 
     tested_value: Scalar
     tested_norm2: Scalar
@@ -95,7 +96,7 @@ class LMThenQuasiNewton(Solver[SolverState]):
         return self.quasi_newton.restart(oracle, state)
 
     def _without_jacobians(self, oracle: Oracle, state: TrialState) -> LBFGSState:
-        """Return the state with which quasi-Newton steps go on from x."""
+        """Return the state with which quasi-Newton steps continue from x."""
         first = self.quasi_newton.init(oracle, state.evaluation.x)
         return changed(
             first,

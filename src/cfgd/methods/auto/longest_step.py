@@ -1,6 +1,7 @@
-"""How far a step may lead: no coordinate moves by many times its size.
+"""The longest step: no coordinate moves by more than a few times its size.
 
-Beyond, a model says nothing of f: a quadratic one leads across poles and onto plateaus.
+At larger distances a quadratic model does not describe f, and steps lead across poles and onto
+plateaus.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 from cfgd._core.linalg import inner
 from cfgd._core.types import Vector
 
-# How many times its size a coordinate moves at most in one step.
+# The largest change of a coordinate in one step, in multiples of its size.
 LONGEST_STEP = 10.0
 
 
@@ -32,7 +33,7 @@ def shortened(x: Vector, x0: Vector, step: Vector, longest: float) -> Vector:
 
 
 def _sizes(x: Vector, x0: Vector) -> Vector:
-    """Return for each coordinate its size, its way from the start, and the typical size of all."""
+    """Return |x| + |x - x0| + the root mean square of x, for each coordinate."""
     sizes = abs(x - x0)
     sizes += abs(x)
     sizes += np.sqrt(inner(x, x) / x.size)

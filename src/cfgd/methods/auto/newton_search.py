@@ -9,8 +9,8 @@ from cfgd.methods.auto.oracle import Oracle
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation
 
-# How often a step may be halved, to 1e-9 of it, and doubled: at eight times the Newton step another
-# Hessian is better than another trial.
+# How often a step may be halved (to 1e-9 of it) and doubled: at eight times the Newton step another
+# Hessian lowers f more than another trial.
 MOST_HALVINGS, MOST_DOUBLINGS = 30, 3
 
 
@@ -24,8 +24,9 @@ def search_along(
 ) -> tuple[float, Scalar]:
     """Halve or double a Newton step while that lowers f; return its fraction and the value there.
 
-    A Newton step on counts may be a hundred times too long, and one on almost separable labels half
-    as long as it should be. Along a line of predictions a value costs little, another matrix a lot.
+    A Newton step for counts may be a hundred times too long, and one for almost separable labels
+    half as long as the best one. Along a line of predictions a value costs little, and another
+    matrix a lot.
     """
     line, f = oracle.line(evaluation, p), evaluation.value
     fraction, factor = 1.0, 2.0 if is_too_short else 0.5

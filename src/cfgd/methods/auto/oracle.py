@@ -1,4 +1,4 @@
-"""The oracle that Auto's solvers ask for evaluations."""
+"""The oracle: evaluations for Auto's solvers, counted and interruptible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cfgd.objectives.finite_differences import hessian_product
 
 
 class StopRunError(Exception):
-    """Raised by an oracle inside a step when the run must end; the state before it stays valid."""
+    """Raised by an oracle inside a step when the run must end; the last state is still valid."""
 
 
 class Once:
@@ -102,12 +102,12 @@ class Oracle:
         return self._last.value
 
     def free_gradient(self, evaluation: Evaluation) -> Vector:
-        """Return the gradient, with zeros in the coordinates that stay at their bounds."""
+        """Return the gradient, with zeros in the coordinates at active bounds."""
         x, _, g = evaluation[:3]
         return g if self.box is None else self.box.free_gradient(x, g)
 
     def norm2(self, evaluation: Evaluation) -> Scalar:
-        """Return the squared norm of that gradient."""
+        """Return the squared norm of `free_gradient`."""
         g = self.free_gradient(evaluation)
         return inner(g, g)
 
@@ -180,7 +180,7 @@ class Oracle:
         return bool(self._compares_x and x[0] == last[0] and (x == last).all())
 
     def check_stop(self) -> None:
-        """Raise StopRunError if the run is to end; for what takes as long as an evaluation."""
+        """Raise StopRunError if the run is to end; for computations as long as an evaluation."""
         if self.should_stop is not None and self.should_stop():
             raise StopRunError
 

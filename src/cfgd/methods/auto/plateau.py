@@ -1,9 +1,10 @@
-"""Whether a fit, or another function, has stopped to depend on its parameters.
+"""Detect that a fit, or another function, no longer depends on its parameters.
 
-Far from the data a peak, an exponential or a pole leaves a model that is zero or constant: the
-gradient vanishes there as it does at a minimum, and the residuals are those of no fit at all. A run
-gets there by one step that is too long, or by many in which parameters run away together. At a
-minimum the Jacobian sees every parameter, or those that it does not see are where they were.
+If a peak, an exponential or a pole has moved far from the data, the model is zero or constant: the
+gradient vanishes there as it does at a minimum, but the model does not fit the data. A run gets
+there by one step that is too long, or by many steps in which several parameters grow together. At a
+minimum, in contrast, every parameter changes the residuals, or did not change them at the start
+either.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from cfgd.methods.auto.state import Start
 from cfgd.objectives.curvature import Curvature, JacobianRows
 from cfgd.objectives.evaluation import Evaluation
 
-# Ratio of two curvatures of J'J, with its columns scaled to length one, from which on the smaller
-# one is that of no digit in J: singular values then differ by 1e6.
+# Ratio of two curvatures of J'J, with the columns of J scaled to length one, below which the
+# smaller one has no correct digit: the singular values of J then differ by a factor of 1e6.
 UNSEEN = 1e-12
 
 
-# Rounding units of the model, as large as its derivatives make it, within which residuals are zero,
-# and of f, within which a coordinate does not change it.
+# Rounding units of the model (whose size is estimated from its derivatives) within which residuals
+# count as zero, and of f, within which a coordinate does not change f.
 ROUNDING_UNITS = 1e3
 
 
-# Share of the parameters that no longer change a residual from which on a fit has lost its model. A
-# few may do so at a minimum, such as those of a saturated unit of a network.
+# If at least this share of the parameters no longer changes a residual, the fit no longer depends
+# on its model. A few may do so at a minimum, such as those of a saturated unit of a network.
 MOST_LOST = 0.5
 
 
@@ -58,8 +59,8 @@ def has_lost_coordinates(
 ) -> bool:
     """Return whether f no longer depends on most coordinates beyond rounding, but did at x0.
 
-    This is `has_lost_model` for a function of which gradients alone are known: `probes` are steps
-    along the coordinates. Where f is zero, as at the minimum of a penalty, nothing is lost.
+    This is `has_lost_model` for a function of which only gradients are known; `probes` are steps
+    along the coordinates. If f is zero, as at the minimum of a penalty, the result is False.
     """
     x, f, g = evaluation[:3]
     sizes = coordinate_sizes(x, start)
@@ -82,9 +83,9 @@ def _is_seen(rows: JacobianRows, x: Vector, start: Start) -> np.ndarray:
 
 
 def runs_to_infinity(curvature: Curvature, x: Vector, x0: Vector) -> bool:
-    """Return whether parameters have grown far from x0 in a direction that J does not see.
+    """Return whether parameters have grown far from x0 along a null direction of J.
 
-    Where the residuals are zero, that is of no importance.
+    If the residuals are zero, the result is False.
     """
     far = has_grown_far(x, x0)
     rows = _tall_rows(curvature, x) if far.any() else None

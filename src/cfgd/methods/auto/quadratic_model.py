@@ -23,19 +23,19 @@ from cfgd._core.linalg import (
 )
 from cfgd._core.types import Column, Matrix, Rows, Scalar, Vector
 
-# Singular values below so many rounding units of the largest one are zero.
+# Singular values below this many rounding units of the largest one count as zero.
 SINGULAR_UNITS = 4
-# Least eigenvalue of J'J + S relative to the largest one, in scaled coordinates, with which it is a
-# model to minimise: below it S, which is an approximation, may be what makes it positive.
+# J'J + S is used as a model if its least eigenvalue, in scaled coordinates, is above this share of
+# the largest one: a smaller one may be positive only because S is an approximation.
 LEAST_CURVATURE = 1e-8
 # Relative accuracy of the length of a step on the boundary (Moré: 0.1), and the iterations for it:
 # two or three are usual.
 LENGTH_ACCURACY, MOST_ITERATIONS = 0.1, 50
-# Share of an error of J'J's prediction that J'J + S must fall below to be the next model. Halving
-# it keeps rounding errors from changing the model.
+# J'J + S becomes the next model if the error of its prediction is below this share of that of J'J:
+# a half, so that rounding errors do not change the model.
 BETTER = 0.5
-# Curvature of f along a step, relative to the product of both lengths, below which S is left as it
-# is: its update divides by it.
+# Curvature of f along a step, relative to the product of both lengths, below which S is not
+# updated: its update divides by this curvature.
 LEAST_CHANGE = 1e-10
 
 
@@ -59,7 +59,7 @@ class QuadraticModel(NamedTuple):
         return (self.root * p) @ self.basis
 
     def damped(self, gamma: Scalar) -> Vector:
-        """Return z of the minimiser with gamma |z|^2 / 2 added to the model."""
+        """Return z of the minimiser of the model with gamma |z|^2 / 2 added to it."""
         return self.undamped if gamma == 0 else self.slopes / (self.curvatures + gamma)
 
     def solve(self, v: Vector, gamma: Scalar) -> Vector:
@@ -82,7 +82,7 @@ class QuadraticModel(NamedTuple):
         if inner(self.undamped, self.undamped) <= radius * radius:
             return zero
         low, high = zero, np.sqrt(inner(b, b)) / radius
-        gamma = 1e-3 * high  # where Moré begins
+        gamma = 1e-3 * high  # the first guess of Moré
         for _ in range(MOST_ITERATIONS):
             z = b / (w + gamma)
             length = np.sqrt(inner(z, z))
@@ -127,7 +127,7 @@ class Secant(NamedTuple):
     """An approximation of sum_i r_i Hess(r_i) by differences of Jacobians along steps."""
 
     matrix: Matrix
-    is_used: bool  # it predicts the decrease of f better than nothing
+    is_used: bool  # with it the decrease of f is predicted better than without
 
     @classmethod
     def zero(cls, x: Vector) -> Secant:
@@ -138,8 +138,9 @@ class Secant(NamedTuple):
     ) -> Secant:
         """Return the approximation after a step s, from J and r before and after it.
 
-        It is the least change, in a weighted norm, with which S s is what the Jacobian changed by.
-        S is first scaled to the curvature along s, so that it falls where residuals do.
+        It is the smallest change of S, in a weighted norm, with which S s equals the change of the
+        Jacobian times the residuals. S is first scaled to the curvature along s, so that it becomes
+        smaller when the residuals do.
         """
         (J, r), (J_new, r_new) = old, new
         along, S = J @ s, self.matrix

@@ -1,12 +1,13 @@
-"""L-BFGS, then a dense matrix of the Broyden family where a run is long.
+"""L-BFGS, followed by a dense matrix of the Broyden family in long runs.
 
-Limited memory is right for short runs: a dense matrix would have to learn first what a diagonal and
-16 pairs say at once. On long runs it is wrong, because what it forgets must be found again and
-again. How long a run will be is not known beforehand. So L-BFGS goes first, and the dense matrix
-begins with what its memory knows.
+Limited memory is better in short runs: a dense matrix needs many iterations to model what a
+diagonal and 16 pairs model at once. In long runs a dense matrix is better, because it keeps the
+information of all pairs. How long a run will be is not known in advance. L-BFGS therefore runs
+first, and the dense matrix starts from its memory.
 
-The cost of a dense iteration is a gradient and about 2 d^2 multiplications, where L-BFGS has 64 d.
-Gradients are what is saved; on functions of microseconds the multiplications may cost more.
+A dense iteration costs a gradient and about 2 d^2 multiplications; L-BFGS has 64 d. The dense
+matrix saves gradients; for functions of microseconds the multiplications may cost more than it
+saves.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from cfgd.status import Status
 # Largest dimension of a dense matrix: 5,000^2 numbers are 200 MB in float64, and a pass over one of
 # its triangles takes about 10 ms, as long as a gradient of a network with so many weights.
 MOST_DENSE = 5_000
-# Iterations of L-BFGS before the matrix: twice its pairs, so that most of what it learnt would be
-# forgotten next.
+# Iterations of L-BFGS before the dense matrix: twice the number of its pairs, which have then been
+# replaced once.
 LONG_RUN = 2 * PAIRS
 
 
@@ -63,7 +64,7 @@ class QuasiNewton(Solver[SolverState]):
         return with_dense_matrix(after, state.evaluation.value - after.evaluation.value)
 
     def restart(self, oracle: Oracle, state: SolverState) -> SolverState:
-        """Keep a dense matrix: with other samples of the same kind f is curved much the same."""
+        """Keep a dense matrix: with other samples of the same kind the Hessian is similar."""
         if not isinstance(state, BroydenState):
             return self.init(oracle, state.evaluation.x.copy())
         at = oracle.evaluate(state.evaluation.x.copy())
@@ -82,7 +83,7 @@ class QuasiNewton(Solver[SolverState]):
 def is_long(oracle: Oracle, state: LBFGSState) -> bool:
     """Return whether a run of L-BFGS has become long, and a dense matrix is affordable.
 
-    Points at a bound are left to L-BFGS, whose compact matrix the steps on their faces need.
+    At a bound L-BFGS continues: steps on the faces of the box need its compact matrix.
     """
     x, box = state.evaluation.x, oracle.box
     if x.size > MOST_DENSE or (box is not None and box.mask(x).any()):
@@ -106,14 +107,14 @@ def with_dense_matrix(state: LBFGSState, fall: Scalar) -> BroydenState:
 
 
 def checked(oracle: Oracle, state: BroydenState, goal: Goal) -> SolverState:
-    """Check the curvature around x: the run ends, or goes on with the matrix or with L-BFGS.
+    """Check the curvature around x: the run ends, or continues with the matrix or with L-BFGS.
 
-    It goes on with the matrix where the check only says that f can be lowered further. L-BFGS
-    leaves saddles, looks along flat directions and decides where no step lowers f.
+    It continues with the matrix if the check only finds that f can be lowered further. L-BFGS
+    leaves saddles, searches along flat directions, and decides if no step lowers f.
     """
     after = check_curvature(oracle, with_limited_memory(oracle, state), goal)
-    goes_on = after.status is Status.running and not after.search.leaves_saddle
-    if goes_on and not state.is_stuck and state.idle == 0:
+    continues = after.status is Status.running and not after.search.leaves_saddle
+    if continues and not state.is_stuck and state.idle == 0:
         return dataclasses.replace(
             state,
             start=after.start,

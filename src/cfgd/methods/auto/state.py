@@ -15,24 +15,26 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
-# Share of the distance from the start that is added to the size of x, with which steps are
-# compared: at a solution near zero the size of x alone would be nothing.
+# Share of the distance from the start that is added to the size of x before steps are compared with
+# it: at a solution near zero the size of x alone would be too small.
 TRAVELLED = 1e-3
-# Factor between the fall of f from the start and the one that the curvature at x explains, beyond
-# which the start is forgotten. Fourth powers reach it where x has come 1e4 times nearer.
+# Ratio of the decrease of f since the start to the decrease that the curvature at x explains, above
+# which the start is replaced by a later point. For fourth powers it is reached when x is 1e4 times
+# nearer to the minimum than the start.
 BAD_START = 1e8
-# Multiples of x - x0 at which an unbounded function is evaluated, up to 1/eps, and the factor by
-# which its fall grows at least from one to the next: the root of theirs. Any polynomial that is
-# unbounded does better, and a function that has a minimum within these distances does not.
+# Multiples of x - x0, up to 1/eps, at which a function is evaluated that may be unbounded, and the
+# factor by which its decrease must grow from one to the next: the root of their ratio. Every
+# unbounded polynomial satisfies this, and no function that has a minimum within these distances
+# does.
 RAY, RAY_GROWTH = 10.0 ** np.arange(2, 18, 2), 10.0
-# Where f rises along the ray, it is evaluated there again after f has fallen by so many times more.
+# If f rises along the ray, the test is repeated after f has decreased by this factor more.
 NEXT_FALL = 1e4
 # A predicted decrease below so many rounding units of f is hidden by rounding.
 HIDDEN_UNITS = 1e3
-# Predicted decreases of a sum of squares, as a power of the tolerance and as a share of f, between
-# which it is neither at a minimum nor on its way to zero.
+# Predicted decreases of a sum of squares between tolerance^0.75 f and f/4: such a point is neither
+# a minimum nor near one with zero residuals.
 SOME_DECREASE, MOST_OF_F = 0.75, 0.25
-# Rounding units of the model within which residuals are rounding: those of a sum.
+# Rounding units of the model within which residuals count as rounding errors of a sum.
 RESIDUAL_UNITS = 8
 
 
@@ -63,14 +65,14 @@ class Start(NamedTuple):
         return cls(x, value, norm, abs(value) + norm * (1 + np.sqrt(inner(x, x))))
 
     def with_scale_of(self, evaluation: Evaluation) -> Start:
-        """Take the scale from a later point where value and gradient were zero at the start."""
+        """Return the start with the scale of a later point, if its own scale is zero."""
         return self if self.scale > 0 else self._replace(scale=Start.of(evaluation).scale)
 
     def is_bad_for(self, evaluation: Evaluation, scaling: Vector) -> bool:
-        """Return whether the way from the start says nothing about the size of x.
+        """Return whether the distance from the start is no measure of the size of x.
 
-        With curvatures like those at x, f would have fallen by half the squared distance in the
-        norm of `scaling`. Where it fell by far more or less, the start lies in another landscape.
+        With curvatures like those at x, f would have decreased by half the squared distance in the
+        norm of `scaling`. If it decreased by far more or less, f is very different near the start.
         """
         fall, away = self.value - evaluation.value, evaluation.x - self.x
         expected = inner(scaling * away, away) / 2
@@ -85,10 +87,10 @@ class Start(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SolverState:
-    """The part of a state that the loop, the history and the solution read.
+    """The fields of a state that the loop, the history and the solution use.
 
-    `evaluation.value` never grows: where rounding makes a computed value larger than the last one,
-    the last one is kept, and `computed_value` is the one that was computed.
+    `evaluation.value` never increases: if a computed value is larger than the last one because of
+    rounding, the last one is kept, and `computed_value` is the computed one.
     """
 
     evaluation: Evaluation
@@ -109,13 +111,13 @@ State = TypeVar("State", bound=SolverState)
 class Solver(abc.ABC, Generic[State]):
     """An algorithm: `init` returns its state at the start, `step` the state one iteration later.
 
-    A solver holds no numbers of a run. A step that ends the run sets `status`; the iteration count
-    stays where no step was made.
+    A solver has no state itself. A step that ends the run sets `status`; it increases the iteration
+    count only if x has moved.
     """
 
     @abc.abstractmethod
     def describe(self, objective: Objective) -> str:
-        """Return the name of the algorithm and how it scales this objective, in a few words."""
+        """Return a short description: the algorithm, and how it scales this objective."""
 
     @abc.abstractmethod
     def init(self, oracle: Oracle, x0: Vector) -> State:
@@ -176,9 +178,10 @@ def still_falls(
 ) -> bool:
     """Return whether a sum of squares goes on falling to a value that is not zero.
 
-    Where a start lies in another landscape, a step is short beside the way from there long before
-    it is beside x. Near a minimum with residuals a decrease is small beside f, near one without it
-    is most of f, and residuals that have fallen to rounding fall no further.
+    If the start is far away, a step may be short relative to the distance from it long before it is
+    short relative to x. Near a minimum with residuals the predicted decrease is small relative to
+    f; near one with zero residuals it is most of f; and residuals at the level of rounding errors
+    do not decrease further.
     """
     f = evaluation.value
     model2 = (scaling * evaluation.x**2).max()  # of the model whose residuals they are
@@ -192,8 +195,9 @@ def decrease_is_hidden(
 ) -> bool:
     """Return whether a predicted decrease of f is negligible, or hidden by rounding.
 
-    It is negligible beside f, or beside the fall of f from a start that is not bad: on a quadratic
-    a gradient that has fallen to `tolerance` predicts its square of the fall.
+    It is compared with f, and with the decrease of f since the start unless the start is bad: on a
+    quadratic, a gradient that has fallen by the factor `tolerance` predicts `tolerance`^2 times
+    that decrease.
     """
     f = evaluation.value
     if decrease <= max(tolerance / 100, HIDDEN_UNITS * eps_of(f)) * abs(f):
@@ -202,12 +206,12 @@ def decrease_is_hidden(
     return bool(is_small and not start.is_bad_for(evaluation, scaling))
 
 
-def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
-    """Return the start to compare with from now on, and whether f falls without bound.
+def detect_unbounded(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[Start, bool]:
+    """Return the start to compare later points with, and whether f decreases without bound.
 
-    It does where it has fallen far and goes on falling along the ray from the start through x. The
-    fall alone proves nothing where value and gradient of the start nearly underflow, as those of
-    -exp(-|x|^2) do far from its minimum; the scale then grows with the fall.
+    f is unbounded if it has decreased by a large factor and continues to decrease along the ray
+    from the start through x. A large factor alone proves nothing if value and gradient of the start
+    nearly underflow, as those of -exp(-|x|^2) do far from its minimum; the scale is then increased.
     """
     start = start.with_scale_of(evaluation)
     if not start.has_fallen_far(evaluation.value):
@@ -224,6 +228,6 @@ def judge_fall(oracle: Oracle, start: Start, evaluation: Evaluation) -> tuple[St
 
 
 def makes_progress(old: Evaluation, value: Scalar, norm2: Scalar, least_norm2: Scalar) -> bool:
-    """Return whether f fell beyond the few rounding units of a sum, or |g|^2 to half its least."""
+    """Return whether f decreased beyond rounding errors, or |g|^2 to half its least value."""
     rounding = 4 * eps_of(old.x) * abs(old.value)
     return bool(value < old.value - rounding or norm2 < least_norm2 / 2)

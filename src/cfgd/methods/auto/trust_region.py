@@ -1,11 +1,11 @@
 """The method of Levenberg and Marquardt for small problems, with a trust region.
 
-The damping of a step is that with which the step is as long as the radius of the region in which
-the model has proved true: zero where the undamped step is shorter. The model is J'J, or J'J + S
-where a secant approximation S of the second-order part predicted the last decrease better. Where a
-trial falls short of its prediction, the residuals there give the curvature of the path for nothing,
-and the corrected step is tried before a shorter one. Where a step leaves the box or none is
-accepted, the solver of `levenberg_marquardt` goes on. References: Moré (1978), "The
+The damping of a step is chosen so that its length is the radius of the region in which the model is
+trusted; it is zero if the undamped step is shorter. The model is J'J, or J'J + S if a secant
+approximation S of the second-order part predicted the last decrease better. If a trial lowers f
+less than predicted, its residuals give the curvature of the residuals along the step without
+further evaluations, and a corrected step is tried before a shorter one. If a step leaves the box or
+none is accepted, the solver of `levenberg_marquardt` takes over. References: Moré (1978), "The
 Levenberg-Marquardt algorithm"; Dennis, Gay and Welsch (1981); Transtrum and Sethna (2012) for the
 correction.
 """
@@ -48,14 +48,15 @@ from cfgd.status import Status
 # Columns of a Jacobian up to which its singular values are computed for every step, and the
 # operations m d^2 of that: a few tens of milliseconds.
 MOST_COLUMNS, MOST_OPERATIONS = 100, 1e8
-# First radius relative to the size of x in the norm of D. On NIST's regressions and 40 other fits,
-# 372 starts, 1 leads to the best minimum in 344 of them, 0.3 in 341; MINPACK's 100 in 330.
+# First radius relative to the size of x in the norm of D. On NIST's regressions and 40 other fits
+# with 372 starts, a radius of 1 leads to the best minimum from 344 starts, 0.3 from 341, and 100,
+# the one of MINPACK, from 330.
 FIRST_RADIUS = 1.0
 # Factors of the radius after a good and a poor step, and the least one after a rejected step (Moré,
 # section 4).
 WIDEN, NARROW, LEAST_NARROW = 2.0, 0.5, 0.1
-# How many times its size a coordinate moves at most: ten times its size led across the poles of
-# Meyer's model in 52 of 60 starts, four times in none.
+# The largest change of a coordinate, in multiples of its size: steps with 10 crossed the poles of
+# Meyer's model from 52 of 60 starts, steps with 4 from none.
 LONGEST_STEP = 4.0
 # How often the radius may shrink for one step; a tenth each is 1e-40.
 MOST_TRIES = 40
@@ -92,7 +93,7 @@ def is_small(curvature: Curvature) -> bool:
 
 
 class TrustRegion(LevenbergMarquardt):
-    """Levenberg-Marquardt steps in a trust region where that is affordable."""
+    """Levenberg-Marquardt steps in a trust region, if its singular values are affordable."""
 
     def init(self, oracle: Oracle, x0: Vector) -> LMState:
         state = super().init(oracle, x0)
@@ -127,7 +128,7 @@ class TrustRegion(LevenbergMarquardt):
         if state.norm2 <= goal.floor or decrease <= _hidden(evaluation):
             system = _as_system(model, D, diagonal)
             state, (newton, is_negligible, is_final) = self._predict(curvature, system, state, goal)
-            # at this rate the step after the undamped one will change nothing
+            # at this rate the change by the step after the undamped one is negligible
             is_last = state.rate <= FAST and not _changes_x(
                 state, state.rate * newton, goal.tolerance
             )
@@ -146,7 +147,7 @@ class TrustRegion(LevenbergMarquardt):
                 end = self._finish(oracle, state, plain, rows, system, newton, True, goal)
                 assert end is not None
                 return end
-        oracle.cost -= curvature.cost  # the other solver counts it, too
+        oracle.cost -= curvature.cost  # the other solver counts it again
         return super().step(oracle, _as_lm_state(state), goal)
 
     def _radius(self, state: TrustRegionState) -> Scalar:
@@ -159,7 +160,7 @@ class TrustRegion(LevenbergMarquardt):
     def _accept(
         self, oracle: Oracle, state: TrustRegionState, rows: JacobianRows, trial: Trial
     ) -> LMState:
-        """Return the state after a step, with what it has shown of the curvature."""
+        """Return the state after a step, with the secant approximation updated by it."""
         D, x = state.scaling, state.evaluation.x
         new = arrive(oracle, state, trial.x, trial.damping, state.damping)
         if new.status is not Status.running:
@@ -190,10 +191,10 @@ class TrustRegion(LevenbergMarquardt):
         is_final: bool,
         goal: Goal,
     ) -> LMState | None:
-        """End a run whose undamped step is negligible, with that step where it improves x.
+        """End a run whose undamped step is negligible; take that step if it improves x.
 
-        Return None where the run has not shown that x is a minimum, and another step is worth more
-        than a look at the Hessian.
+        Return None if the run has not proved that x is a minimum and another step is cheaper than a
+        check of the Hessian.
         """
         curvature = oracle.curvature(state.evaluation)
         assert curvature is not None
@@ -228,10 +229,11 @@ def trial_step(
 ) -> Trial | None:
     """Shrink the radius until a step achieves a share of the predicted decrease.
 
-    Return None where no step does, or where one leaves the box. No coordinate moves by more than
-    four times its size, or its distance from `x0`: either those that would are kept from it, or the
-    whole step is shorter, whichever predicts more. Parameters whose only effect is rounding, as
-    biases before a normalisation, would otherwise shorten all others.
+    Return None if no step does, or if one leaves the box. No coordinate moves by more than four
+    times its size, or its distance from `x0`: either the step is clipped in the coordinates that
+    would, or the whole step is shortened, whichever predicts the larger decrease. Otherwise
+    parameters whose only effect is rounding, such as biases before a normalisation, would shorten
+    the steps of all others.
     """
     x, f, g = evaluation[:3]
     hidden = _hidden(evaluation)
@@ -240,8 +242,8 @@ def trial_step(
         z = model.damped(gamma)
         p, predicted, length = model.step(z), model.decrease(z), np.sqrt(inner(z, z))
         fraction = longest_fraction(x, x0, p, LONGEST_STEP)
-        if fraction < 1:  # it leads far away from where the model has been seen
-            # the damping is not exact to the last per cent
+        if fraction < 1:  # it leads far away from the region in which the model is known
+            # the length for a damping is accurate to ten percent only
             shorter = min(fraction, NARROW) * length
             clipped = shortened(x, x0, p, LONGEST_STEP)
             z = model.coordinates(clipped)
@@ -262,7 +264,7 @@ def trial_step(
                 other = oracle.value(corrected)
                 if other < value or not value < np.inf:
                     at, value = corrected, other
-        # in float32 the right-hand side may round to f: a step that gains nothing is none
+        # in float32 the right-hand side may round to f: a step must lower f
         is_lower = value < f and value <= f - ACCEPT * predicted
         # the gradient is needed at the next point in any case
         is_lower = is_lower and np.isfinite(oracle.evaluate(at).gradient).all()
@@ -336,18 +338,18 @@ def _changes_x(state: TrustRegionState, step: Vector, tolerance: Number) -> bool
 
 
 def _with_rate(state: TrustRegionState, D: Vector, decrease: Scalar) -> TrustRegionState:
-    """Record D, and by how much the undamped step has shrunk, unless rounding decides that."""
+    """Record D, and the ratio of the last two undamped steps, unless it is a rounding error."""
     length, last = np.sqrt(max(decrease, 0)), state.newton_length
-    if not 0 < last < np.inf:  # there is nothing to compare with
+    if not 0 < last < np.inf:  # this is the first one
         return changed(state, scaling=D, newton_length=length, rate=np.inf)
     hidden = _hidden(state.evaluation)
-    if 0 < decrease <= hidden:  # it has shrunk by that much, or more
+    if 0 < decrease <= hidden:  # it has shrunk by at least this ratio
         return changed(state, scaling=D, rate=min(state.rate, np.sqrt(hidden) / last))
     return changed(state, scaling=D, newton_length=length, rate=length / last)
 
 
 def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSystem:
-    """Return the model in the form in which `levenberg_marquardt` judges the end of a run."""
+    """Return the model in the form that the final checks of `levenberg_marquardt` take."""
 
     def solve(damping: Number) -> DampedStep:
         z = model.damped(damping)
@@ -360,5 +362,5 @@ def _as_system(model: QuadraticModel, D: Vector, diagonal: Vector) -> DampedSyst
 
 
 def _as_lm_state(state: LMState) -> LMState:
-    """Return the state from which the solver without a trust region goes on."""
+    """Return the state with which the solver without a trust region continues."""
     return LMState(**fields_of(state, LMState))

@@ -1,15 +1,15 @@
-"""Variable projection for networks: Levenberg-Marquardt steps on the hidden weights alone.
+"""Variable projection for networks: Levenberg-Marquardt steps on the hidden weights only.
 
 The output weights a enter f quadratically. For given hidden weights w they are the minimiser of
 |Phi a - y|^2 / 2 + gamma/2 |a|^2, where the columns of Phi are the features. That is the limit
 point of the non-adaptive method with terminal 0 (Theorem 3). Its gamma falls with f, so that the
 penalty is never more than a tenth of f. Without it, nearly dependent features would make a so large
-that rounding hides a decrease of f. References: Golub and Pereyra (1973); Kaufman (1975) for the
-Jacobian; Nocedal and Wright, section 10.2.
+that rounding errors hide a decrease of f. References: Golub and Pereyra (1973); Kaufman (1975) for
+the Jacobian; Nocedal and Wright, section 10.2.
 
 A network with more weights than samples starts with variable projection. With fewer weights the
-reduced problem has more poor local minima: there steps on all weights go first. Where variable
-projection makes no more progress, steps on all weights go on and end the run.
+reduced problem has more poor local minima, and the first steps are on all weights. When variable
+projection makes no further progress, steps on all weights finish the run.
 """
 
 from __future__ import annotations
@@ -39,20 +39,22 @@ from cfgd.objectives.network.model import Features, ShallowNetwork
 from cfgd.objectives.rescaled import Rescaled, without_factor
 from cfgd.status import Status
 
-# Networks with fewer weights than samples: variable projection starts where f has fallen to this
-# share of its start, or after so many iterations. Earlier it ends in poor minima more often.
+# In networks with fewer weights than samples, variable projection starts when f has fallen to this
+# share of its first value, or after so many iterations. If it starts earlier, it ends in poor
+# minima more often.
 LOW, AFTER = 1e-3, 100
 # First gamma, relative to the mean squared norm of a feature: the first steps on the hidden weights
 # then meet output weights of moderate size.
 FIRST_PENALTY = 1e-4
-# Share of f that gamma/2 |a|^2 may be: a tenth, so that f dominates what is minimised. The factor
-# by which gamma falls at most in one step, so that a single low value of f does not remove it.
+# Largest ratio of gamma/2 |a|^2 to f: a tenth, so that f dominates the sum that is minimised. And
+# the largest factor by which gamma falls in one step, so that a single low value of f does not
+# remove it.
 PENALTY_SHARE, MOST_PENALTY_FALL = 0.1, 1e3
-# Factor by which gamma falls where no step is accepted: an order of magnitude that was not tuned;
-# from the first gamma to eps^2 it takes fourteen of them.
+# Factor by which gamma falls if no step is accepted (not tuned): from the first gamma to eps^2 it
+# takes fourteen such reductions.
 PENALTY_FALL = 100.0
-# Variable projection ends after so many steps in a row that lower f by less than this share: five
-# such steps lower it by 1.5 percent at most, and steps on all weights are then worth a trial.
+# Variable projection ends after so many successive steps that lower f by less than this share: five
+# such steps lower it by 1.5 percent at most, and steps on all weights are then tried.
 PATIENCE, SLOW = 5, 3e-3
 # Least phi'^2 of a unit in the scaling of a step, so that a saturated unit does not take a huge
 # one. It is less than the network's own, which has to scale steps of the output weights, too.
@@ -93,7 +95,7 @@ class ReducedOracle(Oracle):
     def evaluate(self, x: Vector) -> Evaluation:
         at = self._solve_at(x)
         if at.gradient is None:
-            # a minimises the reduced function, so that its change with w adds nothing
+            # a minimises the reduced function, so that the derivative of a with w has no effect
             J, r = self._rows(at)
             self._last = at = at._replace(gradient=r @ J)
         return at
@@ -169,7 +171,7 @@ class ReducedState(LMState):
 
     reduced: Evaluation  # of the reduced problem
     penalty: Number  # gamma of the output weights
-    least_penalty: Number  # below it rounding decides
+    least_penalty: Number  # a smaller one has no effect beyond rounding errors
     slow_steps: int = 0  # in a row
 
 
@@ -209,7 +211,7 @@ def is_wide(curvature: Curvature) -> bool:
 
 
 def reduces_now(oracle: Oracle, before: LMState, after: LMState) -> bool:
-    """Return whether this iteration made f low, or was the last one to wait for that."""
+    """Return whether f became low in this iteration, or this is the last one to wait for that."""
     curvature = oracle.curvature(after.evaluation)
     assert curvature is not None
     if not can_factor(curvature) or is_wide(curvature):
@@ -220,7 +222,7 @@ def reduces_now(oracle: Oracle, before: LMState, after: LMState) -> bool:
 
 
 def reduce(oracle: Oracle, state: LMState) -> LMState:
-    """Return the state from which steps on the hidden weights go on."""
+    """Return the state with which steps on the hidden weights begin."""
     network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     n, x = network.hidden, state.evaluation.x
@@ -239,7 +241,7 @@ def reduce(oracle: Oracle, state: LMState) -> LMState:
 
 
 def all_weights(state: ReducedState) -> LMState:
-    """Return the state from which steps on all weights go on."""
+    """Return the state with which steps on all weights continue."""
     fields = fields_of(state, LMState)
     return LMState(
         **fields | {"damping": FIRST_DAMPING, "scaling": np.zeros_like(state.evaluation.x)}
@@ -253,7 +255,7 @@ def penalty_of_share(value: Scalar, output: Column) -> Number:
 
 
 def reduced_step(oracle: Oracle, state: ReducedState) -> LMState:
-    """Take a step on the hidden weights; return a state of all weights where these go on."""
+    """Take a step on the hidden weights; return a state of all weights if they are next."""
     network, factor = without_factor(oracle.objective)
     assert isinstance(network, ShallowNetwork)
     penalty, least, at = state.penalty, state.least_penalty, state.reduced

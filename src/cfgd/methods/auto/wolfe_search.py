@@ -1,8 +1,8 @@
 """The line search of the dense quasi-Newton method, for the strong conditions of Wolfe.
 
-A matrix that keeps every pair needs pairs that mean something: where a step ends on a slope as
-steep as it began with, the pair says little about the curvature. Reference: Nocedal and Wright,
-algorithms 3.5 and 3.6.
+A matrix that is updated with every pair needs pairs with information: if the slope at the end of a
+step is as steep as at its start, the pair says little about the curvature. Reference: Nocedal and
+Wright, algorithms 3.5 and 3.6.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from cfgd._core.types import Number, Scalar
 from cfgd.methods.auto.cubic import Trial, trial_between
 from cfgd.methods.auto.line_search import Accepted, Search, decreases
 from cfgd.methods.auto.oracle import Oracle
-from cfgd.methods.auto.state import Start, judge_fall
+from cfgd.methods.auto.state import Start, detect_unbounded
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.status import Status
 
 # Share of the first slope that may be left at the end of a step: the usual one for quasi-Newton
 # methods (Nocedal and Wright, section 3.1).
 CURVATURE_CONDITION = 0.9
-# How many times as long as the last trial the next one is at least and at most, where f still falls
-# as steeply as at the start.
+# Least and largest ratio of a trial to the last one, if f still falls as steeply as at the start.
 SHORTEST_EXTENSION, LONGEST_EXTENSION = 2.0, 10.0
-# Trials after which the lowest point that decreases f enough is taken as it is, and trials after
-# which the search has failed: an interval has then shrunk by more than the rounding of t.
+# Trials after which the lowest point that decreases f enough is accepted, and trials after which
+# the search has failed: the interval has then shrunk by more than the rounding error of t.
 MOST_TRIALS, ALL_TRIALS = 10, 40
 
 
@@ -43,12 +42,12 @@ def wolfe_search(
         trial = Trial(t, at.value, -inner(at.gradient, search.p))
         is_finite = abs(at.value) < np.inf and bool(np.isfinite(at.gradient).all())
         if not (enough and is_finite):
-            if judge_fall(oracle, start, at)[1]:
+            if detect_unbounded(oracle, start, at)[1]:
                 return Status.unbounded
             high = trial
         else:
             accepted = Accepted(at, value, t)
-            # a value that counts as the old one, by rounding, has no curvature to show either
+            # if rounding hides the decrease, it hides the curvature, too
             if abs(trial.slope) <= CURVATURE_CONDITION * first or not at.value < origin.value:
                 return accepted
             is_higher = low.t > 0 and trial.value >= low.value

@@ -1,4 +1,4 @@
-"""Many small problems in one compiled program: problems that are done make room for the next ones.
+"""Many small problems in one compiled program: ended problems are replaced by the next ones.
 
 A fixed number of slots takes steps in parallel. After a few steps the problems that have ended are
 written to the results, and the next problems of the block take their slots, so that a problem that
@@ -72,7 +72,8 @@ def solve_block(
     n_slots
         How many problems take steps at a time.
     n_left
-        How many runs may be left: a last one that takes long would keep all slots waiting.
+        How many runs may be unfinished at the end: a last one that takes long would leave the other
+        slots idle.
 
     Returns
     -------
@@ -111,10 +112,10 @@ def solve_block(
         kept = jnp.where(is_done[:, None], filled.states, packed)
         return filled._replace(states=kept), results, following + done[-1]
 
-    def goes_on(carry: tuple[Slots, Numbers, Count]) -> Flag:
+    def continues(carry: tuple[Slots, Numbers, Count]) -> Flag:
         slots, _, following = carry
         return (following < count) | ((slots.index < count).sum() > n_left)
 
     first = fill(jnp.arange(n_slots, dtype=jnp.int32))
-    _, states, _ = lax.while_loop(goes_on, exchange, (first, block.states, jnp.int32(n_slots)))
+    _, states, _ = lax.while_loop(continues, exchange, (first, block.states, jnp.int32(n_slots)))
     return states

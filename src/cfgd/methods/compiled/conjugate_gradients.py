@@ -16,23 +16,21 @@ from cfgd._core.types import Count, Flag, Scalar, Vector
 # Power of the rounding unit to which the residual falls: errors are then beyond six digits up to a
 # condition number of 10^5, and rounding does not prevent it.
 RESIDUAL = 0.75
-# Power of the rounding unit above which a residual that does not fall further tells of a system
-# that could not be solved.
+# If the final residual is above the rounding unit to this power, the system could not be solved.
 UNSOLVED = 0.5
 # Curvature in rounding units of the largest one, below which a matrix is singular to rounding.
 SINGULAR_UNITS = 64.0
-# Power of the rounding unit, relative to the largest curvature, beyond which a negative curvature
-# is no rounding error.
+# A negative curvature is no rounding error if its size is above the rounding unit to this power,
+# relative to the largest curvature.
 NEGATIVE = 0.5
-# Iterations for each unknown: rounding delays the end, which would be after one for each.
+# Iterations for each unknown: without rounding errors one would be enough.
 ITERATIONS = 10
 
 
 class SolvedByProducts(NamedTuple):
     """A solution, whether the matrix is positive definite, and whether it has a negative curvature.
 
-    A singular matrix is neither. What is known of the matrix is known along the directions of the
-    iterations.
+    A singular matrix is neither. Both are known only along the directions of the iterations.
     """
 
     solution: Vector
@@ -70,7 +68,7 @@ def solve_by_products(times: Callable[[Vector], Vector], b: Vector) -> SolvedByP
     )
     goal = eps ** (2 * RESIDUAL) * first.norm2
 
-    def goes_on(state: _State) -> Flag:
+    def continues(state: _State) -> Flag:
         is_early = state.iteration < ITERATIONS * b.size
         return (state.norm2 > goal) & state.is_definite & is_early
 
@@ -95,6 +93,6 @@ def solve_by_products(times: Callable[[Vector], Vector], b: Vector) -> SolvedByP
             iteration=state.iteration + 1,
         )
 
-    end = lax.while_loop(goes_on, step, first)
+    end = lax.while_loop(continues, step, first)
     is_solved = end.norm2 <= eps ** (2 * UNSOLVED) * first.norm2
     return SolvedByProducts(size * end.x, end.is_definite & is_solved, end.is_indefinite)

@@ -1,7 +1,7 @@
 """The face of a box on which a solution lies: its gradient, and its Hessian.
 
-Coordinates at active bounds stay there while data change a little, so that the derivatives of a
-solution are those of a problem in the free coordinates alone.
+Coordinates at active bounds do not move while data change a little, so that the derivatives of a
+solution are those of the problem in the free coordinates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def face_gradient(fn: Callable[[Vector], Scalar], bounds: Box | None) -> Callabl
     """Return the gradient in the free coordinates; it is zero in those at active bounds.
 
     Its derivative has the Hessian of the free coordinates in their rows and columns, and those of
-    the identity in the others, so that systems with it leave active coordinates where they are.
+    the identity in the others, so that active coordinates are not changed by systems with it.
     """
     gradient = jax.grad(fn)
     if bounds is None:

@@ -43,8 +43,8 @@ MOST_TRIALS = 40
 # Newton steps that a run may take: each at least halves the gradient, and L-BFGS reduces it by the
 # tolerance before the next one.
 MOST_CHECKS = 10
-# Length of the first step relative to that of z: it leaves the range in which f is quadratic only
-# where that is short; at z = 0 the length is one.
+# Length of the first step relative to that of z: short enough for f to be nearly quadratic along it
+# in most problems. At z = 0 the length is one.
 FIRST_STEP = 0.1
 
 
@@ -84,7 +84,7 @@ def solve(
     tolerance: Number,
     max_iterations: Count | int,
 ) -> End:
-    """Take steps until the status says how the run ended."""
+    """Take steps until the run has ended."""
 
     def descend(state: State) -> State:
         return lax.while_loop(
@@ -93,7 +93,7 @@ def solve(
             state,
         )
 
-    def goes_on(end: End) -> Flag:
+    def continues(end: End) -> Flag:
         is_early = (end.checks < MOST_CHECKS) & (end.state.iteration < max_iterations)
         return (end.state.status == RUNNING) & is_early
 
@@ -103,7 +103,7 @@ def solve(
 
     first = End(_init(fn, bounds, z), jnp.bool_(False), jnp.int32(0))
     # the start may be a solution, which has to be checked, too
-    end = lax.while_loop(goes_on, descend_and_check, descend_and_check(first))
+    end = lax.while_loop(continues, descend_and_check, descend_and_check(first))
     status = jnp.where(end.state.status == RUNNING, MAX_ITERATIONS, end.state.status)
     return end._replace(state=end.state._replace(status=status.astype(jnp.int32)))
 
@@ -120,7 +120,7 @@ def _init(fn: Callable[[Vector], Scalar], bounds: Box | None, z: Vector) -> Stat
 def _step(
     fn: Callable[[Vector], Scalar], bounds: Box | None, state: State, tolerance: Number
 ) -> State:
-    """Search along the step of the memory, update the memory, and judge the new point."""
+    """Search along the step of the memory, update the memory, and test the new point."""
     p = _direction(state, bounds)
     found = _search(fn, bounds, state, p)
     s, y = found.z - state.z, found.gradient - state.gradient
@@ -144,15 +144,16 @@ def _step(
 
 
 def _check(fn: Callable[[Vector], Scalar], bounds: Box | None, state: State) -> tuple[State, Flag]:
-    """Take the Newton step from a point with a small gradient, and judge the point by it.
+    """Take the Newton step from a point with a small gradient; its length is the final test.
 
-    A gradient that is small beside that of the start says little about the distance of the
-    solution. The run has converged if the Newton step is short, which doubles the number of correct
-    digits; it goes on from the end of a longer step that lowers the gradient.
+    A gradient that is small relative to that of the start says little about the distance to the
+    solution. The run has converged if the Newton step is short; the step doubles the number of
+    correct digits. If the step is longer and lowers the gradient, the run continues from its end.
     """
     z, g = state.z, _free_gradient(bounds, state.z, state.gradient)
     _, times = jax.linearize(face_gradient(fn, bounds), z)
-    # a random vector meets directions without curvature to which the gradient is orthogonal
+    # a random vector has a part in null directions of the Hessian that are orthogonal to the
+    # gradient
     probe = jax.random.normal(jax.random.key(0), z.shape, z.dtype)
     steps, definite, indefinite = jax.vmap(lambda b: solve_by_products(times, b))(
         jnp.stack([g, probe])
@@ -166,7 +167,7 @@ def _check(fn: Callable[[Vector], Scalar], bounds: Box | None, state: State) -> 
     ended = state.status != RUNNING
     was_found = (state.status == CONVERGED) | (state.status == STALLED)
     moves = was_found & is_minimum & (is_short | is_better)
-    # without curvature in some direction there is no Newton step, and the gradient decides
+    # if the Hessian is singular there is no Newton step, and the gradient decides
     by_gradient = jnp.where(indefinite.any(), SADDLE, CONVERGED)
     by_step = jnp.where(is_short, CONVERGED, jnp.where(is_better, RUNNING, STALLED))
     converged = jnp.where(is_minimum, by_step, by_gradient)
@@ -217,18 +218,18 @@ def _direction(state: State, bounds: Box | None) -> Vector:
     weights = jnp.where(is_pair, 1 / jnp.where(is_pair, products, 1), 0)
     newest_first = (memory.following - 1 - jnp.arange(PAIRS)) % PAIRS
 
-    def forget(q: Vector, i: Count) -> tuple[Vector, Scalar]:
+    def backward(q: Vector, i: Count) -> tuple[Vector, Scalar]:
         a = weights[i] * (S[i] @ q)
         return q - a * Y[i], a
 
-    def recall(p: Vector, pair: tuple[Count, Scalar]) -> tuple[Vector, None]:
+    def forward(p: Vector, pair: tuple[Count, Scalar]) -> tuple[Vector, None]:
         i, a = pair
         return p + (a - weights[i] * (Y[i] @ p)) * S[i], None
 
-    q, shares = lax.scan(forget, g, newest_first)
+    q, shares = lax.scan(backward, g, newest_first)
     last = newest_first[jnp.argmax(is_pair[newest_first])]
     scale = products[last] / jnp.where(is_pair[last], changes2[last], 1)
-    p, _ = lax.scan(recall, scale * q, (newest_first[::-1], shares[::-1]))
+    p, _ = lax.scan(forward, scale * q, (newest_first[::-1], shares[::-1]))
     length, norm = _length(z), _length(g)
     first = jnp.where(length > 0, FIRST_STEP * length, 1) / jnp.where(norm > 0, norm, 1) * g
     is_descent = is_pair.any() & (g @ p > 0) & jnp.isfinite(p).all()

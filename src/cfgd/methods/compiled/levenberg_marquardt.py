@@ -1,10 +1,10 @@
-"""The method of Levenberg and Marquardt for one small problem, in plain JAX.
+"""The Levenberg-Marquardt method for one small problem, in plain JAX.
 
 The code is that of one problem: `jax.vmap` makes it a batch, in which every problem has its own
 damping and status. A step minimises the model f - g'p + p'Hp / 2 with gamma p'Dp / 2 added to it,
 inside the bounds; H is the Gauss-Newton matrix of residuals or the Hessian of a function, D its
 diagonal, kept from shrinking. Every iteration evaluates one trial point. The rules are those of
-`methods/auto/levenberg_marquardt.py` without its curved steps and its looks along flat directions.
+`methods/auto/levenberg_marquardt.py` without curved steps and searches along flat directions.
 References: Moré (1978), "The Levenberg-Marquardt algorithm"; Nocedal and Wright, section 10.3.
 """
 
@@ -27,12 +27,14 @@ ACCEPT = 1e-4
 # Shares of the predicted decrease beyond which the damping falls, and below which it grows (Nocedal
 # and Wright, algorithm 4.1).
 GOOD_MODEL, BAD_MODEL = 0.75, 0.25
-# By how much the damping falls, and grows where a step is rejected; the second factor doubles with
-# every rejection, as in Nielsen, "Damping parameter in Marquardt's method" (1999).
+# Factors by which the damping falls after a good step and grows after a rejected one; the second
+# factor doubles with every rejection, as in Nielsen, "Damping parameter in Marquardt's method"
+# (1999).
 SHRINK, GROW = 5.0, 4.0
-# Damping of the first step. On 1,000 fits each of five curves it leads to the best minimum known in
-# 99.5 % and with fewer iterations, where the 1e-3 of Numerical Recipes (section 15.5), whose first
-# step is often too long, does in 96.8 %; on NIST's regressions from 1,134 starts, in 964 and 949.
+# Damping of the first step. In 1,000 fits of each of five curves it leads to the best known minimum
+# in 99.5 % of the cases. The 1e-3 of Numerical Recipes (section 15.5), whose first step is often
+# too long, leads there in 96.8 % and takes more iterations. On NIST's regressions with 1,134 starts
+# the numbers are 964 and 949.
 FIRST_DAMPING = 0.1
 # Least damping in rounding units, below which a factorisation may fail by rounding, and the largest
 # one, with which a step is nothing but rounding.
@@ -40,11 +42,11 @@ LEAST_UNITS, MOST_DAMPING = 64.0, 1e14
 # Longest step relative to the size of z and of its distance from the start, in the norm of D: a
 # longer one leaves the region in which residuals are linear.
 LONGEST = 3.0
-# Entries of D fall by at most this factor from one point to the next: by enough to forget a bad
-# start in a few steps, and not so much that D jumps with z.
+# The largest factor by which entries of D decrease from one point to the next: large enough for the
+# influence of a bad start to vanish in a few steps, and small enough that D does not jump with z.
 MOST_SHRINKAGE = 1e6
-# Share of the distance from the start that is added to the size of z, with which steps are
-# compared: at a solution near zero the size of z alone would be nothing.
+# Share of the distance from the start that is added to the size of z before steps are compared with
+# it: at a solution near zero the size of z alone would be too small.
 TRAVELLED = 1e-3
 # A predicted decrease below so many rounding units of f is hidden by rounding, and f itself is then
 # known to about eps^0.8 |f|.
@@ -52,8 +54,8 @@ HIDDEN_UNITS, HIDDEN_CHANGE = 1e3, 0.8
 # Power of the tolerance below which the predicted change must be at the end: one more step costs
 # little and doubles the correct digits.
 TIGHTER = 1.5
-# Guesses of the active bounds of one step. A handful is usual; a step that is not found by then is
-# projected, and the damping grows if it is not good enough.
+# Guesses of the active bounds of one step. A handful is usual; a step that is not found after these
+# is projected, and rejected if it does not lower f enough.
 MOST_GUESSES = 10
 # Longest last step relative to z: that of the test for convergence in float64, or the root of the
 # rounding unit, so that the values at both points are the same to rounding.
@@ -149,7 +151,7 @@ def step(problem: Problem, state: State, tolerance: Number) -> State:
     )
     # a shorter step would be hidden by rounding, too
     is_stuck = ~is_accepted & ~is_first & (is_hidden | ~(grown < MOST_DAMPING))
-    return _judge_and_propose(problem, new, is_stuck, tolerance)
+    return _end_or_propose(problem, new, is_stuck, tolerance)
 
 
 class Prediction(NamedTuple):
@@ -170,8 +172,8 @@ def _predict(problem: Problem, state: State, damping: Scalar, D: Vector) -> Pred
     return Prediction(p, is_definite, (p * (g - _times(H, p) / 2)).sum(), length, size, travelled)
 
 
-def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance: Number) -> State:
-    """End the run where the undamped step is negligible or no step improves, else propose a step.
+def _end_or_propose(problem: Problem, state: State, is_stuck: Flag, tolerance: Number) -> State:
+    """End the run if the undamped step is negligible or no step improves, else propose a step.
 
     The undamped step is scaled by the diagonal of H itself.
     """
@@ -199,7 +201,7 @@ def _judge_and_propose(problem: Problem, state: State, is_stuck: Flag, tolerance
 
 
 def _is_negligible(state: State, D: Vector, newton: Prediction, tolerance: Number) -> Flag:
-    """Return whether the undamped step changes neither f nor z, or z by next to nothing."""
+    """Return whether the changes of f and z by the undamped step are below the tolerance."""
     z, f = state.z, state.model.value
     typical = jnp.minimum(newton.size / jnp.sqrt(z.size * D), jnp.sqrt((z * z).mean()))
     sizes = abs(z) + TRAVELLED * (abs(z - state.start) + typical)
@@ -209,12 +211,12 @@ def _is_negligible(state: State, D: Vector, newton: Prediction, tolerance: Numbe
 
 
 def is_running(state: State, max_iterations: Count | int) -> Flag:
-    """Return whether a run goes on."""
+    """Return whether a run has not ended."""
     return (state.status == RUNNING) & (state.iteration < max_iterations)
 
 
 def solve(problem: Problem, z: Vector, tolerance: Number, max_iterations: Count | int) -> State:
-    """Take steps until the status says how the run ended."""
+    """Take steps until the run has ended."""
     state = lax.while_loop(
         lambda state: is_running(state, max_iterations),
         lambda state: step(problem, state, tolerance),

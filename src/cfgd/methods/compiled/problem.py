@@ -1,4 +1,4 @@
-"""What the compiled solvers minimise: a quadratic model at every point, a Hessian, and bounds."""
+"""The problems of the compiled solvers: a quadratic model at each point, a Hessian and bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Model(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is minimised.
+    """The function that is minimised.
 
     Attributes
     ----------

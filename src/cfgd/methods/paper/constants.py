@@ -19,8 +19,8 @@ from cfgd.methods.base import Tuning
 from cfgd.objectives.base import Objective, hessian_diagonal
 from cfgd.theory import best_constants
 
-# up to this many columns the matrix is formed, by one product for each of them: the two Krylov
-# spaces that an easy problem needs take about as many
+# largest number of columns of a matrix that is formed, by one product for each column: the two
+# Krylov spaces of an easy problem take about as many products
 MAX_DENSE = 128
 # dimensions of the Krylov spaces that are tried in turn; each takes as many products and a few more
 KRYLOV_DIMENSIONS = (25, 75, 200)
@@ -31,7 +31,7 @@ SEED = 0
 
 
 class ExtremeEigenvalues(NamedTuple):
-    """The extreme eigenvalues of D^-1 A that are not zero, and what they took.
+    """The extreme eigenvalues of D^-1 A that are not zero, and the number of products for them.
 
     `low` and `high` are bounds if `has_converged`: estimates lowered or raised by their error.
     `has_converged` is False if `low` may be too large.
@@ -44,7 +44,7 @@ class ExtremeEigenvalues(NamedTuple):
 
 
 class RitzPairs(NamedTuple):
-    """Ritz values in increasing order, and the residual norms of the two that matter."""
+    """Ritz values in increasing order, and the residual norms of the two extreme ones."""
 
     values: np.ndarray
     low: int  # the position of the smallest value that is not zero

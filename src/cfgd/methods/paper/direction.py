@@ -19,7 +19,7 @@ from cfgd.objectives.base import Objective
 from cfgd.objectives.evaluation import Evaluation
 from cfgd.objectives.function import as_objective
 
-# how x_j - c_j enters the formula: signed, or as the absolute value printed in equation (2.6)
+# how x_j - c_j enters the formula: with its sign, or as the absolute value of equation (2.6)
 READINGS = ("exact", "printed")
 
 # nodes and weights of the expectation over U, of shape (s,), or (s, d) for an order per coordinate
@@ -108,10 +108,10 @@ def fractional_gradient(
         Number of quadrature nodes. One node is used where it is exact, as on a quadratic.
     reading : {"exact", "printed"}, default "exact"
         "printed" replaces x_j - c_j by |x_j - c_j| in both places, as in equation (2.6) of the
-        paper (errata 2 and 3). For x_j > c_j nothing changes. For x_j < c_j the result is no Caputo
+        paper (errata 2 and 3). For x_j > c_j the result is the same. For x_j < c_j it is no Caputo
         derivative: the nodes do not lie between c_j and x_j, and the term that is added to the
-        gradient does not follow the sign of x_j - c_j but has one sign and grows with |x_j - c_j|.
-        On a quadratic d_j = g_j + a_jj ((c_j - x_j) + (E U + beta) |x_j - c_j|).
+        gradient grows with |x_j - c_j| but does not change its sign with x_j - c_j. On a quadratic
+        d_j = g_j + a_jj ((c_j - x_j) + (E U + beta) |x_j - c_j|).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Fractional = terminal x order x step: propose a direction, then choose its length."""
+"""A method made of rules for terminal, order and step: a direction, then its step size."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ ADVICE = {
     ),
     Status.stalled: "Another step rule may make progress.",
 }
+ADVICE_WITHOUT_MINIMISER = ADVICE | {
+    Status.converged: (
+        "The direction vanishes here, which the gradient need not: with this terminal and order "
+        "that is no minimum, but a Tikhonov solution. `AdaptiveTerminal` leads to a minimum."
+    ),
+}
 
 
 # Iterations without progress after which a run ends as stalled. Many: with momentum both value and
@@ -56,12 +62,12 @@ class FractionalState(State):
 
 
 class Proposal(NamedTuple):
-    """A direction, and what the step along it depends on."""
+    """A direction, and the numbers that the step along it depends on."""
 
     d: Vector
     slope: Scalar  # <g, d>
-    norm2: Scalar  # what the tolerance is about
-    descent: Scalar  # of what d descends on: <g, d>, or <d, d> where the terminal stays
+    norm2: Scalar  # the squared norm that the tolerance is for
+    descent: Scalar  # slope of the function that d descends on: <g, d>, <d, d> if c is fixed
     gamma: Numbers
     penalty_factor: Numbers  # the derivative of d_j - g_j in x_j, in units of D_j
     reset: Flag
@@ -76,7 +82,7 @@ class TikhonovLine(Line):
     """
 
     f_line: Line
-    penalty: Vector  # gamma D as the formula is read: the curvature added along each coordinate
+    penalty: Vector  # the curvature that is added along each coordinate: gamma D, see `reading`
     descends_on_f: ClassVar[bool] = False
 
     @property
@@ -98,11 +104,11 @@ class TikhonovLine(Line):
 
 
 class Fractional(Method):
-    """x_{k+1} = x_k - eta_k d_k: a rule for the terminal, one for the order, one for the step.
+    """x_{k+1} = x_k - eta_k d_k with a rule for the terminal, the order and the step.
 
-    The paper's methods are presets of it; any other combination is written out. With
-    `reading="printed"` the direction is no Caputo derivative where x < c: it adds a term of one
-    sign that grows with |x - c| (see `fractional_gradient`).
+    The paper's methods are presets of this class, which allows any other combination. With
+    `reading="printed"` the direction is no Caputo derivative where x < c: it has an additional term
+    that does not change its sign and grows with |x - c| (see `fractional_gradient`).
 
     Parameters
     ----------
@@ -184,7 +190,7 @@ class Fractional(Method):
             patience=None if self.order.vanishes else PATIENCE,
             seeks_minimiser=self._seeks_minimiser,
             last_iteration=self.order.last_iteration,
-            advice=ADVICE,
+            advice=ADVICE if self._seeks_minimiser else ADVICE_WITHOUT_MINIMISER,
         )
 
     def prepare(
@@ -214,7 +220,7 @@ class Fractional(Method):
         return self, None
 
     def owner_of(self, rule: Rule) -> str:
-        """Return in whose call the user gave a rule its numbers, for messages."""
+        """Return the name of the call in which the user gave a rule its numbers, for messages."""
         return rule.owner(None) if isinstance(rule, Rule) else type(rule).__name__
 
     def nodes_on(self, objective: Objective) -> int:
@@ -261,7 +267,7 @@ class Fractional(Method):
         return self.order.at(prepared, k, self.nodes_on(objective), dtype)
 
     def propose(self, objective: Objective, state: FractionalState) -> Proposal:
-        """Return the direction of an iteration, whose step is still to be chosen."""
+        """Return the direction of an iteration; its step size is chosen afterwards."""
         point, g = state.evaluation, state.evaluation.gradient
         c, past = self.terminal.next(state.past, point.x, state.k)
         memory = self._order_at(objective, state.prepared, state.k, state.evaluation.x.dtype)
@@ -275,7 +281,7 @@ class Fractional(Method):
                 d, slope, norm2, square, gamma, penalty_factor, jnp.zeros((), bool), past
             )
         if self.terminal.is_moving and not objective.traits.linear_slopes:
-            # at c = x the gradient to the last bit, so that a run that cannot move is seen
+            # at c = x exactly the gradient, so that a run that cannot move is detected
             d = jnp.where(jnp.all(c == point.x), g, d)
         # one product of two rows is cheaper than two inner products
         norm2, slope = jnp.stack([g, d]) @ g

@@ -35,7 +35,7 @@ class Terminal(Rule):
 
     A subclass defines `init`, which returns the memory at the start of a run, and `next`, which
     returns c_k and the memory of the next iteration. It sets `is_gradient` or `is_fixed` to True
-    where that is so.
+    if that holds.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ def conclusions(results: Sequence[ExperimentResult]) -> list[str]:
         f"{len(holds)} of the {judged} claims that could be judged hold{all_on}.",
         f"{_counted(some, 'holds', 'hold')} for some cases only{_quoted(some)}.",
         f"{_counted(fails, 'fails', 'fail')}{_quoted(fails)}.",
-        f"{_counted(not_comparable, 'cannot be compared', 'cannot be compared')}"
+        _compared(not_comparable)
         + (f"; the paper does not give {'; '.join(missing)}." if missing else "."),
         " ".join(own) or _our_claims(results),
     ]
@@ -49,6 +49,12 @@ def _all_hold(result: ExperimentResult) -> bool:
 def _counted(outcomes: Outcomes, singular: str, plural: str) -> str:
     count = len(outcomes)
     return f"{count} claims {plural}" if count > 1 else f"{count or 'No'} claim {singular}"
+
+
+def _compared(not_comparable: Outcomes) -> str:
+    if not not_comparable:
+        return "All claims can be compared"
+    return _counted(not_comparable, "cannot be compared", "cannot be compared")
 
 
 def _quoted(outcomes: Outcomes) -> str:

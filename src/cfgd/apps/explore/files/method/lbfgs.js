@@ -25,7 +25,7 @@ const LONGER = 8;
 const EXCESS = 0.1;
 // Least curvature of a coordinate relative to the largest one where a point is judged: it allows
 // units that differ by 1e60 from one coordinate to another.
-const LEAST_JUDGED = 1e-120;
+const LEAST_CHECKED = 1e-120;
 
 // Evaluate the start and return the state there.
 export function init(oracle, x0) {
@@ -158,7 +158,7 @@ function checkCurvature(oracle, before, floor, tolerance) {
   const isStationary = before.norm2 <= floor;
   const fall = before.start.value - evaluation.value;
   const scalingOf = (probes) =>
-    clipPositive(probes.map(({ step: s, change }, j) => change[j] / s[j]), LEAST_JUDGED);
+    clipPositive(probes.map(({ step: s, change }, j) => change[j] / s[j]), LEAST_CHECKED);
   const assessed = (probes, start, stationary, noise) =>
     assess(
       probes, evaluation, start, scalingOf(probes), tolerance, stationary, before.isStuck, noise,
