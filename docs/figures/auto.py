@@ -42,7 +42,7 @@ def plane(axis, run):
     memory = last - first
     for vector, colour, label, size in (
         (memory, "green", "x - c, the last step", 0.7),
-        (gradient / np.diag(A), "orange", "the scaled gradient, downhill", 1.0),
+        (gradient / np.diag(A), "orange", "negative scaled gradient", 1.0),
     ):
         to = last + size * vector / np.linalg.norm(vector)
         line(axis, [last[0], to[0]], [last[1], to[1]], colour, linewidth=3.0, label=label)
@@ -62,7 +62,7 @@ def fits(axis, run):
 
 PANELS = [
     [
-        Panel("On a quadratic: conjugate gradients", plane),
-        Panel("The same fit as Residuals and as a function", fits),
+        Panel("Conjugate gradients on a quadratic", plane),
+        Panel("One fit, as Residuals and as a function", fits),
     ]
 ]

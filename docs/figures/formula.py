@@ -61,7 +61,7 @@ def densities(axis, run):
 
 PANELS = [
     [
-        Panel("The slopes between c and x", slice_of),
+        Panel("Slopes between c and x", slice_of),
         Panel("Weights for several orders", densities),
     ]
 ]

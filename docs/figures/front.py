@@ -41,4 +41,4 @@ def values(axis, runs):
     decades(axis, "value", low=1e-16)
 
 
-PANELS = [[Panel("The two paths on 10 x² + y²", paths), Panel("Value against iteration", values)]]
+PANELS = [[Panel("Paths on 10 x² + y²", paths), Panel("Value against iteration", values)]]

@@ -47,4 +47,6 @@ def values(axis, runs):
     decades(axis, "value")
 
 
-PANELS = [[Panel("Along the valley", paths), Panel("Value against iteration", values)]]
+PANELS = [
+    [Panel("Paths on Rosenbrock's function", paths), Panel("Value against iteration", values)]
+]

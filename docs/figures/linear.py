@@ -30,4 +30,4 @@ def values(axis, runs):
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0)
 
 
-PANELS = [[Panel("Auto on breast cancer data, as they are and standardised", values)]]
+PANELS = [[Panel("Auto on breast cancer data, raw and standardised", values)]]

@@ -24,15 +24,15 @@ def data():
     best = best_constants(spectrum)
     slow = 2 / (spectrum[0] + spectrum[-1])
     rates = {
-        "the step of gradient descent": [spectral_radius(A, g, slow, 1) for g in GAMMAS],
-        "the best step": [spectral_radius(A, g, best.eta, 1) for g in GAMMAS],
+        "step size of gradient descent": [spectral_radius(A, g, slow, 1) for g in GAMMAS],
+        "best step size": [spectral_radius(A, g, best.eta, 1) for g in GAMMAS],
     }
     f, x0 = cfgd.Quadratic(A, np.zeros(12)), np.ones(12)
     runs = {}
     for name, gamma, eta in (
         ("gradient descent", 0.0, slow),
         ("half of the best gamma", best.gamma / 2, slow),
-        ("the best gamma", best.gamma, best.eta),
+        ("best gamma", best.gamma, best.eta),
     ):
         method = cfgd.AdaptiveTerminal(gamma=gamma, step=cfgd.FixedStep(eta))
         run = cfgd.minimize(f, x0, method, max_iterations=300, tolerance=0.0)
@@ -45,7 +45,7 @@ def rates(axis, run):
         line(axis, GAMMAS, each, colour, label=name)
     best = run["best"]
     axis.plot(best.gamma, best.rate, "o", color=LIGHT["ink"], markersize=5)
-    axis.annotate("the best constants", (best.gamma, best.rate), xytext=(8, -3),
+    axis.annotate("best constants", (best.gamma, best.rate), xytext=(8, -3),
                   textcoords="offset points", fontsize=8.5)  # fmt: skip
     axis.axvline(0.0, color=LIGHT["faint"])
     axis.set(xlabel="gamma", ylabel="error after / before a step", ylim=(0.6, 1.2))
@@ -59,4 +59,4 @@ def values(axis, run):
     decades(axis, "value", low=1e-14)
 
 
-PANELS = [[Panel("A negative gamma is faster", rates), Panel("Runs with these constants", values)]]
+PANELS = [[Panel("Rate against gamma", rates), Panel("Runs with these constants", values)]]

@@ -37,4 +37,4 @@ def errors(axis, runs):
     decades(axis, "mean squared error")
 
 
-PANELS = [[Panel("After 300 iterations", fits), Panel("During the run", errors)]]
+PANELS = [[Panel("Fits after 300 iterations", fits), Panel("Error against iteration", errors)]]

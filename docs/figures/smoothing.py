@@ -44,4 +44,4 @@ def slopes(axis, run):
     axis.legend()
 
 
-PANELS = [[Panel("The function and its smoothing", values), Panel("Their slopes", slopes)]]
+PANELS = [[Panel("Function f, smoothed F", values), Panel("Slopes of f and F", slopes)]]

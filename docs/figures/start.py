@@ -29,4 +29,4 @@ def values(axis, runs):
     decades(axis, "value − smallest value")
 
 
-PANELS = [[Panel("The same regression, three ways", values)]]
+PANELS = [[Panel("Three methods on the regression", values)]]

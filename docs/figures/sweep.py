@@ -23,4 +23,4 @@ def iterations(axis, found):
     axis.set(xlabel="gamma", ylabel="iterations to 1e-8", ylim=(0, 350))
 
 
-PANELS = [[Panel("57 runs, as one computation", iterations)]]
+PANELS = [[Panel("Iterations of 57 runs in one sweep", iterations)]]

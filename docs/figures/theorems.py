@@ -43,7 +43,7 @@ def terminal(axis, run):
 
 def rates(axis, run):
     line(axis, run["etas"], run["printed"], "orange", label="as printed")
-    line(axis, run["etas"], run["true"], "blue", label="what holds")
+    line(axis, run["etas"], run["true"], "blue", label="correct")
     axis.axhline(1.0, color=LIGHT["faint"])
     axis.set(xlabel="eta", ylabel="squared error after / before", ylim=(0, 1.1))
     axis.legend(loc="lower left")
@@ -51,7 +51,7 @@ def rates(axis, run):
 
 PANELS = [
     [
-        Panel("The adaptive terminal and its bound", terminal),
+        Panel("Adaptive terminal: error and bound", terminal),
         Panel("Rate with a fixed terminal: erratum 5", rates),
     ]
 ]

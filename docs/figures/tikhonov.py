@@ -51,7 +51,7 @@ def coefficients(axis, run):
 
 PANELS = [
     [
-        Panel("Limits of runs with a fixed terminal", paths),
-        Panel("From the minimiser to c", coefficients),
+        Panel("Runs with a fixed terminal", paths),
+        Panel("Tikhonov solution against gamma", coefficients),
     ]
 ]

@@ -43,4 +43,4 @@ def distances(axis, runs):
     axis.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))  # between two curves
 
 
-PANELS = [[Panel("The paths", paths), Panel("Distance against iteration", distances)]]
+PANELS = [[Panel("Paths", paths), Panel("Distance against iteration", distances)]]
