@@ -1,4 +1,4 @@
-"""Computations over several processes: joining them, and making global arrays of their rows.
+"""Computations over several processes: join them, and make global arrays of their rows.
 
 Everything runs on JAX's own runtime; the guide is `docs/guides/processes.md`. A script runs
 unchanged on one process and on many:
@@ -73,8 +73,9 @@ class DistributedRows(NamedTuple):
 def start(patience: float = DEFAULT_PATIENCE) -> Process:
     """Join the other processes; must be called before JAX computes anything.
 
-    Processes started by `cfgd launch`, by SLURM's srun or by Open MPI find one another. Others call
-    `jax.distributed.initialize` themselves, before or instead. On a single process nothing happens.
+    Processes that are started by `cfgd launch`, SLURM's srun or Open MPI find one another. With
+    other launchers call `jax.distributed.initialize` before, or instead. In a single process
+    nothing happens.
 
     If a process dies, the others end within a minute. An uncaught exception ends its process at
     once, without waiting for the others.
@@ -82,8 +83,8 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
     Parameters
     ----------
     patience : float, default 60.0
-        Seconds for which the callback of one process may keep the others waiting. After that they
-        end with a sentence.
+        Seconds for which the other processes wait for the callback of one process. After that they
+        end with a message.
 
     Returns
     -------
@@ -92,6 +93,8 @@ def start(patience: float = DEFAULT_PATIENCE) -> Process:
 
     Raises
     ------
+    ValueError
+        If `patience` is not a positive number.
     RuntimeError
         If JAX has already computed something.
 
@@ -156,6 +159,13 @@ def rows(X: UserInput, y: UserInput, sample_weight: UserInput = None) -> Distrib
     DistributedRows
         Global X, y and `sample_weight`. If rows were padded, `sample_weight` is not None even if it
         was not given, and must be passed to the objective.
+
+    Raises
+    ------
+    ValueError
+        If `y` or `sample_weight` does not have an entry for each row of `X`, a number is not
+        finite, there are no rows at all, or columns, dtypes or the presence of `sample_weight`
+        differ between processes.
 
     Examples
     --------

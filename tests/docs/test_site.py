@@ -10,6 +10,7 @@ import pytest
 from blocks import DOCS, ROOT
 
 from browser import command
+from cfgd.apps.bench.speed.chromium import driven, missing
 
 pytest.importorskip("sphinx", reason="the site needs cfgd[docs]")
 sys.path.insert(0, str(DOCS))
@@ -174,6 +175,52 @@ def test_the_site_has_no_fault(site):
     assert (site / "how" / "formula.html").read_text(encoding="utf-8").count("<svg") >= 2
     for page in site.rglob("*.html"):
         assert not re.search(r'src="[^"]*mathjax', page.read_text(encoding="utf-8").lower()), page
+
+
+PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+STICKS_OUT = """
+const scrolls = (one) => one.tagName !== "ARTICLE"
+  && (/auto|scroll|hidden/.test(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
+return [...document.querySelectorAll("article *")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.width > 0 && (box.right > innerWidth + 1 || box.left < -1) && !scrolls(one);
+}).map((one) => one.tagName + " " + one.textContent.slice(0, 40));
+"""
+
+
+@pytest.fixture(scope="module")
+def phone(site):
+    """Start a browser with the screen of a phone."""
+    lacks = missing()
+    if lacks is not None:
+        pytest.skip(lacks)
+    with driven() as driver:
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+        yield driver
+
+
+def test_nothing_is_wider_than_a_phone_unless_it_scrolls(site, phone):
+    found = {}
+    for page in sorted(site.rglob("*.html")):
+        phone.get(page.as_uri())
+        found[str(page.relative_to(site))] = phone.execute_script(STICKS_OUT)
+    assert len(found) > 40
+    assert {name: wide for name, wide in found.items() if wide} == {}
+
+
+def test_the_meanings_of_parameters_need_no_scrolling_on_a_phone(site, phone):
+    phone.get((site / "reference" / "solving.html").as_uri())
+    boxes = phone.execute_script(
+        """return [...document.querySelectorAll("table.parameters td:last-child")].map((one) => {
+          const box = one.getBoundingClientRect();
+          return [box.left, box.right, box.width];
+        })"""
+    )
+    assert len(boxes) > 100
+    left, right, width = zip(*boxes, strict=True)
+    assert min(left) >= 0
+    assert max(right) <= PHONE["width"]
+    assert min(width) > 200
 
 
 SEARCHED = {

@@ -228,3 +228,27 @@ def test_values_and_errors_belong_together():
     assert list(fit.values) == list(fit.errors) == ["size", "rate", "rest"]
     assert fit.errors["rate"] == 0
     np.testing.assert_allclose([fit.errors["size"], fit.errors["rest"]], fit.standard_errors)
+
+
+def test_a_printed_fit_has_fixed_and_tied_parameters_below_the_free_ones():
+    t = np.linspace(0, 4, 9)
+    y = np.array([2.94, 2.12, 1.62, 1.19, 0.97, 0.83, 0.71, 0.62, 0.55])
+
+    def decay(t, size, rate, rest, shift):
+        return size * jnp.exp(-rate * (t - shift)) + rest
+
+    fit = cfgd.curve_fit(
+        decay,
+        t,
+        y,
+        [1.0, 1.0, 0.0, 0.25],
+        fixed=["shift"],
+        tied={"rest": lambda p: 0.2 * p["size"]},
+    )
+    lines = [line.split() for line in str(fit).splitlines()[2:]]
+    assert [line[0] for line in lines] == ["size", "rate", "rest", "shift"]
+    assert lines[3] == ["shift", "0.25", "fixed"]
+    assert lines[2][-1] == "tied"
+    # rest is a fifth of size, and so is its standard error
+    size, rest = (np.array(lines[i][1:3], float) for i in (0, 2))
+    np.testing.assert_allclose(rest, size / 5, rtol=1e-3)

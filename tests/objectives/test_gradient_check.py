@@ -73,7 +73,7 @@ def test_kinks_and_noise_are_not_judged():
     """At a kink a derivative to either side is as good; a noisy value proves nothing."""
     kink = cfgd.check_gradient(lambda x: abs(x).sum(), [0.0, 2.0], lambda x: np.array([1.0, 1.0]))
     assert kink
-    assert "1 could not be judged (noise, or a kink), the first is x[0]" in repr(kink)
+    assert "1 could not be compared (noise, or a kink), the first is x[0]" in repr(kink)
     assert not cfgd.check_gradient(lambda x: abs(x[0]), [0.0], lambda x: np.array([1.0]))
     rounded = cfgd.check_gradient(lambda x: np.float32(np.sum(x**2)), [1.0, 2.0], lambda x: 2 * x)
     assert rounded.relative_error == 0

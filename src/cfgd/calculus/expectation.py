@@ -70,7 +70,7 @@ def hashable(f: Curve) -> Curve:
 
 
 def result_dtype(x: Values, *others: Values) -> DType:
-    """Return the common dtype of x and the others; a 0-d companion takes the precision of x."""
+    """Return the common dtype of x and the others; 0-d arrays take the precision of x."""
     dtypes = [jax.dtypes.canonicalize_dtype(a.dtype) for a in (x, *others) if a is x or a.ndim]
     return jnp.result_type(*(t if jnp.issubdtype(t, jnp.floating) else float for t in dtypes))
 

@@ -40,8 +40,8 @@ def smoothing(
     $$ F'(z) = E[f'(T)] + \beta (z - c) E[f''(T)], \quad T = c + U (z - c), \quad
        F(z) = f(c) + \int_c^z F'(t)\, dt. $$
 
-    This is the sum of the theorem's series. It requires `f` to be smooth between the terminal and
-    z, but not analytic around the terminal.
+    This is the sum of the series in the theorem. `f` must be smooth between the terminal and z, but
+    need not be analytic around the terminal.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Smoothing(ShowsCall):
         return with_enough_nodes("smoothing", self.counts, _value, self.f, z, *numbers)
 
     def slope(self, z: ArrayInput) -> Data:
-        """Return F'(z)."""
+        """Return F'(z), the scaled Caputo slope."""
         numbers = self.terminal, self.alpha, self.beta
         return with_enough_nodes("smoothing", self.counts, _slope, self.f, z, *numbers)
 

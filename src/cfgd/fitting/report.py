@@ -42,8 +42,17 @@ def report(fit: Fit, style: str) -> str:
 
 
 def summary(fit: Fit) -> str:
-    """Return the free parameters with more digits than are known, for `print(fit)`."""
-    width = max(9, *(len(name) for name in fit.names))
+    """Return the parameters with more digits than are known, for `print(fit)`.
+
+    Fixed and tied numbers are below the free ones.
+    """
+    free = zip(fit.names, fit.numbers, fit.standard_errors, strict=True)
+    held = [
+        (name, float(value), float(fit.errors[name]))
+        for name, value in fit.values.items()
+        if np.ndim(value) == 0 and name not in fit.names
+    ]
+    width = max(9, *(len(name) for name in (*fit.names, *(name for name, _, _ in held))))
     head = (
         f"Fit: {fit.solution.status.name}, residual standard deviation "
         f"{_number(fit.residual_std, 'text')} with {fit.dof} degrees of freedom"
@@ -51,8 +60,12 @@ def summary(fit: Fit) -> str:
     title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
     rows = [
         f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {relative(error, value):>9}"
-        for name, value, error in zip(fit.names, fit.numbers, fit.standard_errors, strict=True)
+        for name, value, error in free
     ]
+    for name, value, error in held:
+        remark = _remark(fit, name, name, error)
+        errors = f"  {error:>14.4g}  {relative(error, value):>9}" if remark == "tied" else ""
+        rows.append(f"  {name:<{width}}  {value:>14.8g}{errors}  {remark}")
     return "\n".join([head, title, *rows])
 
 

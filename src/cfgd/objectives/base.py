@@ -25,7 +25,7 @@ from cfgd._core.types import Count, Scalar, Vector, Vectors
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, slope_along
 
-# What users pass to `jax.jit` and its kin as a bound method; see `Objective.__getattribute__`.
+# Methods that users may pass to `jax.jit`, `vmap` and `grad`; see `Objective.__getattribute__`.
 PUBLIC = frozenset(("value", "gradient", "coordinate_slope", "coordinate_curvature"))
 
 # Numbers in one batch of coordinate derivatives: 16 MiB of float64.
@@ -34,7 +34,7 @@ BATCH_NUMBERS = 2**21
 
 @dataclasses.dataclass(frozen=True)
 class DerivativeCost:
-    """Gradients that coordinate derivatives cost for each node, plus those per coordinate."""
+    """The cost of coordinate derivatives in gradients: for each node, and for each coordinate."""
 
     per_node: float = 0.0
     per_coordinate: float = 0.0
@@ -45,12 +45,12 @@ class DerivativeCost:
 
 @dataclasses.dataclass(frozen=True)
 class Traits:
-    """What a method may know of an objective before it is evaluated.
+    """Properties of an objective that methods depend on before it is evaluated.
 
     Parameters
     ----------
     label
-        What the objective is, for messages: "a LeastSquares".
+        The kind of objective, for messages: "a LeastSquares".
     structure
         "general", "quadratic", "residuals" (a sum of losses of residuals) or "linear model".
     linear_slopes
@@ -58,34 +58,35 @@ class Traits:
     accumulates_rounding
         Whether `Line.to` updates by recurrence, so that rounding errors add up.
     curvature
-        "Hessian" or "Gauss-Newton", what `Objective.curvature` models f by, or None.
+        The matrix of `Objective.curvature`, "Hessian" or "Gauss-Newton"; None if there is none.
     diagonal
-        Whose diagonal of the curvature comes with an evaluation for little, or None.
+        The matrix whose diagonal costs little more than an evaluation; None if there is none.
     size
         (m, d) of a data matrix, where there is one.
     is_sparse
         Whether that matrix is sparse.
     prefers_gradients
-        Whether first-order steps are the better guess although there is a curvature; of residuals
-        that are given sample by sample, as those of networks are, where the unknowns are many.
+        Whether first-order steps are usually faster although there is a curvature; for residuals by
+        samples, as of networks, this holds if there are many unknowns.
     n_nonlinear
-        How many coordinates stand before a last layer in which f is quadratic, or None.
+        The number of coordinates before those of a last layer, in which f is quadratic; None if
+        there is no such layer.
     is_singular
-        Returns whether a quadratic has more than one minimiser, where that is cheap to find out.
+        A function that returns whether a quadratic has more than one minimiser, if that is cheap.
     runs_user_code
         Whether evaluations call Python functions of the user.
     hessian_by_differences
         Whether `hessian_times` is a difference of two gradients.
     separate_value
-        Whether a value alone takes another, cheaper function than an evaluation.
+        Whether a value without its gradient is computed by another, cheaper function.
     derivative_cost
-        Of `coordinate_derivatives`, in gradients.
+        The cost of `coordinate_derivatives`, in gradients.
     diagonal_cost
-        Of the diagonal of the Hessian, in gradients.
+        The cost of the diagonal of the Hessian, in gradients.
     product_cost
-        Of `hessian_times`, in gradients.
+        The cost of `hessian_times`, in gradients.
     value_cost
-        Of a value without its gradient, in gradients.
+        The cost of a value without its gradient, in gradients.
     """
 
     label: str
@@ -115,11 +116,13 @@ class Traits:
 class Objective(ListsPublicNames, ShowsCall, eqx.Module):
     """f on R^d with its derivatives; a subclass must define `value`, a JAX function.
 
-    Users call `value`, `gradient`, `coordinate_slope`, `coordinate_curvature` and read `shape` and
-    `dimension`. Methods call `evaluate`, `line`, `coordinate_derivatives`, `hessian_times` and
-    `curvature`, whose defaults are right for every differentiable `value`; an objective with
-    structure overrides them to do the same for less, and describes itself in `traits`.
+    Users call `value`, `gradient`, `coordinate_slope` and `coordinate_curvature`, and read `shape`
+    and `dimension`. Methods call `evaluate`, `line`, `coordinate_derivatives`, `hessian_times` and
+    `curvature`. Their defaults work for every differentiable `value`; an objective with structure
+    overrides them to reduce their cost, and describes itself in `traits`.
 
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp
     >>> class Bowl(cfgd.Objective):
     ...     centre: float
@@ -135,8 +138,8 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
     )
 
     def __getattribute__(self, name: str) -> Any:
-        # Equinox makes a pytree of a bound method, which `filter_jit` needs and which takes ten
-        # times as long as a small product: only the public methods are bound in that way.
+        # Equinox makes a pytree of a bound method, as `filter_jit` needs. This takes ten times as
+        # long as a small product, and is therefore done for the public methods only.
         if name in PUBLIC:
             return eqx.Module.__getattribute__(self, name)
         return object.__getattribute__(self, name)
@@ -218,12 +221,12 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of x; None where any shape will do."""
+        """The shape of x; None if x may have any shape."""
         return None
 
     @property
     def dimension(self) -> int | None:
-        """The number of coordinates; None where any number will do."""
+        """The number of coordinates; None if x may have any number of them."""
         return None if self.shape is None else math.prod(self.shape)
 
     # ------------------------------------------------------------------ for methods
@@ -238,7 +241,7 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
         return Evaluation(x, value, gradient)
 
     def line(self, evaluation: Evaluation, d: Vector, slope: Scalar | None = None) -> Line:
-        """Return the line x - eta d; `slope` is <g, d> where that is known already."""
+        """Return the line x - eta d; `slope` is <g, d> if it is known already."""
         return Line(self, evaluation, d, slope_along(evaluation, d, slope))
 
     def coordinate_derivatives(self, evaluation: Evaluation, t: Vectors) -> tuple[Vectors, Vectors]:
@@ -265,15 +268,15 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
         return jax.jvp(jax.grad(self.value), (evaluation.x,), (v,))[1]
 
     def curvature(self, evaluation: Evaluation) -> Curvature | None:
-        """Return what is known of the second derivative at a point; see `Traits.curvature`."""
+        """Return the second-order information at a point, or None; see `Traits.curvature`."""
         return None
 
     def on_host(self) -> Objective | None:
-        """Return this objective with NumPy arrays, or None where its formulas need JAX."""
+        """Return this objective with NumPy arrays, or None if its formulas need JAX."""
         return None
 
     def raveled(self, structure: Structure) -> Objective:
-        """Return this objective as one of the vector that `structure` makes of a pytree."""
+        """Return this objective as a function of the vector that `structure` makes of a pytree."""
         if not structure.is_vector and structure != Structure.of(np.zeros(self.shape or ())):
             one = len(structure.shapes) == 1
             got = f"shape {structure.shapes[0]}" if one else "a pytree"
@@ -288,11 +291,11 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
 
     @cached_property
     def _kept(self) -> dict[type, Any]:
-        """What others keep for this objective as long as it lives, such as compiled programs."""
+        """Data that other modules store for the lifetime of this objective: compiled programs."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields alone for `pickle` and `copy`: what is cached is found again."""
+        """Return only the fields for `pickle` and `copy`: cached values are computed again."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def _traceable(self) -> AbstractContextManager[None]:
@@ -313,12 +316,12 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
 
 
 def label_of(objective: Objective) -> str:
-    """Return what an objective is, for messages."""
+    """Return the kind of an objective, for messages."""
     return f"a {type(objective).__name__}"
 
 
 def hessian_diagonal(objective: Objective, evaluation: Evaluation) -> Vector:
-    """Return f_j''(x_j) for all j: the diagonal of the Hessian, or what `Local` takes for it."""
+    """Return f_j''(x_j) for all j: the diagonal of the Hessian, or the approximation of `Local`."""
     if objective.traits.curvature == "Hessian":
         curvature = objective.curvature(evaluation)
         assert curvature is not None

@@ -25,9 +25,9 @@ class JacobianRows(NamedTuple):
 class Curvature:
     """A positive semi-definite matrix H that models the Hessian at a point.
 
-    H is the Hessian itself where `is_exact`, else a model of it such as the Gauss-Newton matrix. It
-    is given by one of `rows`, a Jacobian whose Gram matrix it is, or `matrix`, or neither, where
-    only products with H can be had. Whatever is given is computed when it is called.
+    H is the Hessian itself if `is_exact`, else a model of it such as the Gauss-Newton matrix. It is
+    given by `rows`, a Jacobian whose Gram matrix it is, or by `matrix`; by neither if only products
+    with H are available. All of them are functions that compute their result when they are called.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class Curvature:
     diagonal
         The diagonal of H.
     shape
-        (m, d) of the Jacobian; None where H is available through products alone.
+        (m, d) of the Jacobian; None if only products with H are available.
     rows
         The Jacobian with its residuals.
     matrix
-        H.
+        A function that returns H.
     residuals_at
-        x -> r(x) where f = |r|^2 / 2, else None.
+        x -> r(x) if f = |r|^2 / 2, else None.
     acceleration
         (p, t) -> J'k with k the second derivative of the residuals along p, see
         `second_difference`, where f = |r|^2 / 2 and the Jacobian is sharded; else None.
@@ -50,19 +50,19 @@ class Curvature:
         Whether H is the Hessian and never indefinite, and values along a line cost less than H:
         Levenberg-Marquardt then searches along its steps and needs no check by products at the end.
     cost
-        Of `rows` or `matrix`, in gradients.
+        The cost of `rows` or `matrix`, in gradients.
     product_cost
-        Of `times`, in gradients.
+        The cost of `times`, in gradients.
     rows_are_data
         Whether the Jacobian is a scaled data matrix, so that forming H costs a product of matrices.
     extra_damping
-        What is added to the diagonal of H where steps are damped, or None.
+        A diagonal that is added to that of H for the damping of steps, or None.
     information
         (() -> H) -> the information of the fit, whose inverse is the covariance of x: that of H
         over the variance of the residuals for least squares, H itself for a negative
         log-likelihood. The result is None where there is no covariance.
     is_stationary
-        tolerance -> whether the gradient is that small beside the terms it is the sum of; for
+        tolerance -> whether the gradient is small relative to the terms that it is the sum of; for
         quadratics.
     """
 
@@ -120,7 +120,7 @@ def second_difference(ahead: Column, r: Column, along: Column, t: float) -> Colu
 def residual_is_stationary(
     evaluation: Evaluation, diagonal: Vector, targets: Scalar, tolerance: Number
 ) -> Flag:
-    """Test whether a least-squares residual is orthogonal to X, or nothing beside y and Xw.
+    """Test whether a least-squares residual is orthogonal to X, or tiny relative to y and Xw.
 
     `diagonal` is that of the Hessian, `targets` the weighted norm of y.
     """

@@ -1,4 +1,4 @@
-"""What is known of an objective at a point and along a line from it."""
+"""The evaluation of an objective at a point, and the line from that point."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cfgd._core.types import Etas, LineValues, Numbers, Scalar, Vector, Vectors
 class Evaluation(NamedTuple):
     """Value and gradient of an objective at x.
 
-    `aux` is what the objective reuses at this point or updates along a line instead of computing
-    it again: residuals, predictions, activations.
+    `aux` holds intermediate results that the objective reuses at this point, or updates along a
+    line: residuals, predictions, activations.
     """
 
     x: Vector
@@ -35,8 +35,8 @@ class LineCosts(NamedTuple):
 class Line:
     """The objective along x - eta d.
 
-    This class evaluates the objective at every point, which is right for any objective. An
-    objective with structure has a subclass that does the same for less.
+    This class evaluates the objective at every point. Objectives with structure have subclasses
+    that are cheaper.
     """
 
     objective: Any  # an Objective, whose module imports this one
@@ -52,7 +52,7 @@ class Line:
 
     @property
     def of_f(self) -> Line:
-        """The line of f itself, where this one is of f with a penalty."""
+        """The line of f itself, if this one is of f with a penalty."""
         return self
 
     def curvature(self) -> Scalar:

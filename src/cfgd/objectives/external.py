@@ -41,10 +41,10 @@ class ExternalLine(Line):
 
 
 class Remembered:
-    """A function with a cache of one: called again with the same x, it returns the last answer.
+    """A function with a cache of one: called again with the same x, it returns the last result.
 
-    The answer is a copy, because a function may return the same buffer every time. Point and
-    answer are replaced together, so that runs in several threads can share the function.
+    The result is a copy, because a function may return the same buffer every time. Point and result
+    are replaced together, so that runs in several threads can share the function.
     """
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
@@ -62,7 +62,7 @@ class Remembered:
         return self.at(None, x)
 
     def __eq__(self, other: object) -> bool:
-        # two objectives of the same functions are equal, whatever they remember
+        # two objectives of the same functions are equal, whatever is in the cache
         return isinstance(other, Remembered) and self.fn == other.fn
 
     def __hash__(self) -> int:
@@ -70,11 +70,11 @@ class Remembered:
 
 
 # Errors of functions that JAX called from a compiled loop, where they cannot be raised, by the
-# number of the run: runs in several threads may share one compiled program. The loop asks for them
-# after every program that it ran.
+# number of the run: runs in several threads may share one compiled program. The loop looks for them
+# after every program.
 _errors: dict[int, BaseException] = {}
 _run_numbers = itertools.count(1)
-# stands for a call that is not made by a run
+# the number for calls outside of runs
 NO_RUN = 0
 
 
@@ -90,7 +90,7 @@ def for_one_run(objective: Any) -> tuple[Any, int]:
 
 
 def pop_error(run: int) -> BaseException | None:
-    """Return what a function raised inside a compiled loop of this run, and forget it."""
+    """Remove and return the error that a function raised inside a compiled loop of this run."""
     return _errors.pop(run, None)
 
 
@@ -103,8 +103,8 @@ class External(Objective):
     Levenberg-Marquardt steps on it where it can be factorised, in up to 1,250 dimensions. An error
     inside a function ends the run and is raised with the best point so far as its `solution`.
 
-    A function gets an x of its own, into which it may write, and what it returns is copied: it may
-    return the same buffer every time. `check_gradient` tests a gradient against differences.
+    A function gets a copy of x, into which it may write, and its result is copied: it may return
+    the same buffer every time. `check_gradient` compares a gradient with differences.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class External(Objective):
     gradient_fn: Callable[[Any], Any] | None
     hessian_fn: Remembered | None
     structure: Structure | None = eqx.field(static=True)
-    run: AnyArray  # number of the run that gets the errors, an array: it is no part of a program
+    run: AnyArray  # number of the run that gets the errors; an array, so as not to be compiled in
 
     _internal: ClassVar[tuple[str, ...]] = (
         *("fn", "gradient_fn", "hessian_fn", "in_run"),
@@ -175,11 +175,11 @@ class External(Objective):
         )
 
     def raveled(self, structure: Structure) -> External:
-        """Return the same functions, called with what `structure` makes of a vector."""
+        """Return the same functions, called with the pytree that `structure` makes of a vector."""
         return self._with(structure=structure)
 
     def in_run(self, run: int) -> External:
-        """Return the same functions, whose errors inside compiled loops are those of a run."""
+        """Return the same functions, whose errors inside compiled loops are stored for a run."""
         return self._with(run=np.asarray(run, np.uint32))
 
     def _with(self, **changes: Any) -> External:
@@ -312,13 +312,13 @@ def call_from_jax(
 ) -> Any:
     """Call fn with vectors: at once for NumPy arrays, by a callback for JAX arrays.
 
-    Inside the callback of a run an error cannot be raised: it is stored for `pop_error`, and NaN
-    returned. Outside of runs JAX raises an error of its own, which has the text of this one.
+    Inside the callback of a run an error cannot be raised: it is stored for `pop_error`, and the
+    result is NaN. Outside of runs JAX raises its own error, which contains the text of this one.
     """
     if is_numpy(given[0]):
         return fn(*given)
     dtype = given[0].dtype
-    # as words of 32 bits: JAX calls from a thread of its own, where float64 would be rounded
+    # as words of 32 bits: JAX calls from another thread, where float64 would be rounded
     words = [jax.lax.bitcast_convert_type(x, jnp.uint32) for x in given]
     back = jax.ShapeDtypeStruct((*shape, *words[0].shape[1:]), jnp.uint32)
 
@@ -358,13 +358,13 @@ def dense(matrix: Any, dtype: DType) -> np.ndarray:
 
 
 def as_given(structure: Structure | None, x: np.ndarray) -> Any:
-    """Return x in the form that the user gave, as a copy that the user may write into."""
+    """Return a copy of x in the form of the user's x0, into which the user may write."""
     x = np.array(x)
     return x if structure is None or structure.is_vector else structure.unravel(x)
 
 
 def _as_vector(field: str, what: str, given: Any, x: np.ndarray) -> np.ndarray:
-    """Return a copy of what a function returned, as a vector like x."""
+    """Return a copy of the result of a function, as a vector like x."""
     if type(given) is np.ndarray:
         vector = np.array(given, x.dtype).reshape(-1)
     else:

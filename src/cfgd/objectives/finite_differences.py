@@ -1,4 +1,4 @@
-"""Derivatives by differences: products with the Hessian, and slopes from values alone."""
+"""Derivatives by differences: products with the Hessian, and slopes from values only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from cfgd._core.linalg import eps_of
 from cfgd._core.types import Vector
 
-# A coordinate counts as no smaller than this part of the typical one: it may be zero by chance.
+# The size of a coordinate is at least this share of the typical one: it may be zero by chance.
 SMALLEST = 1e-3
 
 
@@ -25,9 +25,9 @@ def hessian_product(
     """Return Hv by a central difference of gradients.
 
     The step moves no coordinate by more than eps^(1/3) of its size, which balances rounding and
-    truncation errors. Where no `sizes` are given, they are those of x, or of the start `x0` where x
-    is near zero. `room` are the largest multiples of v and of -v that may be added to x: where one
-    of them is less than the step, the difference is taken to the other side alone.
+    truncation errors. By default the `sizes` are those of x, or of the start `x0` where x is near
+    zero. `room` are the largest multiples of v and of -v that may be added to x: if one of them is
+    less than the step, the difference is taken to the other side only.
     """
     if sizes is None:
         sizes = _sizes(x) if x0 is None else np.maximum(_sizes(x), SMALLEST * _root_mean_square(x0))
@@ -42,7 +42,7 @@ def hessian_product(
 
 
 def _sizes(x: Vector) -> Vector:
-    """Return the sizes of the coordinates of x, those near zero a share of all of them."""
+    """Return |x| for each coordinate, or a share of the root mean square where |x| is smaller."""
     return np.maximum(abs(x), SMALLEST * _root_mean_square(x))
 
 
@@ -53,7 +53,7 @@ def _root_mean_square(x: Vector) -> float:
 
 
 def _relative_size(v: Vector, sizes: Vector) -> float:
-    """Return the largest |v_j| relative to the size of coordinate j, or to 1 where that is zero."""
+    """Return the largest |v_j| relative to the size of coordinate j, or to 1 if the size is 0."""
     return float((abs(v) / np.where(sizes > 0, sizes, 1)).max())
 
 

@@ -26,7 +26,8 @@ class Smooth(Objective):
     Coordinate slopes and curvatures are exact: one coordinate is moved at a time, so a direction
     with s nodes costs about s d gradients (in chunks, so memory stays bounded).
 
-    Arrays in `args` are copied; what `fn` captures is not, and may be compiled into it.
+    Arrays in `args` are copied. Arrays that `fn` captures are not copied, and may become constants
+    of the compiled program.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class Smooth(Objective):
 
 
 def array_arguments(owner: str, args: object) -> tuple[Any, ...]:
-    """Return copies of extra arguments; numbers as arrays, so that a new one compiles nothing."""
+    """Return copies of extra arguments; numbers as arrays, so that new ones compile nothing."""
     _check_is_tuple(owner, args)
     return jax.tree.map(lambda a: own(np.asarray(a) if _is_number(a) else a), args)
 

@@ -24,7 +24,7 @@ from cfgd.objectives.host import host_objective
 ERRORS = 4.0
 # Differences are refined until their error is this part of the tolerance.
 ACCURACY = 1e-2
-# Error of a difference, relative to the derivative, beyond which it cannot judge a coordinate.
+# Error of a difference, relative to the derivative, above which a coordinate cannot be compared.
 MOST_ERROR = 1e-2
 # Coordinates that are compared at most: with about ten evaluations each, this takes seconds.
 MOST_COORDINATES = 1000
@@ -34,9 +34,9 @@ MOST_ROWS = 5
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class GradientCheck:
-    """A gradient beside differences of values; it is true if they agree, and explains itself.
+    """A gradient and differences of values: true if they agree, and printed as a table.
 
-    It is false, too, where the differences could not judge a single coordinate.
+    It is also false if the differences were too inaccurate in all coordinates.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class GradientCheck:
     worst : str
         The coordinate with that error, such as "x[2]".
     ratio : float or None
-        The number that the gradient is a multiple of the derivative by, where it is wrong in that
-        way: -1 for a wrong sign.
+        The constant c if the gradient is c times the derivative, such as -1 for a wrong sign; else
+        None.
     tolerance : float
         The relative error up to which a gradient counts as right.
 
@@ -76,9 +76,9 @@ class GradientCheck:
     tolerance: float
 
     def __bool__(self) -> bool:
-        return self.relative_error <= self.tolerance and bool(self._is_judged().any())
+        return self.relative_error <= self.tolerance and bool(self._is_compared().any())
 
-    def _is_judged(self) -> np.ndarray:
+    def _is_compared(self) -> np.ndarray:
         """Return in which coordinates the differences are accurate enough to tell."""
         g, d, errors = map(_vector, (self.gradient, self.differences, self.errors))
         is_small = errors <= self.tolerance * abs(g).max()
@@ -94,21 +94,22 @@ class GradientCheck:
         names = _names(Structure.of(self.gradient))
         g, d, errors = map(_vector, (self.gradient, self.differences, self.errors))
         relative = relative_errors(g, d, errors)
-        is_judged, is_wrong = self._is_judged(), relative > self.tolerance
+        is_compared, is_wrong = self._is_compared(), relative > self.tolerance
         if is_wrong.any():
             head = f"wrong in {is_wrong.sum()} of {g.size} coordinates"
         else:
-            head = f"right in {is_judged.sum()} of {g.size} coordinates"
+            head = f"right in {is_compared.sum()} of {g.size} coordinates"
         lines = [f"GradientCheck: {head}, largest relative error {self.relative_error:.2g}"]
         if self.has_wrong_sign:
             lines.append("  The sign is wrong: the gradient is -1 times the derivative.")
         elif self.ratio is not None:
             lines.append(f"  The gradient is {self.ratio:.6g} times the derivative everywhere.")
-        is_unsure = ~is_judged & ~is_wrong
+        is_unsure = ~is_compared & ~is_wrong
         if is_unsure.any():
             first = names[int(np.argmax(is_unsure))]
             why = "noise, a kink, or left out" if g.size > MOST_COORDINATES else "noise, or a kink"
-            lines.append(f"  {is_unsure.sum()} could not be judged ({why}), the first is {first}.")
+            count = f"{is_unsure.sum()} could not be compared"
+            lines.append(f"  {count} ({why}), the first is {first}.")
         width = max(10, *map(len, names))
         lines.append(
             f"  {'coordinate':<{width}}  {'gradient':>14}  {'differences':>14}  {'relative':>9}"

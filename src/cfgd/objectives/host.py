@@ -43,7 +43,7 @@ def host_objective(objective: Objective) -> Objective:
     return HostObjective(objective) if found is None else found
 
 
-# Functions of the contract, to be compiled when they are first called.
+# Functions of the contract of an objective, which are compiled when they are first called.
 
 
 def _evaluate(objective: Objective, x: Vector) -> tuple[Scalar, Vector, Any]:
@@ -129,19 +129,19 @@ def _curvature(objective: Objective, evaluation: Evaluation) -> Curvature:
     return found
 
 
-# Entries of a Jacobian up to which it is computed together with the residuals: in much less time
-# than it takes to call a compiled program.
+# Entries of a Jacobian up to which it is computed together with the residuals: this takes much less
+# time than a call of a compiled program.
 MOST_ENTRIES = 20_000
-# Points whose Jacobians are remembered: a step may try two of them before it takes the first one.
+# Points whose Jacobians are stored: a step may try two points before it takes the first one.
 MOST_POINTS = 2
 
-# Costs of lines by the structure of their objective, which decides them.
+# Costs of lines, which depend only on the structure of the objective.
 _line_costs: dict[Any, LineCosts] = {}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HostLine(Line):
-    """A line whose answers are compiled functions."""
+    """A line whose results come from compiled functions."""
 
     @property
     def costs(self) -> LineCosts:
@@ -166,7 +166,7 @@ class HostLine(Line):
 
 
 class HostObjective(Objective):
-    """An objective of JAX, called from NumPy: every answer is that of a compiled function.
+    """An objective of JAX, called from NumPy by compiled functions.
 
     Arrays that are sharded by samples stay on their devices. Products with the Hessian are
     differences of gradients, for which nothing has to be compiled.
@@ -193,7 +193,7 @@ class HostObjective(Objective):
     def shape(self) -> tuple[int, ...] | None:
         return self.objective.shape
 
-    @cached_property  # it is asked for many times in a run
+    @cached_property  # it is read many times in a run
     def traits(self) -> Traits:
         return changed(self.objective.traits, hessian_by_differences=True)
 
@@ -249,7 +249,7 @@ class HostObjective(Objective):
         return dataclasses.replace(outline, **changes)
 
     def _residuals_at(self, evaluation: Evaluation, x: Vector) -> Column:
-        """Return the residuals at x; those of cfgd's own objectives come with an evaluation."""
+        """Return the residuals at x; for objectives of cfgd they are part of an evaluation."""
         if type(self.objective) is ResidualTerms:
             return self.objective.residuals(self.evaluate(x).aux)
         if type(self.objective) is ShallowNetwork:
@@ -275,12 +275,12 @@ class Linearisation(NamedTuple):
 
 
 def point_of(x: Vector) -> tuple[str, bytes]:
-    """Return what tells points apart, which takes less time than to compare their entries."""
+    """Return a key for a point, which takes less time than a comparison of the entries."""
     return x.dtype.char, x.tobytes()
 
 
 def _outline(objective: Residuals, evaluation: Evaluation) -> Curvature:
-    """Return what the curvatures at all points have in common: shape and costs."""
+    """Return the part of the curvature that is the same at all points: shape and costs."""
     found = objective.curvature(evaluation)
     cost = max(found.cost - 1.0, 0.0)  # the gradient, counted by itself, is J'r
     functions = ("times", "diagonal", "rows", "residuals_at", "information")
@@ -288,7 +288,7 @@ def _outline(objective: Residuals, evaluation: Evaluation) -> Curvature:
 
 
 class Linearised:
-    """What `HostResiduals` remembers: one field, because Equinox takes long for each of them."""
+    """The cache of `HostResiduals`: one object, because fields of Equinox modules are slow."""
 
     def __init__(self, objective: Residuals) -> None:
         self.recent: list[Linearisation] = []
@@ -304,7 +304,7 @@ class Linearised:
         return None
 
     def of(self, evaluation: Evaluation) -> Linearisation | None:
-        """Return the linearisation that an evaluation was made of, or one at the same point."""
+        """Return the linearisation from which an evaluation was made, or one at the same point."""
         for found in self.recent:
             if found.residuals is evaluation.aux:
                 return found
@@ -317,16 +317,16 @@ class Linearised:
 class HostResiduals(HostObjective):
     """`Residuals` called from NumPy: one compiled program gives residuals and Jacobian together.
 
-    Value, gradient and curvature follow from these in NumPy, so that a new function compiles one
-    program, and no point is evaluated twice. Large Jacobians are computed only where they are
-    asked for, as those of other objectives.
+    Value, gradient and curvature are computed from these in NumPy, so that a new function compiles
+    one program, and no point is evaluated twice. Large Jacobians are computed only if they are
+    needed.
     """
 
     known: Linearised
 
     def __init__(self, objective: Residuals) -> None:
         super().__init__(objective)
-        found = objective._kept.get(Linearised)  # a fit asks for its end again, after the run
+        found = objective._kept.get(Linearised)  # a fit evaluates its end again, after the run
         if found is None:
             found = objective._kept[Linearised] = Linearised(objective)
         self.known = found

@@ -8,23 +8,24 @@ import numpy as np
 
 from cfgd._core import failing
 
-# Eigenvalues of a matrix of unit diagonal below this many units of rounding, relative to the
-# largest one, are zero: those of collinear columns of up to a million rows were 3 units at most.
+# Eigenvalues of a matrix of unit diagonal below this many rounding units, relative to the largest
+# one, count as zero: those of collinear columns of up to a million rows were 3 units at most.
 ROUNDING_UNITS = 50
-# A coefficient is part of an undetermined combination if its share of it exceeds this: the vectors
-# are known to about the rounding errors over the gap between the eigenvalues.
+# A coefficient is part of an undetermined combination if its entry exceeds this: the error of the
+# vectors is about the rounding unit divided by the gap between the eigenvalues.
 SHARE = 1e-7
 # Entries of a combination that are smaller, relative to the largest one, are not named.
 SMALL_ENTRY = 1e-6
-# What a sentence can hold: the names of a combination, or else the first of them, and combinations.
+# Limits for a sentence: names of a combination, names that are shown if there are more,
+# combinations.
 MOST_NAMES, SHOWN_NAMES, MOST_COMBINATIONS = 8, 3, 3
 
 UNDETERMINED = "The data do not determine the parameters: their covariance is infinite."
 
 
-# From so many columns on a matrix is inverted by its Cholesky factor, in a fifth of the time that
-# all eigenvectors take. Its least squared pivot, of a unit diagonal, must exceed LEAST_PIVOT: what
-# a column has beyond the others is then known to eight digits.
+# From this number of columns on, a matrix is inverted by its Cholesky factor, in a fifth of the
+# time of all eigenvectors. Its least squared pivot, of a unit diagonal, must exceed LEAST_PIVOT:
+# the part of a column that is independent of the others is then known to eight digits.
 MANY, LEAST_PIVOT = 200, 1e-8
 
 
@@ -63,7 +64,7 @@ def inverse_of_many(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def inverse_where_definite(matrix: np.ndarray) -> Inverse | None:
-    """Return the inverse of a positive semi-definite matrix where it has one; None if it is not.
+    """Return the inverse of a positive semi-definite matrix off its null space; None for others.
 
     The matrix is scaled to a unit diagonal first, so that the units of its rows and columns have no
     influence. Directions whose eigenvalue is below the rounding errors of the largest one are left
@@ -120,10 +121,10 @@ class Information(NamedTuple):
         }
 
     def inverse(self) -> Inverse | None:
-        """Return the inverse of the scaled matrix, without what the classes have in common."""
+        """Return the inverse of the scaled matrix off the direction common to all classes."""
         matrix = self.matrix
         if self.classes > 1:
-            # along what the classes have in common the matrix is zero: give it the curvature 1
+            # in the direction that is common to all classes the matrix is zero: make it 1 there
             for start in range(0, len(matrix), self.classes):
                 block = slice(start, start + self.classes)
                 common = self.root[block] / np.linalg.norm(self.root[block])

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from cfgd._core.types import Column, Rows, Vector
 
-# Numbers that the derivatives of one block may have at its end: 8 MiB in float64. A network keeps
-# some fifty numbers for each of them on the way, which bounds a block by about half a gigabyte.
+# Largest number of entries of the derivatives of one block: 8 MiB in float64. A network needs about
+# fifty intermediate numbers for each of them, which bounds a block by about half a gigabyte.
 BLOCK_NUMBERS = 2**20
 # Numbers of a Jacobian up to which all samples are one block: reverse mode keeps for each sample
 # its activations, which are fewer than its derivatives.
@@ -23,7 +23,7 @@ def jacobian(fn: Callable[[Vector], Column], x: Vector) -> Rows:
 
     Forward mode takes a pass for each of the d coordinates of x, reverse mode one for each of the m
     entries of fn(x): the one with fewer passes is taken, in blocks. A function that has no forward
-    mode, such as an ODE solver with an adjoint of its own, is differentiated in reverse mode.
+    mode, such as an ODE solver with a custom adjoint, is differentiated in reverse mode.
     """
     m, d = jax.eval_shape(fn, x).size, x.size
     if d <= m:

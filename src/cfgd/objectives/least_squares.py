@@ -69,9 +69,10 @@ class LeastSquares(AnyQuadratic):
     f(w) = sum_i s_i (Xw - y)_i^2 / 2 + l2 |w|^2 / 2. The data are copied, except JAX arrays, NumPy
     arrays that are read-only, and memory-mapped files.
 
-    Gradients are computed from the residual, X'(Xw - y), so that their accuracy is that of X and
-    not of X'X. The paper's methods update them along a step by a product with the Gram matrix where
-    that is cheaper: X is dense and has at least as many samples as coefficients.
+    Gradients are computed from the residual, X'(Xw - y), so that their accuracy depends on the
+    condition number of X and not on that of X'X. The paper's methods update them along a step by a
+    product with the Gram matrix if that is cheaper: for a dense X with at least as many samples as
+    coefficients.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ class Local(Objective):
     so one node is exact, and a fractional direction costs a gradient and a diagonal D of the
     curvature: "exact", the diagonal of the Hessian (for a function without structure about d
     gradients, in chunks); "gauss_newton", for objectives that are sums of losses of a model; or
-    "hutchinson", the unbiased mean of v * Hv over `probes` random signs v (two gradients each),
-    drawn anew at every point from `key`, a JAX key or an integer.
+    "hutchinson", the unbiased mean of v * Hv over `probes` vectors v of random signs (two gradients
+    each), which are drawn again at every point from `key`.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Local(Objective):
     def evaluate(self, x: Vector) -> Evaluation:
         if not self._probes_hessian:
             return self.objective.evaluate(x)
-        # x's bits make the draw another one at every point, without a state to carry
+        # the bits of x make the draw different at every point, without a state
         bits = jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(-1)
         odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1
         bits = jnp.sum(bits * odd * jnp.uint32(2654435761), dtype=jnp.uint32)

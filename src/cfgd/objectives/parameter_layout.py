@@ -51,7 +51,7 @@ class Layout:
     def complete(
         self, z: Any, fixed: Mapping[str, Any], expressions: Mapping[str, Expression]
     ) -> dict[str, Any]:
-        """Return all parameters by name; what follows the free numbers in z is left out."""
+        """Return all parameters by name; entries of z after the free numbers are ignored."""
         found, start = dict(fixed), 0
         for name, shape in self._free():
             end = start + math.prod(shape)
@@ -78,11 +78,11 @@ def numbers_of(name: str, shape: tuple[int, ...]) -> list[str]:
 
 
 class _UnknownError(Exception):
-    """A tie asked for a parameter that is not known yet."""
+    """Raised if a tied parameter needs one that is not known yet."""
 
 
 class _Known(dict[str, Any]):
-    """Parameters that are known so far; the names of those that are asked for go into `asked`."""
+    """The parameters that are known so far; the names that are looked up are added to `asked`."""
 
     def __init__(self, named: dict[str, Any], asked: set[str]) -> None:
         super().__init__(named)
@@ -98,7 +98,7 @@ class _Known(dict[str, Any]):
 def layout_of(owner: str, parameters: Parameters) -> tuple[Layout, set[str]]:
     """Return the layout of parameters with values, and the names that ties are computed from.
 
-    What a tie needs is found by calling its function. Ties in a circle are refused.
+    The parameters that a tie needs are found by calling its function. Circular ties are refused.
     """
     known = {name: _placeholder(each) for name, each in parameters.items() if each.kind != "tied"}
     asked: set[str] = set()

@@ -1,4 +1,4 @@
-"""The compiled programs of an objective, for its answers on the host."""
+"""The compiled programs of an objective, for calls from the host."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from cfgd.objectives.residuals import Residuals
 # Numbers in an objective up to which their copies on the device are kept for the next run: 8 MiB of
 # float64.
 MOST_KEPT = 2**20
-# Numbers in an array up to which it is passed with every call, on a CPU. That takes about
-# 2 microseconds, a transfer 20, and on a busy machine more than a millisecond: another thread makes
-# it. Other devices would take a transfer for every call.
+# Numbers in an array up to which it is passed with every call on a CPU. This takes about 2
+# microseconds; a transfer takes 20, and more than a millisecond on a busy machine, because another
+# thread makes it. On other devices every call would need a transfer.
 MOST_PASSED = 2**14
 
 
@@ -35,7 +35,7 @@ class Programs:
 
     @classmethod
     def kept(cls, objective: Objective) -> Programs:
-        """Return those of the last run with this objective, unless its arrays are large."""
+        """Return the programs of the last run with this objective, unless its arrays are large."""
         found = objective._kept.get(cls)
         if found is None:
             found = cls()
@@ -65,7 +65,7 @@ def _on_device(leaf: object) -> object:
 
 
 class Outline(NamedTuple):
-    """What is known of residuals once they are traced."""
+    """Properties of residuals that are found by tracing."""
 
     size: int
     has_loops: bool

@@ -1,9 +1,9 @@
 """An objective under bounds, for the methods of the paper: their steps are projected onto the box.
 
-x_{k+1} is the point of the box nearest to x_k - eta_k d_k. Coordinates that stay at their bounds,
-because f falls out of the box, have slope and curvature zero, and so gradient and direction, so
-that the length of a step is chosen for the others. Values along a line are those of projected
-points; slope and curvature are those of the line itself. Reference: Bertsekas, "On the
+x_{k+1} is the point of the box nearest to x_k - eta_k d_k. In coordinates at active bounds, where f
+decreases out of the box, slope, curvature, gradient and direction are zero, so that the step size
+depends on the other coordinates only. Values along a line are those of projected points; slope and
+curvature are those of the line itself. Reference: Bertsekas, "On the
 Goldstein-Levitin-Polyak gradient projection method", IEEE Trans. Automat. Control 21 (1976).
 """
 

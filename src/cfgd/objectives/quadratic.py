@@ -1,4 +1,4 @@
-"""Quadratics: x'Ax/2 + b'x + constant, and what all quadratics share."""
+"""Quadratics: x'Ax/2 + b'x + constant, and the base class of all quadratics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from cfgd.objectives.base import DerivativeCost, Objective, Traits, label_of
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, linear_derivatives, slope_along
 
-# Operations that may be spent on finding out whether a system is singular: some milliseconds.
+# Operations for a test whether a system is singular: some milliseconds.
 AFFORDABLE = 10**8
 # Columns up to which XLA's product with the vector on the left is as fast as on the right; with
 # 2000 columns it takes twice as long.
@@ -39,7 +39,7 @@ SHORT = 1000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class QuadraticLine(Line):
-    """A line along which everything follows by recurrence from one product with A.
+    """A line along which value and gradient are updated by recurrence, from one product with A.
 
     At x - eta d the gradient is g - eta A d and the value f - eta g'd + eta^2/2 d'Ad.
     """
@@ -74,8 +74,8 @@ class QuadraticLine(Line):
 class MatrixLine(QuadraticLine):
     """A line of a `Quadratic`, whose value follows from the gradient: x'(g + b)/2 + constant.
 
-    A recurrence of values would keep the rounding errors of the first one, which may be far larger
-    than the last value.
+    A recurrence of values would keep the rounding errors of the first value, which may be far
+    larger than the last value.
     """
 
     def value_at(self, eta: Number, x: Vector, gradient: Vector) -> Scalar:
@@ -236,8 +236,9 @@ def has_null_space(A: np.ndarray) -> bool:
 def check_symmetric_psd(owner: str, field: str, A: Values, rounding: float = 0.0) -> None:
     """Raise unless A is symmetric with non-negative 2 x 2 minors.
 
-    This takes O(d^2) and is necessary for positive semi-definiteness, not sufficient. `rounding` is
-    that of the entries as the user gave them, if they have fewer digits than A.
+    This takes O(d^2) operations and is necessary for positive semi-definiteness, not sufficient.
+    `rounding` is the rounding unit of the entries that the user gave, if they have fewer digits
+    than A.
     """
     if checks.is_traced(A):
         return

@@ -1,4 +1,4 @@
-"""c f for a number c: for objectives whose squared gradients would underflow or overflow."""
+"""An objective times a number, so that squares of gradients neither underflow nor overflow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cfgd.objectives.base import Objective, Traits
 from cfgd.objectives.curvature import Curvature
 from cfgd.objectives.evaluation import Evaluation, Line, LineCosts, slope_along
 
-# Sizes of gradients whose fourth powers neither overflow nor underflow, with room for what is left
-# of them at the end of a run: with data of size s gradients are s, and g'Hg is s^4.
+# Sizes of gradients whose fourth powers neither overflow nor underflow, with a margin for the small
+# gradients at the end of a run: with data of size s gradients have the size s, and g'Hg has s^4.
 SAFE = {np.dtype(np.float64): (1e-60, 1e60), np.dtype(np.float32): (1e-5, 1e8)}
 
 
@@ -35,7 +35,7 @@ def safe_factor(largest: float, dtype: DType, may_grow: bool = False) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RescaledLine(Line):
-    """A line of f, its slope, curvature and values times the factor."""
+    """A line of f, with slope, curvature and values multiplied by the factor."""
 
     wrapped: Line
 
@@ -54,14 +54,14 @@ class RescaledLine(Line):
 
 
 def without_factor(objective: Objective) -> tuple[Objective, Number]:
-    """Return an objective and its factor: those of a `Rescaled`, else itself and 1."""
+    """Return the objective in a `Rescaled` and its factor; other objectives with the factor 1."""
     if isinstance(objective, Rescaled):
         return objective.objective, objective.factor
     return objective, 1.0
 
 
 class Rescaled(Objective):
-    """factor * f; every answer is that of f times the factor."""
+    """factor * f: all results of f are multiplied by the factor."""
 
     objective: Any  # an Objective; a HostObjective in Auto's solvers
     factor: Scalar

@@ -35,14 +35,14 @@ class TermsAux(NamedTuple):
 class ResidualTerms(Objective):
     r"""f(x) = sum_k weights[k] f_k(x) for several `Residuals` f_k with names.
 
-    The residuals of f are those of all terms, each times the root of its weight, so that `Auto`
-    minimises f by the method of Levenberg and Marquardt. The history of a run has an entry for each
-    term, its value f_k without the weight; so has the progress line, and `Solution.terms` has the
-    values at the end.
+    The residuals of f are those of all terms, each times the square root of its weight, so that
+    `Auto` can minimise f by the Levenberg-Marquardt method. The history of a run and the progress
+    line have the value f_k of each term without its weight, and `Solution.terms` has the values at
+    the end.
 
-    f_k is half of a sum of squares. For the mean of n squares, as papers on physics-informed
-    networks have it, the weight is 2 / n, times the weight of the paper. A term of weight 0 is
-    recorded and has no influence. New weights, and new samples of the same shapes, compile nothing.
+    f_k is half of a sum of squares. For the mean of n squares, which papers on physics-informed
+    networks use, the weight is 2 / n times the weight of the paper. A term of weight 0 is recorded
+    and has no influence. New weights, and new samples of the same shapes, do not compile again.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class ResidualTerms(Objective):
         return self._joined([term._aux(term.vector(x)) for term in self.terms])
 
     def residuals(self, aux: TermsAux) -> Column:
-        """Return the same from an evaluation."""
+        """Return `vector` from the `aux` of an evaluation."""
         return self._joined(aux.parts)
 
     def _joined(self, parts: Sequence[Any]) -> Column:

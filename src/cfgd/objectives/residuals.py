@@ -39,13 +39,14 @@ PROBES = 16
 class Residuals(Objective):
     r"""f(x) = sum_i w_i rho(r_i^2) / 2 for a JAX function r = fn(x, *args).
 
-    Arrays in `args`, `samples` and `weights` are copied; what `fn` captures is not, and may be
-    compiled into it. With `samples` the Jacobian costs a few gradients, however many unknowns there
-    are, because sample i alone decides its own row.
+    Arrays in `args`, `samples` and `weights` are copied. Arrays that `fn` captures are not copied,
+    and may become constants of the compiled program. With `samples` the Jacobian costs a few
+    gradients, whatever the number of unknowns, because the residuals of a sample depend on this
+    sample only.
 
-    Its Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with J the derivative of r; where
-    that weight is not positive, a small one takes its place. `Auto` minimises it by the method of
-    Levenberg and Marquardt.
+    The Gauss-Newton matrix is J' diag(w (rho' + 2 rho'' r^2)) J with the Jacobian J of r; a weight
+    that is not positive is replaced by a small positive one. `Auto` minimises f by the
+    Levenberg-Marquardt method.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class Residuals(Objective):
     args : tuple, default ()
         Data that is passed to `fn`: pytrees of arrays.
     samples : tuple of arrays, optional
-        Arrays of equal length, of which each sample has an entry.
+        Arrays of equal length, with an entry for each sample.
 
     Raises
     ------
@@ -149,7 +150,7 @@ class Residuals(Objective):
             checks.fail("Residuals", "weights", text, given)
         known.add(shapes)
 
-    @cached_property  # it is asked for many times in a run
+    @cached_property  # it is read many times in a run
     def traits(self) -> Traits:
         return Traits(
             label_of(self),
@@ -225,7 +226,7 @@ class Residuals(Objective):
         return array_namespace(r).sqrt(self.weight(r.size)) * r if self.is_squared else r
 
     def _row_scale(self, aux: Column) -> tuple[Column, Column]:
-        """Return what scales each row of J, and residuals with J'r the gradient."""
+        """Return the factor of each row of J, and the residuals r with the gradient J'r."""
         xp, r = array_namespace(aux), aux
         if self.is_squared:
             return xp.broadcast_to(xp.sqrt(self.weight(r.size)), r.shape), r
@@ -289,7 +290,7 @@ class Residuals(Objective):
 
 
 def _checked_samples(owner: str, samples: object) -> tuple[Any, ...]:
-    """Return copies of arrays of equal length; one array stands for a tuple of it."""
+    """Return copies of arrays of equal length; a single array is taken as a tuple of one."""
     if not isinstance(samples, tuple):
         samples = (samples,)
     arrays = tuple(own(checks.real(owner, "samples", one)) for one in samples)

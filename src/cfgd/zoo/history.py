@@ -188,8 +188,8 @@ class Xie2022(UpdateRule):
 
     Contradictory: a catalogue has eta^alpha before the sum, too, with which alpha = 1 is gradient
     descent for eta = 1 only. Here alpha = 1 is gradient descent. The sum has the last `terms`
-    points, which are all as long as k < terms. With all points the error falls
-    as k^-alpha alone, for alpha < 1, since the flow remembers x_0. With a window, the limit is the
+    points, which are all points while k < terms. With all points the error falls only as k^-alpha
+    for alpha < 1, since the flow depends on x_0 at all times. With a window, the limit is the
     solution of eta^alpha g = -W (x - x_0), W the sum of w_0, ..., w_terms: no stationary point, but
     one with a penalty towards x_0.
 

@@ -1,6 +1,6 @@
-"""Rules that scale the gradient by a power of |x|, the terminal being 0: 7 to 9.
+"""Rules that scale the gradient by a power of |x|, with the terminal 0: 7 to 9.
 
-They depend on where the origin is: f(x) and f(x - shift) are not minimised along the same path.
+They depend on the origin: the iterates for f(x) and for f(x - shift) are different.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Herrera2022(UpdateRule):
     Published range: nu > 0, used up to 2; here 0 < nu < 2, where Gamma(2 - nu) is finite and
     positive. nu = 1 is gradient descent.
 
-    A coordinate that is 0 has the factor epsilon^(1-nu). For nu < 1 that is a small first step,
-    from which the coordinate leaves 0 within some iterations; without epsilon it would stay, as in
+    A coordinate that is 0 has the factor epsilon^(1-nu). For nu < 1 the first steps are small, and
+    the coordinate leaves 0 within some iterations; without epsilon it would remain 0, as in
     `Thabet2026`. For nu > 1 the factor is large there, and a minimiser at 0 is not reached.
 
     Parameters
@@ -70,7 +70,7 @@ class Herrera2022(UpdateRule):
 class HerreraAdam2022(UpdateRule):
     r"""Rule 7 in Adam: the direction of `Herrera2022` is the gradient that Adam gets.
 
-    nu = 1 is Adam. Adam divides by the size of what it gets, so that a factor which changes slowly
+    nu = 1 is Adam. Adam divides by the size of its gradient, so that a factor that changes slowly
     cancels: the rule differs from Adam only where |x_j| changes by much within 1/(1 - b2)
     iterations.
 

@@ -45,12 +45,12 @@ class Wang2017(UpdateRule):
 
     Published range: 0 < alpha <= 1.
 
-    Unclear: with delta = 0 and x_{-1} = x_0 no step is ever made. The first step is therefore a
-    gradient step here. A coordinate whose gradient is zero in that step keeps D_j = 0 and does not
-    move again, wherever its gradient is: with delta = 0 the rule stops at points that are not
-    stationary. The derivation takes one term of the Caputo series of f at x_{k-1}, but with the
-    gradient at x_k. In steady state this is gradient descent on |g|^(1/alpha), whose steps near a
-    minimiser are shorter than those of gradient descent at any rate.
+    Unclear: with delta = 0 and x_{-1} = x_0 the rule makes no steps. Here the first step is
+    therefore a gradient step. A coordinate whose gradient is zero in that step keeps D_j = 0 and
+    does not move again, whatever its gradient becomes: with delta = 0 the rule stops at points that
+    are not stationary. The derivation takes one term of the Caputo series of f at x_{k-1}, but with
+    the gradient at x_k. In steady state this is gradient descent on |g|^(1/alpha), whose steps near
+    a minimiser are shorter than those of gradient descent at any rate.
 
     Parameters
     ----------
@@ -296,8 +296,8 @@ class Tan2024(UpdateRule):
     Published range: 1 < alpha <= 2; the limit alpha = 1 is gradient descent.
 
     Unclear: the formula divides by zero where a coordinate has not moved, as in the first
-    iteration. Here delta is added to the last step, and 1 stands for it in the first iteration. In
-    steady state the steps are (eta |g|)^(1/alpha), longer than any multiple of |g| near a
+    iteration. Here delta is added to the last step, and D is 1 in the first iteration. In steady
+    state the steps are (eta |g|)^(1/alpha), longer than any multiple of |g| near a
     minimiser: the rule does not converge to it but oscillates around it.
 
     Parameters

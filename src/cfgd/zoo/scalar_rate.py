@@ -25,10 +25,10 @@ class Liu2023(UpdateRule):
 
     Published range: 0 < mu < 2, delta > 0, 0 < c1 <= c2.
 
-    Unclear: a coefficient b_k keeps the product b_k (...)^(1-mu) in [c1, c2]; which one could not
-    be read. Here the power itself is clipped, so that b_k = 1 inside. All coordinates have one
-    rate: the rule is gradient descent (Nesterov's method) with a rate in eta [c1, c2], and nothing
-    in it is fractional along a coordinate. Once r_k is clipped, the rate is a constant.
+    Unclear: a coefficient b_k keeps the product b_k (...)^(1-mu) in [c1, c2]; its formula was not
+    available. Here the power itself is clipped, so that b_k = 1 inside. All coordinates have the
+    same rate: the rule is gradient descent (Nesterov's method) with a rate in eta [c1, c2], and
+    nothing in it is fractional along a coordinate. Once r_k is clipped, the rate is a constant.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Rules that take a Caputo derivative along each coordinate: 5, 6 and 16.
+"""Rules with a Caputo derivative along each coordinate: 5, 6 and 16.
 
-They are made of cfgd's direction d, the Caputo derivative of f divided by that of x, and of its
-terminals. Each needs second derivatives along the coordinates, or f at the nodes of a quadrature.
+They use cfgd's direction d, the Caputo derivative of f divided by that of x, and its terminals.
+Each needs second derivatives along the coordinates, or f at the nodes of a quadrature.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Wei2020(UpdateRule):
     Published range: 0 < alpha < 1.
 
     Unclear: (x - c)^(i - alpha) is complex for x < c. Here it is |x - c|^(1-alpha) (x - c)^(i-1),
-    with which alpha -> 1 is gradient descent on both sides of c. With x_{-K} = x_0 no step is ever
-    made; the first step is a gradient step here. Coordinates whose last step was 0 do not move
+    with which alpha -> 1 is gradient descent on both sides of c. With x_{-K} = x_0 the rule makes
+    no steps; here the first step is a gradient step. Coordinates whose last step was 0 do not move
     again, as in `Wang2017`.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The contract of the rules in this package, and how a rule becomes a method."""
+"""The base class of update rules, which makes a method of a rule."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ANY = Range("be a number", lambda v: v == v)
 def parameter(allowed: Range | None = None, default: float | None = None) -> Any:
     """Declare a number of a rule, or one for each coordinate, with the range that is allowed.
 
-    Without a range any number is; without a default it must be given.
+    Without a range any number is allowed; without a default the number must be given.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def parameter(allowed: Range | None = None, default: float | None = None) -> Any
 
 
 def count(default: int) -> Any:
-    """Declare a whole number of a rule, at least 1: with another one, a program compiles anew."""
+    """Declare an integer of a rule, at least 1; each value compiles another program."""
     return eqx.field(static=True, metadata={"least": 1}, default=default)
 
 
@@ -116,6 +116,8 @@ class UpdateRule(Method):
     next memory. The rule is a method of `minimize` and `sweep`, and a transformation of optax by
     `cfgd.integrations.optax.from_rule`.
 
+    Examples
+    --------
     >>> import cfgd, jax.numpy as jnp
     >>> class SignDescent(cfgd.zoo.UpdateRule):
     ...     eta: float = cfgd.zoo.parameter(cfgd.zoo.POSITIVE)
@@ -126,7 +128,7 @@ class UpdateRule(Method):
     [3. 0.]
     """
 
-    # The number of the rule in the table of docs/fractional.md; None for a rule of one's own.
+    # The number of the rule in the table of docs/fractional.md; None for rules of users.
     number: ClassVar[int | None] = None
 
     _internal: ClassVar[tuple[str, ...]] = ("number", "owner_of")
@@ -162,7 +164,7 @@ class UpdateRule(Method):
         Parameters
         ----------
         at : Evaluation
-            What is known at x_k: `at.x`, `at.value` and `at.gradient`.
+            The evaluation at x_k: `at.x`, `at.value` and `at.gradient`.
         memory : pytree
             The memory, of the structure that `start` returned.
         k : int array
@@ -177,7 +179,7 @@ class UpdateRule(Method):
         """
 
     def extra_cost(self, objective: Objective, d: int) -> float:
-        """Return what an iteration costs beyond its gradient, in gradients.
+        """Return the cost of an iteration beyond its gradient, in gradients.
 
         Parameters
         ----------

@@ -28,8 +28,8 @@ class Block(NamedTuple):
 
 
 OWNER = "Blocks"
-# memory for a block, in multiples of its own size: half of it is for two blocks, one of them being
-# read, and temporaries; the other half is left for the Hessian
+# memory for a block, in multiples of the size of a block: half of it is for two blocks, of which
+# one is being read, and temporaries; the other half is for the Hessian
 COPIES = 8
 NUMBERS_PER_ENTRY = 1.5  # memory for an entry of a sparse matrix with its indices, in numbers
 WANTED = (

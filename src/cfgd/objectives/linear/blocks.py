@@ -33,24 +33,30 @@ MEMORY = 256e6
 class Blocks(External):
     r"""f(w) = sum_i s_i loss((Xw)_i + offset_i, y_i) + sum_j l2_j w_j^2 / 2 of streamed rows.
 
-    `source` is a matrix, np.memmap and scipy.sparse among them, with `y`; a list of files, .npy
-    with a list of others as `y`, .npz with arrays X and y, or .parquet, in which `target` names a
-    column; or a function that returns an iterator of X and y, which is called for every pass, or a
-    list of such functions, whose rows threads or the workers of a cluster share. What
-    goes for `y` goes for `sample_weight` and `offset`: arrays, lists of .npy files, arrays of these
-    names in .npz, names of columns, or the third and fourth that a function gives, None for none.
-    The losses that have a name, `l2` and `intercept` are those of `LinearModel`; value and
-    minimiser are its own on the same rows, to rounding. The rows are not copied: they must not
-    change while the objective is used.
+    The `source` of the rows can be:
 
-    An evaluation takes one pass, in which the next block is read while the last one is computed
-    with, in float64 and in at most `memory` bytes, however many rows there are (for a function, as
-    much as three of its blocks). Where half of `memory` holds the Hessian, 64 bytes for each of its
-    numbers and at most 4,096 columns, times classes, it is formed in the same pass, and `Auto`
-    takes Levenberg-Marquardt steps: a handful of passes in all. Beyond, `Auto` takes L-BFGS: with
-    2,000 columns that took 70 to 570 passes; Levenberg-Marquardt steps by products, which
-    `Auto("levenberg_marquardt")` insists on, took 120 to 1,000, but fewer (48 against 126) where
-    columns were of different scales: scale them. The first pass is that of the checks.
+    - a matrix, a np.memmap or a scipy.sparse matrix, with the targets in `y`;
+    - a list of .npy files, with a list of .npy files as `y`;
+    - a list of .npz files that hold arrays X and y;
+    - a list of .parquet files, in which `target` names the column of the targets;
+    - a Dask array or data frame;
+    - a function that returns an iterator of pairs X and y and is called for every pass, or a list
+      of such functions, which threads or the workers of a cluster share.
+
+    `sample_weight` and `offset` are given in the form of `y`: as arrays, lists of .npy files,
+    arrays of these names in .npz files, or names of columns. A function returns them as third and
+    fourth entry, or None. The losses with a name, `l2` and `intercept` are those of `LinearModel`;
+    value and minimiser agree with those of a `LinearModel` of the same rows up to rounding. The
+    rows are not copied: they must not change while the objective is used.
+
+    An evaluation takes one pass over the rows, in float64, in which the next block is read during
+    the computation with the last one. It needs at most `memory` bytes, for any number of rows (with
+    a function, as much as three of its blocks). If the Hessian has at most 4,096 rows and fits into
+    half of `memory` with 64 bytes for each entry, it is formed in the same pass, and `Auto` takes
+    Levenberg-Marquardt steps: a handful of passes in all. Otherwise `Auto` takes L-BFGS: with 2,000
+    columns that took 70 to 570 passes. `Auto("levenberg_marquardt")`, whose steps then use products
+    with the Hessian, took 120 to 1,000 passes; on columns of different scales it took fewer (48
+    instead of 126), but scaling the columns helps more. One further pass checks the rows.
     `Solution.evaluations` counts passes.
 
     Parameters
@@ -77,8 +83,8 @@ class Blocks(External):
     threads : int, default 1
         The number of threads that compute with blocks of rows.
     client : dask.distributed.Client, optional
-        Its workers make the passes over Dask collections or files. For Dask collections it is the
-        current client by default.
+        A client whose workers make the passes over Dask collections or files. For Dask collections
+        the default is the current client.
     distributed : bool, default False
         Whether every process has a part of the rows (docs/guides/processes.md).
 
@@ -163,7 +169,7 @@ class Blocks(External):
 
     @property
     def traits(self) -> Traits:
-        """Costs are passes: what comes with the pass of an evaluation costs nothing."""
+        """Costs are passes over the rows; results that an evaluation also gives cost nothing."""
         has_matrix = self.stream.model.has_matrix
         return dataclasses.replace(
             super().traits,
@@ -176,7 +182,7 @@ class Blocks(External):
         )
 
     def evaluate(self, x: Vector) -> Evaluation:
-        """Return value and gradient, without a Hessian with its diagonal, which the pass gives."""
+        """Return value and gradient; without a Hessian also its diagonal, from the same pass."""
         at = super().evaluate(x)
         if self.stream.model.has_matrix or not is_numpy(x):
             return at

@@ -1,4 +1,4 @@
-"""The rows of a classifier, and what one pass over them tells of its classes."""
+"""The rows of a classifier, and statistics of its classes from one pass over them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cfgd.objectives.linear.intercept import WithIntercept
 
 # Numbers in a block of rows that are treated at a time: 2 MiB of float64.
 BLOCK_NUMBERS = 2**18
-# A row is fitted with suspicious certainty if its class is at least this many times as probable as
-# another one. A run that follows a separating direction to the default tolerance ends far beyond.
+# If the class of a row is at least this many times as probable as another one, the classes may be
+# separated. A run that follows a separating direction to the default tolerance exceeds this by far.
 CERTAIN = 1e3
 
 
@@ -75,7 +75,7 @@ class Classes:
 
 
 def _no_passes(*_: Any) -> Iterator[Any]:
-    """Stand for the passes of the classes that a pass itself gets."""
+    """Replace `passes` in the classes that a pass itself gets."""
     raise TypeError("A pass cannot begin another one.")
 
 
@@ -85,7 +85,7 @@ def _apply(blocks: Iterable[Any], classes: Classes, function: Any, args: tuple[A
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """What one pass over the rows tells.
+    """Statistics of the classes from one pass over the rows.
 
     `least` and `most` are the extremes of each column in each class; the columns z = (x - centre) /
     scale have unit deviation.
@@ -96,8 +96,8 @@ class Survey:
     rows: int
     centre: np.ndarray
     scale: np.ndarray
-    is_complete: bool  # the coefficients classify every row right, and may grow for ever
-    is_suspicious: bool  # some row is fitted with certainty
+    is_complete: bool  # the coefficients classify every row correctly, and may grow for ever
+    is_suspicious: bool  # the class of some row is nearly certain
 
     @classmethod
     def of(cls, classes: Classes, W: np.ndarray) -> Survey:
@@ -130,7 +130,7 @@ class Survey:
 
 @dataclasses.dataclass
 class _SurveySums:
-    """What a pass over a part of the rows tells, before centres and scales are known."""
+    """Statistics of a part of the rows, before centres and scales are known."""
 
     least: np.ndarray
     most: np.ndarray
@@ -141,7 +141,7 @@ class _SurveySums:
     is_suspicious: bool
 
     def and_of(self, other: _SurveySums) -> _SurveySums:
-        """Return the same of the rows of both."""
+        """Return the statistics of the rows of both."""
         return _SurveySums(
             np.minimum(self.least, other.least),
             np.maximum(self.most, other.most),

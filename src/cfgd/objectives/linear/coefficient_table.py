@@ -12,14 +12,14 @@ from scipy import special
 from cfgd._core.failing import fail
 from cfgd._core.students_t import quantile
 
-# What stands in a cell whose number does not exist.
+# The text of a cell without a number.
 NONE = "-"
 FACTS_WIDTH = 75  # at least: that of a table with names of at most nine characters
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CoefficientTable:
-    """Estimates with their standard errors, which prints in the manner of statsmodels.
+    """Estimates with their standard errors; printed, a table like those of statsmodels.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class CoefficientTable:
     title : str
         The first line.
     facts : tuple of (str, str)
-        What stands above the table, such as ("R squared", "0.93").
+        Entries above the table, such as ("R squared", "0.93").
     notes : tuple of str
         Sentences below the table.
 

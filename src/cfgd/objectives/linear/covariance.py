@@ -47,7 +47,7 @@ class CoefficientCovariance:
     dispersion : float
         The mean square of the residuals of the loss; 1 for a likelihood.
     information : Information
-        What the inverse is taken of, without a penalty; it names undetermined combinations.
+        The information matrix without a penalty; it names undetermined combinations.
     """
 
     matrix: np.ndarray

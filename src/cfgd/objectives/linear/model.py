@@ -54,9 +54,10 @@ class LinearModel(Objective):
     The data are copied, except JAX arrays, NumPy arrays that are read-only, and memory-mapped
     files.
 
-    The predictions Xw are updated along a step: it costs a product with X and one with X', and a
-    search along a direction only O(m) for each candidate. Moving coordinate j changes prediction
-    i by X_ij alone, so all coordinate slopes at s nodes cost O(s m d), not s d gradients.
+    The predictions Xw are updated along a step. A step therefore costs a product with X and one
+    with X', and each further step size along the same direction O(m). A change of coordinate j by h
+    changes prediction i by h X_ij, so that all coordinate slopes at s nodes cost O(s m d) and not s
+    d gradients.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class LinearModel(Objective):
         """The number of coefficients."""
         return math.prod(self.shape)
 
-    @cached_property  # it is asked for many times in a run
+    @cached_property  # it is read many times in a run
     def traits(self) -> Traits:
         quadratic = self.loss.is_quadratic
         cost = DerivativeCost(per_node=0.0 if quadratic else 1.0)
@@ -191,7 +192,7 @@ class LinearModel(Objective):
         )
 
     def coefficients(self, x: Data) -> Data:
-        """Return the vector as a matrix with a column for each class, where there are several."""
+        """Return the vector, or with several classes a matrix with a column for each class."""
         return x.reshape(self.X.shape[1], -1) if self.loss.has_classes else x
 
     def predictions(self, x: Vector) -> Any:

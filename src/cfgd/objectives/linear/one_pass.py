@@ -1,6 +1,6 @@
-"""A long X is read once for a point: a block of rows is in the cache for both of its products.
+"""Value and gradient of a long X by blocks of rows, which remain in the cache for both products.
 
-Xw first and X'r after it would read X twice, and vectors as long as X has rows in between.
+The products Xw and then X'r would read X twice, and vectors with an entry for each row in between.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cfgd.objectives.linear.design import BLOCK_NUMBERS, LONG
 
 
 class Sums(NamedTuple):
-    """Over all rows: of the weighted losses, and X' of their weighted slopes; and all Xw."""
+    """The sum of the weighted losses, X' times their weighted slopes, and all predictions Xw."""
 
     value: Any
     gradient: Vector
@@ -23,7 +23,7 @@ class Sums(NamedTuple):
 
 
 def is_long(f: Any, X: Any, x: Vector) -> bool:
-    """Whether it pays for a linear model f of the rows X, at a point in NumPy."""
+    """Return whether this is faster for a linear model f of the rows X, at a point in NumPy."""
     m, d = X.shape
     return m * d > LONG and is_numpy(x) and is_numpy(f.y) and X.is_dense
 

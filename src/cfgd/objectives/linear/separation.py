@@ -1,12 +1,13 @@
-"""Separated classes: directions along which the likelihood of a classifier rises without end.
+"""Separated classes: directions along which the likelihood of a classifier never stops growing.
 
 The maximum likelihood estimate of a logistic or multinomial model does not exist if there is a
 direction of its coefficients along which no row is predicted worse and some row better: for two
 classes y_i x_i w >= 0 for all rows i, and > 0 for one (Albert and Anderson, Biometrika 71, 1984).
 With > 0 for all rows the separation is complete, else quasi-complete.
 
-A direction is a proof: it is tested on all rows. It is sought among single columns, in the
-coefficients that a run has reached, and by a linear program (Konis, thesis, Oxford, 2007).
+A direction that is found is tested on all rows and thus proves the separation. Candidates are
+single columns, the coefficients that a run has reached, and the solution of a linear program
+(Konis, thesis, Oxford, 2007).
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from cfgd.objectives.linear.intercept import WithIntercept
 
 # Margins times unknowns up to which a linear program is solved, in a second or so.
 MOST_NUMBERS = 20_000_000
-# Unknowns up to which the columns of a complete separation are sought by a linear program. The
-# coefficients prove it in any case, and a dense program of a thousand unknowns takes minutes.
+# Unknowns up to which a linear program looks for the few columns of a complete separation. The
+# coefficients prove the separation in any case, and a dense program of a thousand unknowns takes
+# minutes.
 MOST_SOUGHT = 200
 # Constraints of the first linear program, and at least so many for each unknown: violated ones are
 # added afterwards.
@@ -97,9 +99,9 @@ def find_separation(classes: Classes, W: np.ndarray) -> Separation | None:
 
 
 def _single_column(classes: Classes, survey: Survey) -> np.ndarray | None:
-    """Return the direction of a column that separates alone, of several the one that does widest.
+    """Return the direction of a single column that separates the classes, with the widest gap.
 
-    A column does if it is at most t in some classes and at least t in the others, where t is 0
+    A column separates if it is at most t in some classes and at least t in the others, where t is 0
     without an intercept.
     """
     present = np.flatnonzero(np.isfinite(survey.least[:, 0]))
@@ -135,7 +137,7 @@ def _allowed_step(
     """Return the direction that raises the classes `high` by x_column - at; None if not allowed."""
     up = classes.contrasts.T @ np.where(high, 1.0, -1.0)
     choices = [up]
-    if len(up) > 1:  # what all classes have in common does not count
+    if len(up) > 1:  # a part that is common to all classes has no effect
         choices += [up - up.max(), up - up.min()]
     for choice in choices:
         W = np.zeros(classes.lower.shape)
@@ -158,7 +160,7 @@ def _by_linear_program(classes: Classes, survey: Survey, W: np.ndarray) -> np.nd
 
     Minimise sum |V_j| such that all margins are at least 0 and their mean is 1. Few of the
     constraints are active: those with the least margins along W come first, and violated ones are
-    added until there are none. If a part of them cannot be satisfied, all of them cannot be.
+    added until there are none. If some of them cannot be satisfied, neither can all of them.
     """
     unknowns = W.size
     if survey.rows * (len(classes.contrasts) - 1) * unknowns > MOST_NUMBERS:
@@ -316,7 +318,7 @@ def _without_rounding(V: np.ndarray) -> np.ndarray:
 
 
 def _described(classes: Classes, survey: Survey, V: np.ndarray) -> Separation:
-    """Return the separation along V, with the classes that it tells apart."""
+    """Return the separation along V, with the pairs of classes that it separates."""
     W = survey.unscaled(V)
     pairs = np.any(list(classes.map(_pairs, W, NEAR_ZERO * _size(V))), 0)
     np.fill_diagonal(pairs, False)

@@ -31,7 +31,7 @@ from cfgd.objectives.linear.samples import count_zero_weight
 
 
 def sharded_on_host(objective: LinearModel) -> LinearModel | None:
-    """Return a sharded linear model in NumPy; None where its loss or its devices need JAX."""
+    """Return a sharded linear model in NumPy; None if its loss or its devices need JAX."""
     if objective.loss.needs_jax:
         return None
     if not all(is_on_cpu(leaf) for leaf in jax.tree.leaves(objective) if is_sharded(leaf)):

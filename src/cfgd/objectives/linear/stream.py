@@ -49,7 +49,7 @@ class PredictedBlock(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class RowsSurvey:
-    """What the first pass tells of the rows.
+    """Properties of the rows that the first pass finds.
 
     `samples` are the rows whose weight is not zero, and `least_weight` is the least of these
     weights. `labels` are those of a loss with two classes; of several classes the largest one.
@@ -63,7 +63,7 @@ class RowsSurvey:
     labels: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     def and_of(self, other: RowsSurvey) -> RowsSurvey:
-        """Return the survey of the rows of both."""
+        """Return the properties of the rows of both."""
         columns = [found.columns for found in (self, other) if found.columns is not None]
         if len(set(columns)) > 1:
             checks.fail(OWNER, "source", f"give blocks with {columns[0]} columns", f"{columns[1]}")

@@ -22,13 +22,13 @@ from cfgd.objectives.linear.samples import sum_of_parts, targets
 from cfgd.objectives.network.activation import Activation, Custom, activation_of
 from cfgd.objectives.network.line import NetworkLine
 
-# phi'^2 that a unit counts for at least where steps are damped. A saturated unit is flat at x and
-# steep a step away; without it hundreds of steps failed on the paper's networks.
+# Least phi'^2 of a unit in the damping of steps. A saturated unit is flat at x and steep at the end
+# of a long step; without this limit hundreds of steps failed on the paper's networks.
 SATURATED = 1e-3
 
 
 class Parameters(NamedTuple):
-    """x, readable: a_1 (p, width), a_2 (width,) and a_3 (width,) of the paper."""
+    """The parts of x: a_1 (p, width), a_2 (width,) and a_3 (width,) of the paper."""
 
     hidden_weights: Float[Array | np.ndarray, "p width"]
     biases: Column
@@ -36,7 +36,7 @@ class Parameters(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What follows from the hidden weights alone: a_1 z + a_2, phi and phi' of it."""
+    """The inputs a_1 z + a_2 of the units, and phi and phi' of them."""
 
     inside: Rows
     phi: Rows
@@ -59,8 +59,9 @@ class ShallowNetwork(Objective):
 
     x holds a_1 (for p inputs, p blocks of n), then a_2, then a_3.
 
-    A coordinate of unit j changes N by a_3j times the change of phi alone (the paper's Appendix
-    on complexity), so all slopes at s nodes cost about s gradients. `z` and `y` are copied.
+    A change of a coordinate of unit j changes N by a_3j times the change of its phi (the paper's
+    appendix on complexity), so that all coordinate slopes at s nodes cost about s gradients. `z`
+    and `y` are copied.
 
     Parameters
     ----------
@@ -159,11 +160,11 @@ class ShallowNetwork(Objective):
         """Accept every x: the value is a number by construction."""
 
     def init(self, rng: Any, scale: Any = 1.0) -> np.ndarray:
-        """Draw a normal start with one standard deviation, or with (hidden, output) deviations.
+        """Draw a start from normal distributions with one or two standard deviations.
 
-        The paper does not say how it starts and the start decides the outcome. Documented starts:
-        `scale=1.0`, all standard normal, and `scale=(5.0, 0.02**0.5)`, N(0, 25) for the hidden
-        layer and N(0, 0.02) for the output layer.
+        The paper does not document its starts, on which the result depends. Starts that are used in
+        this project are `scale=1.0`, standard normal for all weights, and `scale=(5.0, 0.02**0.5)`,
+        N(0, 25) for the hidden layer and N(0, 0.02) for the output layer.
 
         Parameters
         ----------

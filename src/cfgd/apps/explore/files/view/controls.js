@@ -17,7 +17,7 @@ const LABELS = {
   stages: "stages",
 };
 const ABOUT_NUMBER = {
-  alpha: "near 0: mean of the slopes from c to x; near 1: slope at x",
+  alpha: "near 0: mean slope from c to x; near 1: slope at x",
   beta: "smoothing, for a moving terminal c",
   gamma: "for a moving terminal c; momentum if negative",
   betaFixed: "smoothing, for a fixed terminal c",
