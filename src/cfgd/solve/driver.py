@@ -356,6 +356,8 @@ class Run:
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
         note = describe_tolerance(self.options.tolerance, problem.dtype) + self.loop.note()
+        if status is Status.interrupted and self.options.checkpoint is not None:
+            note += " The same call resumes from `checkpoint`."
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
             details = details_in_box(details, box, at.x, problem.structure, problem.was_moved)

@@ -321,7 +321,9 @@ class Solution(ListsPublicNames):
         else:
             names = Counter(status.name for status in self.status)
             ends = ", ".join(f"{count} {name}" for name, count in names.items())
-            head = f"Solution of a sweep of {len(self)} settings: {ends}"
+            head = (
+                f"Solution of a sweep of {len(self)} setting{'' if len(self) == 1 else 's'}: {ends}"
+            )
             point = _least_value(self.value, self.gradient_norm)
             most, total = np.max(self.iterations, initial=0), np.sum(self.evaluations)
             counts = f"at most {most} iterations, {total:g} gradients in all"

@@ -113,7 +113,7 @@ def test_ctrl_c_saves_finished_instances_and_resume_skips_them(tmp_path, monkeyp
     result = bench("--resume", out=tmp_path)
     assert result.exit_code == 0
     assert calls == ["lost", "b", "b", "c"]
-    assert "lost, 0 (from the previous run)" in result.output
+    assert "lost, run 1 (from the previous run)" in result.output
     again = json.loads((tmp_path / "bench.json").read_text())
     assert again["runs"][0] == found["runs"][0]  # infinities too
     assert [run["problem"] for run in again["runs"]] == ["lost", "b", "c"]

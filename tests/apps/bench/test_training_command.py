@@ -50,7 +50,7 @@ def test_command_trains_and_writes_the_report(tmp_path):
         "## Gamma and lag",
         "## moons",
         "| cfgd (-0.25, 1) |",
-        "counts 1",
+        "has the cost 1",
     ):
         assert words in text
 
