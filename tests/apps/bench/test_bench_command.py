@@ -107,7 +107,7 @@ def test_ctrl_c_saves_finished_instances_and_resume_skips_them(tmp_path, monkeyp
     message = (
         "Interrupted: finished results are saved; run the same command with --resume to continue."
     )
-    assert message in result.output.replace("\n", " ")
+    assert message in " ".join(result.output.split())
     found = json.loads((tmp_path / "bench.json").read_text())
     assert [run["problem"] for run in found["runs"]] == ["lost"]
 
