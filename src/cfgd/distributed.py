@@ -39,6 +39,7 @@ from cfgd._core.process_group import (
     OtherProcessError,
     ProcessGroup,
 )
+from cfgd._core.representation import text_of
 from cfgd._core.sharding import WIDE
 from cfgd._core.types import UserInput, Values
 
@@ -68,6 +69,10 @@ class DistributedRows(NamedTuple):
     X: Values
     y: Values
     sample_weight: Values | None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={text_of(each)}" for name, each in self._asdict().items())
+        return f"DistributedRows({shown})"
 
 
 def start(patience: float = DEFAULT_PATIENCE) -> Process:

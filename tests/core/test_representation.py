@@ -50,6 +50,9 @@ CALLS = [
     "Wang2017(eta=0.1, alpha=0.9, delta=0.0)",
     "Wei2020(eta=0.1, alpha=0.9, eps=0.0, terms='first')",
     "BestConstants(gamma=-1.0, eta=0.25, rate=0.5)",
+    "Parameter()",
+    "Parameter(2.0, fixed=True)",
+    "Parameter(1.0, bounds=(0, 10))",
 ]
 
 NAMES = {
@@ -210,3 +213,13 @@ def test_no_type_stands_for_a_number(built):
     for each in built:
         for unwanted in ("f64[", "f32[", "i32[", "(numpy)", "np.float64", "array(", " at 0x"):
             assert unwanted not in repr(each)
+
+
+def test_results_of_functions_show_their_numbers():
+    F = cfgd.smoothing(np.sin, 0.5, 0.25, -1.0)
+    assert repr(F) == "smoothing(f=<function sin>, alpha=0.5, beta=0.25, terminal=-1.0)"
+    data = cfgd.distributed.rows(np.eye(3), [1.0, 2.0, 4.0])
+    wanted = "DistributedRows(X=<array of shape (3, 3)>, y=[1.0, 2.0, 4.0], sample_weight=None)"
+    assert repr(data) == wanted
+    half = cfgd.Parameter(expression=lambda p: p["a"] / 2)
+    assert repr(half) == "Parameter(expression=<lambda>)"

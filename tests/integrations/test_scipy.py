@@ -142,7 +142,7 @@ INVALID = {
     "hess": ({"hess": "4-point"}, "`auto(hess=...)` must be a function, a HessianUpdateStrategy"),
     "options": (
         {"options": {"ftol": 1e-9}},
-        "`auto(options=...)` must be maxiter, tol, gtol, time",
+        "`auto(options=...)` must be among maxiter, tol, gtol, time",
     ),
 }
 

@@ -95,6 +95,15 @@ def test_ctrl_c_inside_the_first_evaluation_returns_the_start():
         cfgd.sweep(cfgd.External(Interrupted(at=1)), [0.0, 1.0], cfgd.Auto())
 
 
+def test_an_interrupted_run_with_a_checkpoint_says_that_the_same_call_resumes(tmp_path):
+    file, sentence = tmp_path / "run.npz", "The same call resumes from `checkpoint`."
+    ends = cfgd.minimize(cfgd.External(Interrupted(at=6)), X0, tolerance=0, checkpoint=file)
+    assert ends.status is Status.interrupted
+    assert sentence in ends.message
+    alone = cfgd.minimize(cfgd.External(Interrupted(at=6)), X0, tolerance=0)
+    assert sentence not in alone.message
+
+
 def test_ctrl_c_in_a_sweep():
     f = Interrupted(at=15, press=interrupt)
     steps = cfgd.GradientDescent(cfgd.FixedStep(np.array([1e-3, 2e-3])))

@@ -100,9 +100,13 @@ def caputo(
     else:
         rule_alpha, program = alpha, _integer_orders if is_integer.all() else _fractional_orders
     program = functools.partial(program, n)
-    return lambda x: with_enough_nodes(
-        "caputo", counts, program, curve, x, terminal, rule_alpha, alpha
-    )
+
+    def caputo_derivative(x: Any) -> Any:
+        """Return the Caputo derivative at x, in the shape of x, terminal and order."""
+        numbers = x, terminal, rule_alpha, alpha
+        return with_enough_nodes("caputo", counts, program, curve, *numbers)
+
+    return caputo_derivative
 
 
 def _interval(order: object, derivatives: int | None) -> tuple[int, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array
 
 from cfgd._core import checks
-from cfgd._core.representation import ShowsCall
+from cfgd._core.public_names import ListsPublicNames
+from cfgd._core.representation import text_of
 from cfgd._core.types import ArrayInput, Data, Numbers, Scalar, Values
 from cfgd.calculus.expectation import (
     Curve,
@@ -86,17 +87,24 @@ def smoothing(
     return Smoothing(hashable(f), alpha, beta, terminal, node_counts("smoothing", nodes))
 
 
-class Smoothing(ShowsCall):
+class Smoothing(ListsPublicNames):
     """F of Theorem 2.3: `F(z)` is its value, `F.slope(z)` its derivative; both broadcast over z.
 
     Not a pytree: `jax.jit(F)` caches F by its identity, like any function.
     """
+
+    _internal: ClassVar[tuple[str, ...]] = ("counts",)
 
     def __init__(
         self, f: Curve, alpha: Values, beta: Values, terminal: Values, counts: NodeCounts
     ) -> None:
         self.f, self.counts = f, counts
         self.alpha, self.beta, self.terminal = alpha, beta, terminal
+
+    def __repr__(self) -> str:
+        names = "f", "alpha", "beta", "terminal"
+        shown = ", ".join(f"{name}={text_of(getattr(self, name))}" for name in names)
+        return f"smoothing({shown})"
 
     def __call__(self, z: ArrayInput) -> Data:
         numbers = self.terminal, self.alpha, self.beta

@@ -88,8 +88,14 @@ def minimize(
     lmfit.minimizer.MinimizerResult
         With lmfit's attributes; `lmfit.fit_report` takes it. Standard errors of expressions are by
         the delta method. A parameter at its bound has `stderr` None and does not change the others'
-        errors: they are those of the problem without it. `method` is "least_squares", by which
-        reports of lmfit know that errors are estimated.
+        errors: they are those of the fit with that parameter fixed. `method` is "least_squares", so
+        that reports of lmfit show the standard errors.
+
+    Raises
+    ------
+    ValueError
+        If `fcn` is no function or does not return an array of residuals, or if `params` is not
+        `lmfit.Parameters`, has a value that is not finite, or has no parameter that varies.
 
     Examples
     --------

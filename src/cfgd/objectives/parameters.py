@@ -11,6 +11,7 @@ import numpy as np
 from cfgd._core import checks
 from cfgd._core.arrays import own
 from cfgd._core.public_names import ListsPublicNames
+from cfgd._core.representation import text_of
 
 Expression = Callable[[dict[str, Any]], Any]
 NO_BOUNDS = (None, None)
@@ -86,6 +87,18 @@ class Parameter:
         return "tied" if self.expression is not None else "fixed" if self.fixed else "free"
 
     def __repr__(self) -> str:
+        shown = [] if self.value is None else [text_of(self.value)]
+        lower, upper = self.bounds
+        if np.any(np.isfinite(lower)) or np.any(np.isfinite(upper)):
+            shown.append(f"bounds=({_text(lower)}, {_text(upper)})")
+        if self.fixed:
+            shown.append("fixed=True")
+        if self.expression is not None:
+            shown.append(f"expression={text_of(self.expression)}")
+        return f"Parameter({', '.join(shown)})"
+
+    def _in_words(self) -> str:
+        """Return value, bounds and kind for the repr of `Parameters`."""
         if self.kind == "tied":
             return "tied"
         text = "no value" if self.value is None else repr(self.value.tolist())
@@ -124,9 +137,9 @@ def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
 class Parameters(ListsPublicNames, Mapping[str, Parameter]):
     """The parameters of a model by name, in the order in which they are written.
 
-    A number or an array stands for a `Parameter` with that start. In a fit of several data sets a
-    dict by the names of the data sets stands for a parameter that each data set has of its own:
-    `size={"a": 1.0, "b": 2.0}` makes the parameters `size[a]` and `size[b]`.
+    A number or an array is a `Parameter` with that start. In a fit of several data sets, a dict by
+    the names of the data sets gives each of them its own parameter: `size={"a": 1.0, "b": 2.0}`
+    makes the parameters `size[a]` and `size[b]`.
 
     Parameters
     ----------
@@ -187,5 +200,5 @@ class Parameters(ListsPublicNames, Mapping[str, Parameter]):
         return len(self._named)
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{name}={each!r}" for name, each in self._named.items())
+        rows = ", ".join(f"{name}={each._in_words()}" for name, each in self._named.items())
         return f"Parameters({rows})"

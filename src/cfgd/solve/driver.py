@@ -291,7 +291,7 @@ class Run:
         if not self.group.is_single:
             self.group.barrier()  # so that `patience` is for the callback and not for compilation
         try:
-            # a copy: what the callback writes into must not be the solution of its error
+            # a copy: the callback may change it, and an error gets the original
             return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None
@@ -356,6 +356,8 @@ class Run:
         first, last = NormAndValue(self.norm0, self.value0), NormAndValue(norms, at.value)
         statuses = final_statuses(self.traits, stats, status, first, last)
         note = describe_tolerance(self.options.tolerance, problem.dtype) + self.loop.note()
+        if status is Status.interrupted and self.options.checkpoint is not None:
+            note += " The same call resumes from `checkpoint`."
         details = status_details(self.traits, stats, statuses, first, last, factor, note)
         if box is not None:
             details = details_in_box(details, box, at.x, problem.structure, problem.was_moved)

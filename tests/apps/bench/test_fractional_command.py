@@ -103,7 +103,7 @@ def test_command_writes_the_report_and_resumes(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["--training"], "--fractional and --training are different comparisons"),
-        (["--seconds", "3"], "--seconds is the time of pinn"),
+        (["--seconds", "3"], "--seconds applies to the group pinn"),
         (["--only", "moons"], "There is no group 'moons'"),
         (["--rule", "rule.txt"], "--rule must be FILE.py:Class"),
         (["--rule", "nowhere.py:Rule"], "there is no file nowhere.py"),

@@ -57,7 +57,7 @@ def test_networks_are_compared_by_their_loss():
         (
             3.0,
             np.nan,
-            ("(lower on h1, N: other) in 0 of 1 cases; goal: 1, NOT MET", "inf s; goal: at most"),
+            ("0 of 1 cases; goal: 1, NOT MET. Lower loss of another solver: h1", "inf s; goal: at"),
         ),
     ],
 )

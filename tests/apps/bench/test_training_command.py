@@ -50,7 +50,7 @@ def test_command_trains_and_writes_the_report(tmp_path):
         "## Gamma and lag",
         "## moons",
         "| cfgd (-0.25, 1) |",
-        "counts 1",
+        "has the cost 1",
     ):
         assert words in text
 
@@ -111,7 +111,7 @@ def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", full)
     result = bench_training("--seeds", "1", out=tmp_path)
     assert result.exit_code == 2
-    assert "Not all could be written" in result.output
+    assert "Some files could not be written" in result.output
     assert "moons-SGD.json could not be written: No space left on device." in result.output
 
 

@@ -43,7 +43,7 @@ def test_conclusions_count_and_quote_the_claims() -> None:
         result("short", "too short", missing="the start", conclusion="It ended below."),
     ]
     assert conclusions(results) == [
-        "3 of the 5 claims that could be judged hold, all of them on: WHOLE.",
+        "3 of the 5 claims that could be judged hold; every claim holds for: WHOLE.",
         "1 claim holds for some cases only: “It is so” (mixed, for h1).",
         "1 claim fails: “It is so” (mixed).",
         "1 claim cannot be compared; the paper does not give the start.",

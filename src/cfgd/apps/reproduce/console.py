@@ -126,7 +126,7 @@ def show_claims(console: Console, title: str, report: ReproduceReport, ours: boo
     """Print the table of the paper's claims, or of ours."""
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column(title, ratio=1)
-    table.add_column("wanted", max_width=11)
+    table.add_column("expected", max_width=11)
     table.add_column("measured", max_width=18)
     table.add_column("verdict", max_width=16)
     for result in report.results:
@@ -154,7 +154,7 @@ def claim_cells(outcome: Outcome) -> tuple[str, str, str, str]:
 def show_report(console: Console, report: ReproduceReport) -> None:
     """Print claims, notes, conclusions and the path of the page."""
     show_claims(console, "the paper claims", report, ours=False)
-    show_claims(console, "ours, not the paper's", report, ours=True)
+    show_claims(console, "additional claims, not in the paper", report, ours=True)
     for result in report.results:
         for note in result.notes:
             console.print(f"[yellow]{result.name}:[/] {escape(note)}", highlight=False)

@@ -44,8 +44,8 @@ def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
     fun, x0, args, jac, hess, bounds, callback
         As in `scipy.optimize.minimize`. Without `jac` the gradient consists of central differences.
     hessp : callable
-        Not used, and a warning says so: a Hessian that is assembled from products took more calls
-        in total on the same problems.
+        Not used, and a warning says so: assembling the Hessian from products took more function
+        calls in total than not using it, on the same problems.
     maxiter : int
         Maximum number of iterations (default 10,000).
     tol : float
@@ -61,6 +61,12 @@ def auto(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
     -------
     OptimizeResult
         With the fields of SciPy's own methods.
+
+    Raises
+    ------
+    ValueError
+        For constraints other than bounds, an unknown option, an unknown `hess`, or a `maxiter` that
+        is not positive. A start at which f is not finite is reported in the result.
 
     Examples
     --------
@@ -121,7 +127,7 @@ def adaptive_terminal(fun: Callable[..., Any], x0: Any, **options: Any) -> Optim
 def adaptive_order(fun: Callable[..., Any], x0: Any, **options: Any) -> OptimizeResult:
     """Minimise with `AdaptiveOrder`: `scipy.optimize.minimize(..., method=adaptive_order)`.
 
-    The method works on the local quadratic model, whose curvatures are those of
+    The method works on the local quadratic model, with the curvatures described in
     `adaptive_terminal`.
 
     Parameters
@@ -188,7 +194,7 @@ def _minimize(
     """Run `cfgd.minimize` with SciPy's arguments and return SciPy's result."""
     if constraints is not None and constraints not in ((), []):
         wanted = "be omitted: cfgd minimises without constraints other than bounds"
-        checks.fail(owner, "constraints", wanted, "some")
+        checks.fail(owner, "constraints", wanted, "constraints")
     x0 = np.atleast_1d(np.array(x0, float))  # a copy: the result may be this point
     box = None
     if bounds is not None:
@@ -198,7 +204,7 @@ def _minimize(
     objective, method = build(f, options)
     if options:
         known = "maxiter, tol, gtol, time_limit, disp and the method's own"
-        checks.fail(owner, "options", f"be {known}", ", ".join(map(repr, options)))
+        checks.fail(owner, "options", f"be among {known}", ", ".join(map(repr, options)))
     if jac is None and gtol is None:
         gtol = GTOL_OF_DIFFERENCES
     max_iterations = _max_iterations(owner, maxiter)

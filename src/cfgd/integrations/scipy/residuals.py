@@ -54,7 +54,7 @@ def least_squares(
     loss : {"linear", "soft_l1", "huber", "cauchy"}, default "linear"
         Loss of a residual.
     f_scale : float, default 1.0
-        Residual size at which the loss departs from the squared one.
+        The size of a residual from which on a robust loss grows more slowly than the squared one.
     args : tuple, default ()
         Further arguments of `fun` and `jac`.
     xtol : float, optional
@@ -69,6 +69,12 @@ def least_squares(
     OptimizeResult
         With SciPy's fields `cost`, `fun`, `jac`, `grad`, `optimality`, `active_mask`, `nfev`,
         `njev`, and `nit`. `status` is 0 if the iterations ran out, 1 if the run converged, else -1.
+
+    Raises
+    ------
+    ValueError
+        If `loss` or `jac` is not one of those above, a lower bound is above the upper one,
+        `f_scale` or `max_nfev` is not positive, or the residuals are not finite at `x0`.
 
     Examples
     --------

@@ -209,16 +209,26 @@ class LinearEstimator(MethodEstimator):
         )
 
     def summary(self) -> CoefficientTable:
-        """Return a table of the coefficients that prints in the manner of statsmodels.
+        """Return a table of the coefficients, printed like that of statsmodels.
 
         It has estimates, standard errors, t or z, p-values and 95 % intervals, and where they exist
         R squared, log-likelihood, AIC and BIC. The losses whose dispersion is estimated ("squared",
-        "gamma" and "huber") have Student's t with the degrees of freedom of the residuals, the
+        "gamma" and "huber") use Student's t with the degrees of freedom of the residuals, the
         others the normal distribution. "gamma" has Pearson's estimate of the dispersion, "huber"
-        the sandwich errors that statsmodels' RLM calls H1. With a
-        penalty the errors are those of the shrunken coefficients, without their bias: there are no
-        p-values and no intervals then. Coefficients at a bound have no errors. What the data do not
-        determine is named below the table.
+        the sandwich errors that statsmodels' RLM calls H1. With a penalty the standard errors
+        describe the variability of the shrunken coefficients and not the bias of the shrinkage, so
+        there are no p-values and no intervals. Coefficients at a bound have no errors. Collinear
+        columns are named below the table.
+
+        Returns
+        -------
+        CoefficientTable
+            The table; `print` shows it.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator has not been fitted.
         """
         check_is_fitted(self)
         return self._statistics.table(self.solution_)

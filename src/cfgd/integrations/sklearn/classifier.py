@@ -95,6 +95,27 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
 
         Dask arrays and data frames are fitted by passes over their blocks, on the cluster of the
         current client if there is one. They need `method="auto"`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+        y : array of shape (n,)
+            The labels of at least two classes: texts, integers or booleans.
+        sample_weight : array of shape (n,), optional
+            The weight of each sample in the sum of losses, at least 0; 1 if it is left out.
+
+        Returns
+        -------
+        CaputoClassifier
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If X has NaN or infinity, the shapes of X and y do not agree, y has fewer than two
+            classes or is not categorical, a weight is negative or all are 0, `class_weight` does
+            not fit the classes, or a parameter of the estimator is invalid.
         """
         method = self._make_method()
         if is_dask(X):
@@ -175,14 +196,36 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
             self.intercept_ -= self.intercept_.mean()
 
     def decision_function(self, X: Any) -> Any:
-        """Return the scores: one per sample for two classes, else one per sample and class."""
+        """Return the scores: one per sample for two classes, else one per sample and class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,) or (n, classes)
+            The log-odds of the second class, or the linear predictors of all classes.
+        """
         if is_dask(X):
             return self._predict_dask("decision_function", X)
         scores = self._validate_new(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable class of each sample."""
+        """Return the most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels among `classes_`.
+        """
         if is_dask(X):
             return self._predict_dask("predict", X)
         scores = self.decision_function(X)
@@ -190,7 +233,18 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, one row per sample."""
+        """Return the probabilities of the classes, one row per sample.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The probabilities in the order of `classes_`; each row sums to 1.
+        """
         if is_dask(X):
             return self._predict_dask("predict_proba", X)
         scores = self.decision_function(X)
@@ -199,7 +253,18 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
         return softmax(scores, axis=1)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of `predict_proba`."""
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            The logarithms of the probabilities, in the order of `classes_`.
+        """
         if is_dask(X):
             return self._predict_dask("predict_log_proba", X)
         return np.log(self.predict_proba(X))

@@ -28,7 +28,8 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
     scale : (float, float) or float, default (2.0, 0.2)
         Standard deviations of the initial hidden and output weights.
     restarts : int, default 1
-        Number of random initial points; the best fit counts.
+        Number of random initial points, each of which is fitted; the fit of the lowest loss is
+        kept.
     method, alpha, gamma, lag, max_iter, verbose
         As in `CaputoRegressor`.
     tol : float, default 0.0001
@@ -86,7 +87,26 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> CaputoNetwork:
-        """Fit the network to samples X and targets y."""
+        """Fit the network to samples X and targets y.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples.
+        y : array of shape (n,)
+            The targets.
+
+        Returns
+        -------
+        CaputoNetwork
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If X or y has NaN or infinity, their shapes do not agree, `width` or `restarts` is less
+            than 1, `activation` is unknown, or another parameter of the estimator is invalid.
+        """
         restarts = checks.integer(type(self).__name__, "restarts", self.restarts)
         method = self._make_method()
         X, y = validate_data(self, X, y, dtype=DTYPES, y_numeric=True)
@@ -118,7 +138,18 @@ class CaputoNetwork(RegressorMixin, MethodEstimator):
         return (X - self.mean_) / self.deviation_
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted targets of the samples."""
+        """Return the predicted targets of the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+            The outputs of the network, in the units of the targets.
+        """
         X = self._validate_new(X)
         outputs = self.network_.predict(self.weights_, self._standardize(X))
         return np.asarray(outputs) * self.target_deviation_ + self.target_mean_

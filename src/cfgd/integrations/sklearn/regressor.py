@@ -120,6 +120,26 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
 
         Dask arrays and data frames are fitted by passes over their blocks, on the cluster of the
         current client if there is one. They need `method="auto"` and another loss than "huber".
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+        y : array of shape (n,)
+            The targets: not negative for "poisson", positive for "gamma".
+        sample_weight : array of shape (n,), optional
+            The weight of each sample in the sum of losses, at least 0; 1 if it is left out.
+
+        Returns
+        -------
+        CaputoRegressor
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If X or y has NaN or infinity, their shapes do not agree, y is outside of the domain of
+            the loss, a weight is negative or all are 0, or a parameter of the estimator is invalid.
         """
         if self.loss not in LOSSES:
             wanted = f"be one of {', '.join(LOSSES)}"
@@ -190,7 +210,18 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
             self.scale_ = float(np.exp(x[-1]))
 
     def predict(self, X: Any) -> Any:
-        """Return the predicted means of the samples, of Dask data as a Dask array."""
+        """Return the predicted means of the samples, of Dask data as a Dask array.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or Dask array or data frame
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+            xw + b for "squared" and "huber", exp(xw + b) for "poisson" and "gamma".
+        """
         if is_dask(X):
             return self._predict_dask("predict", X)
         linear = self._validate_new(X) @ self.coef_ + self.intercept_

@@ -71,7 +71,28 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CaputoRidge:
-        """Fit the model to samples X, targets y and optional weights."""
+        """Fit the model to samples X, targets y and optional weights.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples.
+        y : array of shape (n,)
+            The targets.
+        sample_weight : array of shape (n,), optional
+            The weight of each sample in the sum of losses, at least 0; 1 if it is left out.
+
+        Returns
+        -------
+        CaputoRidge
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If X or y has NaN or infinity, their shapes do not agree, a weight is negative or all
+            are 0, or `gamma` is not one number of at least 0.
+        """
         gamma = self._check_gamma(self.gamma)
         if gamma.ndim != 0:
             checks.fail(type(self).__name__, "gamma", "be one number", f"shape {gamma.shape}")
@@ -84,7 +105,29 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         return self
 
     def path(self, X: Any, y: Any, gammas: Any, sample_weight: Any = None) -> np.ndarray:
-        """Return the coefficients for many gammas, one row for each, from one `cfgd.sweep`."""
+        """Return the coefficients for many gammas, one row for each, from one `cfgd.sweep`.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples.
+        y : array of shape (n,)
+            The targets.
+        gammas : array of shape (k,)
+            The penalties, each at least 0.
+        sample_weight : array of shape (n,), optional
+            The weight of each sample.
+
+        Returns
+        -------
+        array of shape (k, d)
+            The coefficients w for each penalty.
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or if one of `gammas` is negative.
+        """
         gammas = np.atleast_1d(self._check_gamma(gammas))
         problem = self._normal_equations(X, y, sample_weight)
         zeros = np.zeros_like(problem.scale)
@@ -121,7 +164,18 @@ class CaputoRidge(RegressorMixin, CaputoEstimator):
         )
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted targets of the samples."""
+        """Return the predicted targets of the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+            xw + b.
+        """
         return self._validate_new(X) @ self.coef_ + self.intercept_
 
 

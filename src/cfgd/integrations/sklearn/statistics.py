@@ -124,8 +124,9 @@ class FitStatistics:
             notes.append(f"{sentence}, and the data do not determine their coefficients.")
         if self.is_penalised:
             notes.append(
-                "With a penalty the standard errors are those of the shrunken coefficients, "
-                "without their bias: there are no p-values and no intervals."
+                "With a penalty the standard errors describe the variability of the shrunken "
+                "coefficients and not the bias of the shrinkage: there are no p-values and no "
+                "intervals."
             )
         return CoefficientTable(
             self.names,

@@ -109,6 +109,17 @@ class CaputoOptimizer(torch.optim.Optimizer, abc.ABC):
         Call it before `loss.backward()`, whose graph it uses and retains, and with the loss itself,
         not with one that a GradScaler has scaled. The curvatures of several losses before one step
         add up, as their gradients do. A measurement that is not finite is left out.
+
+        Parameters
+        ----------
+        loss : torch.Tensor
+            The loss of the batch: one number with its graph, before `backward()`.
+
+        Raises
+        ------
+        ValueError
+            If `loss` is not a tensor of one number with a graph, if there are several processes, or
+            if the exact diagonal is asked for too many parameters.
         """
         due = [group for group in self.param_groups if curvatures.is_due(group)]
         params = [p for group in due for p in group["params"] if p.requires_grad]

@@ -55,12 +55,20 @@ def minimize(model: Any, loss: Any, data: Any = None, **options: Any) -> Solutio
     data : (inputs, targets), optional
         The inputs are a tensor or a tuple of tensors.
     **options
-        Those of `cfgd.minimize`.
+        Further keyword arguments of `cfgd.minimize`, such as `max_iterations` or `tolerance`.
 
     Returns
     -------
     Solution
         `solution.x` has the parameters as one vector in the order of `model.parameters()`.
+
+    Raises
+    ------
+    ValueError
+        If `model` is neither a module nor an iterable of parameters, or has no trainable real
+        parameters of one precision on one device; if `data` is not (inputs, targets), or the
+        targets have another shape than the output; or if the loss is not one number, does not
+        depend on the parameters, or differs between two calls.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def _linear_models(summaries: list[SolverSummary]) -> Iterator[str]:
     shown = "; ".join(f"{problem} {ratio:.2g}" for problem, ratio in ratios.items())
     yield f"glm: time of Auto / time of scikit-learn's fastest solver: {shown}"
     fast = sum(ratio <= 1 for ratio in ratios.values())
-    what = "glm: this ratio is at most 1"
+    what = "glm: Auto is at least as fast"
     yield _in_cases(what, fast, len(ratios), _share(len(ratios), 4, 6), "data sets")
     yield _at_most("glm: the largest of these ratios", max(ratios.values()), 2)
 
@@ -225,7 +225,7 @@ def _estimators(summaries: list[SolverSummary]) -> Iterator[str]:
 
 
 def _ratios_to_fastest(summaries: Sequence[SolverSummary]) -> dict[str, float]:
-    """Return the seconds of Auto over those of the fastest other solver, by problem."""
+    """Return time of Auto / time of the fastest other solver, by problem."""
     ratios: dict[str, float] = {}
     for one in summaries:
         if one.solver != AUTO:  # the ratio to the fastest solver is the largest
@@ -241,10 +241,11 @@ def _networks_at_equal_time(summaries: list[SolverSummary]) -> Iterator[str]:
     won = [one.problem for one in some if one.winner and one.solver == AUTO]
     lost = {one.problem: one.solver for one in some if one.winner and one.problem not in won}
     what = f"networks: after {SECONDS:g} s Auto has the lowest loss"
+    sentence = _in_cases(what, len(won), len(problems), _share(len(problems), 5, 6))
     if lost:
-        exceptions = "; ".join(f"{problem}: {solver}" for problem, solver in lost.items())
-        what += f" (lower on {exceptions})"
-    yield _in_cases(what, len(won), len(problems), _share(len(problems), 5, 6))
+        others = "; ".join(f"{problem}: {solver}" for problem, solver in lost.items())
+        sentence += f". Lower loss of another solver: {others}"
+    yield sentence
     h1 = [one for one in some if one.solver == AUTO and one.problem.startswith("h1,")]
     if h1:
         seconds = max(one.to_reference for one in h1)

@@ -73,4 +73,4 @@ class Instance:
     @property
     def title(self) -> str:
         """Return its name on the console."""
-        return f"{self.group}: {self.problem}, {self.seed}"
+        return f"{self.group}: {self.problem}, run {self.seed + 1}"

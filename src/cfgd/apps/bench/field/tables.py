@@ -19,12 +19,8 @@ LINE_GROUPS = {
     "cutest-bounds": "CUTEst with bounds: gradients until the norm of the projected gradient is "
     "1e-8 of its initial value",
 }
-# the first line of a section: what its first column of numbers is
-MEASURES = {
-    "products": "matrix products",
-    "loss": "loss, equal work",
-    "timed loss": "loss, equal time",
-}
+# the first line of a section: the unit of its first column
+MEASURES = {"products": "matrix products", "timed loss": "loss"}
 
 
 def section_table(summaries: list[SolverSummary], width: int) -> Table:
@@ -33,7 +29,8 @@ def section_table(summaries: list[SolverSummary], width: int) -> Table:
         box=SIMPLE_HEAD,
         pad_edge=False,
         title=f"{AUTO} and other solvers: medians over seeds",
-        caption=f"ratio: {AUTO} / this solver (✗: cfgd is worse); *: lowest of the problem",
+        caption=f"ratio: {AUTO} / this solver (✗: cfgd is worse); *: lowest of the problem; loss:"
+        " at equal time if the problem has a time in its name, otherwise at equal cost",
     )
     table.add_column("solver", no_wrap=True)
     wide = width >= WIDE

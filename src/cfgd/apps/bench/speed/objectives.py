@@ -96,7 +96,7 @@ def _linear_model() -> Iterator[ReportRow]:
     f = cfgd.LinearModel(X, y, "logistic", l2=1.0)
     x = random.normal(size=d) / d
     local = cfgd.Local(f, curvature="exact")
-    what = "logistic m = 20,000, d = 200"
+    what = "logistic 20,000 x 200"
     yield at_most(
         f"{what}: cost of a direction of Local", _cost(local, x, 1, 10, f), 4.0, "gradients"
     )
@@ -123,7 +123,7 @@ def _linear_model() -> Iterator[ReportRow]:
         repeats=5,
     )
     ratio = seconds["slopes"] / seconds["losses"]
-    yield at_most(f"{what}: time of slopes at {s} nodes / of the loss's", ratio, 3.0)
+    yield at_most(f"{what}: time, slopes at {s} nodes / loss derivatives", ratio, 3.0)
 
 
 def _sparse() -> Iterator[ReportRow]:
@@ -182,7 +182,7 @@ def _deep() -> Iterator[ReportRow]:
         repeats=5,
     )
     ratio = seconds["at"] / seconds["gd"]
-    what = "3 hidden layers, Hutchinson: time of an iteration / of gradient descent"
+    what = "3 hidden layers, Hutchinson: iteration time / gradient descent"
     yield at_most(what, ratio, 4.0)
 
 

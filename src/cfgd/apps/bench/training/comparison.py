@@ -109,7 +109,7 @@ class GammaLagRatios:
 
     @property
     def mean(self) -> float:
-        """Return the geometric mean; infinite where a run diverged at every learning rate."""
+        """Return the geometric mean; infinite if a run diverged at every learning rate."""
         return float(np.exp(np.mean(np.log(list(self.ratios.values())))))
 
     def without(self, problem: str) -> GammaLagRatios:
@@ -172,12 +172,13 @@ def _against_best_other(problem: str, measure: str, some: list[OptimizerSummary]
     own, other = (min(group, key=lambda one: one.loss[0]) for group in (ours, others))
     result, factor = compare(own.loss[0], other.loss[0])
     overlap = own.loss[1] <= other.loss[2] and other.loss[1] <= own.loss[2]
-    within = ", but the quartiles overlap" if overlap and result != "equal" else ""
+    within = "; the quartiles overlap" if overlap and result != "equal" else ""
+    has = "the same loss as" if result == "equal" else f"a {result} loss than"
     return [
-        f"{problem}, {MEASURES[measure]}: the loss of the best of {len(ours)} cfgd optimizers is "
-        f"{result}{within}. {own.optimizer.name}: loss {own.loss[0]:.3g}, test error "
-        f"{own.error[0]:.3g}. Best other, {other.optimizer.name}: loss {other.loss[0]:.3g}, test "
-        f"error {other.error[0]:.3g}. Ratio of the losses: {factor:.2f}."
+        f"{problem}, {MEASURES[measure]}: {own.optimizer.name}, the best of {len(ours)} cfgd "
+        f"optimizers, has {has} {other.optimizer.name}, the best other ({own.loss[0]:.3g} and "
+        f"{other.loss[0]:.3g}, ratio {factor:.2f}{within}; test errors {own.error[0]:.3g} and "
+        f"{other.error[0]:.3g})."
     ]
 
 

@@ -40,8 +40,6 @@ HEAD = (
     "test error",
     "µs per step",
 )
-# On the console, where medians are shown without quartiles.
-MEDIANS_HEAD = ("optimizer", *2 * ("rate", "loss", "ratio", "error"), "µs per step")
 COST_NOTE = (
     "A gradient of a batch has the cost 1, a Hessian-vector product the cost "
     f"{HESSIAN_PRODUCT_COST}. A step of the cfgd optimizers costs {Optimizer('cfadam').cost:g} (one"
@@ -101,29 +99,40 @@ def _seeds(count: int) -> str:
 def tables(
     problems: Sequence[TrainingProblem], summaries: Sequence[OptimizerSummary]
 ) -> list[Table]:
-    """Return a table of medians for each problem, for the console."""
+    """Return two tables for each problem, at equal gradients and at equal time."""
     tables = []
     for problem in problems:
         some = [one for one in summaries if one.problem == problem.name]
         if some:
-            table = Table(
-                box=SIMPLE_HEAD,
-                pad_edge=False,
-                title=f"{problem.name}: {problem.what}",
-                caption="columns 2 to 5: at equal gradients, 6 to 9: at equal time; ratio: loss /"
-                f" loss with gamma = 0 (✗: more than {EQUAL:.0%} higher); error:"
-                f" {problem.error_is}; *: lowest loss; !: first or last of the learning rates;"
-                " training.md has the quartiles",
-            )
-            for i, name in enumerate(MEDIANS_HEAD):
-                table.add_column(name, justify="right" if i else "left", no_wrap=i < 9)
-            for row in rows(some, with_quartiles=False):
-                table.add_row(*row)
-            tables.append(table)
+            full = rows(some)
+            tables += [
+                _console_table(problem, "equal gradients", [row[:5] for row in full]),
+                _console_table(problem, "equal time", [row[:1] + row[5:] for row in full]),
+            ]
     return tables
 
 
-def rows(some: Sequence[OptimizerSummary], *, with_quartiles: bool = True) -> list[tuple[str, ...]]:
+def _console_table(
+    problem: TrainingProblem, measure: str, rows: Sequence[tuple[str, ...]]
+) -> Table:
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        title=f"{problem.name}, {measure}, medians: {problem.what}",
+        caption=f"ratio: loss / loss with gamma = 0 (✗: more than {EQUAL:.0%} higher); test error:"
+        f" {problem.error_is}; *: lowest loss; !: first or last of the learning rates;"
+        " training.md has the quartiles",
+    )
+    head = ("optimizer", "learning rate", "loss", "ratio", "test error", "µs/step")
+    for i, name in enumerate(head[: len(rows[0])]):
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    for name, rate, loss, ratio, error, *time in rows:
+        star = "*" if loss.endswith("*") else " "
+        table.add_row(name, rate, _median(loss) + star, ratio, _median(error), *time)
+    return table
+
+
+def rows(some: Sequence[OptimizerSummary]) -> list[tuple[str, ...]]:
     """Return a row for each optimizer of a problem."""
     by_name = {(one.measure, one.optimizer.name): one for one in some}
     least = {
@@ -139,11 +148,8 @@ def rows(some: Sequence[OptimizerSummary], *, with_quartiles: bool = True) -> li
             edge = "!" if one.at_the_edge else ""
             base = by_name.get((measure, BASES.get(one.optimizer.kind, "")))
             ratio = _ratio(one, base) if base else ""
-            loss, error = (
-                _format(numbers) if with_quartiles else f"{numbers[0]:.3g}"
-                for numbers in (one.loss, one.error)
-            )
-            row += [f"{one.rate:.2g}{edge}", loss + star, ratio, error]
+            loss, error = _format(one.loss) + star, _format(one.error)
+            row += [f"{one.rate:.2g}{edge}", loss, ratio, error]
         rows.append((*row, f"{1e6 * by_name[SECONDS, name].seconds:.0f}"))
     return rows
 
@@ -184,6 +190,11 @@ def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
 def _format(quartiles: Quartiles) -> str:
     median, low, high = quartiles
     return f"{median:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def _median(entry: str) -> str:
+    """Return an entry of `rows` without the quartiles."""
+    return entry.split(" [")[0]
 
 
 def _capitalized(text: str) -> str:

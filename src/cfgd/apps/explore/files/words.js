@@ -17,7 +17,7 @@ export const NAMES = {
 export const ABOUT = {
   gradient: "terminal = x: the direction is the gradient",
   nonadaptive: "fixed terminal: converges to a Tikhonov solution",
-  terminal: "moving terminal: x from lag iterations ago (rule 16)",
+  terminal: "moving terminal: x from lag iterations ago (rule 16 of cfgd.zoo)",
   order: "fixed terminal; gamma decreases to 0 in stages",
   auto: "no parameters to choose: L-BFGS with a diagonal preconditioner",
   wang: "gradient times a power of the last step, step size eta",

@@ -126,7 +126,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            f"Another past, {name}, takes {wanted} iterations instead of four"
+            f"With another past, {name}, the method takes {wanted} iterations instead of four"
             " (to a gradient of 1e-8 times the first)",
             "not in the paper: sensitivity to the starting pair",
             wanted,
@@ -136,8 +136,8 @@ CLAIMS = [
         for name, wanted in {"(-1, -1.01)": 12, "(-2, -1)": 28, "(0.3, -0.7)": 52}.items()
     ),
     Claim(
-        "From the past (0, 0) the direction is zero where the gradient is not;"
-        " the solver notices and takes c = x (times)",
+        "With the past (0, 0) the direction is zero where the gradient is not; the solver detects"
+        " it and uses c = x (number of times)",
         "not in the paper: sensitivity to the starting pair",
         1,
         "at least",

@@ -181,7 +181,7 @@ CLAIMS = [
     ),
     *(
         Claim(
-            f"Why: {words} is enough to end below gradient descent with the same step search "
+            f"The cause: {words} is enough to end below gradient descent with the same step search "
             "(ratio at the chosen start, each seed)",
             f"{OURS}: the causes",
             1,

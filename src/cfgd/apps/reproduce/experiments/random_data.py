@@ -161,7 +161,8 @@ CLAIMS = [
         excuse=too_short,
     ),
     Claim(
-        "gamma = -0.25 is the best of L = 1 (its iterations to 1e-8 over the best other's)",
+        "gamma = -0.25 is the best gamma of L = 1 (its iterations to 1e-8 over those of the best"
+        " other one)",
         "section 4.1, figure 5 top",
         1,
         "at most",

@@ -114,7 +114,8 @@ CLAIMS = [
         gap,
     ),
     Claim(
-        "F is the series of the theorem (largest gap over the figure, relative to the largest F)",
+        "F equals the series of theorem 1 (largest difference in the figure, relative to the"
+        " largest F)",
         "theorem 1",
         1e-10,
         "at most",

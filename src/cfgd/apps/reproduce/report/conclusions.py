@@ -19,7 +19,7 @@ def conclusions(results: Sequence[ExperimentResult]) -> list[str]:
     )
     judged = len(holds) + len(some) + len(fails)
     complete = [result.title for result in results if _all_hold(result)]
-    all_on = f", all of them on: {'; '.join(complete)}" if complete else ""
+    all_on = f"; every claim holds for: {'; '.join(complete)}" if complete else ""
     missing = [result.missing for result in results if result.missing]
     own = [result.conclusion for result in results if result.conclusion]
     return [

@@ -50,7 +50,7 @@ tolerances fixed before the run: those that fail are shown as failing. This page
 {_our_claims(results)}
 </main>
 <footer>
-<h2>How this page was made</h2>
+<h2>Settings and versions</h2>
 {definitions({**facts["setting"], **facts["versions"]})}
 <p class="soft">The numbers are in <a href="results.json">results.json</a>; each figure is also a
 PNG file beside this page.</p>
@@ -69,7 +69,7 @@ def _claims_table(results: Sequence[ExperimentResult], title: str, name: str, ou
         if outcomes
     )
     return (
-        f'<table id="{name}"><thead><tr><th>{title}</th><th>wanted</th><th>measured</th>'
+        f'<table id="{name}"><thead><tr><th>{title}</th><th>expected</th><th>measured</th>'
         f"<th>verdict</th></tr></thead><tbody>{body}</tbody></table>"
     )
 
@@ -80,7 +80,7 @@ def _our_claims(results: Sequence[ExperimentResult]) -> str:
     return (
         "<section><h2>Additional claims</h2><p>These claims are not in the paper; they are "
         "checked against the same runs.</p>"
-        f"{_claims_table(results, 'we find', 'ours', ours=True)}</section>"
+        f"{_claims_table(results, 'additional claim', 'ours', ours=True)}</section>"
     )
 
 
@@ -90,7 +90,7 @@ def _row(outcome: Outcome) -> str:
     many = " cases" if outcome.cases else ""
     return (
         f'<tr class="claim"><td>{escape(outcome.says)}<small>{escape(outcome.where)}</small></td>'
-        f'<td class="number" data-label="wanted">{escape(outcome.wanted)}</td>'
+        f'<td class="number" data-label="expected">{escape(outcome.wanted)}</td>'
         f'<td class="number{many}" data-label="measured">{escape(outcome.measured)}</td>'
         f'<td data-label="verdict"><span class="verdict {kind}">{mark} '
         f"{escape(outcome.verdict_text)}</span>{why}</td></tr>"
