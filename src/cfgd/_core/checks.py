@@ -231,10 +231,10 @@ def broadcastable(owner: str, field: str, value: Values, other_field: str, other
 
 
 def key(owner: str, field: str, value: Any) -> Any:
-    """Return the data of a random key, given what stands for one.
+    """Return the data of a random key, from a seed, a generator or a key.
 
-    That is an integer seed, a NumPy Generator (of which one integer is drawn), a JAX key or the
-    data of one. The data is a NumPy array unless the key is traced.
+    The value is an integer seed, a NumPy Generator (from which one integer is drawn), a JAX key or
+    the data of one. The result is a NumPy array unless the key is traced.
     """
     if isinstance(value, np.random.Generator):
         value = value.integers(np.iinfo(np.int32).max)  # int32: all that JAX takes without x64

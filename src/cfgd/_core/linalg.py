@@ -33,7 +33,7 @@ def map_rows(fn: Callable[[Any], Any], rows: Any) -> Any:
 
 def inner(a: Column, b: Column) -> Scalar:
     """Return the inner product <a, b>."""
-    # JAX has a `dot` of its own, which a NumPy array does not call
+    # the method `dot` of a NumPy array does not dispatch to JAX
     return a.dot(b) if type(b) is np.ndarray else jnp.dot(a, b)
 
 

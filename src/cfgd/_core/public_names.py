@@ -9,7 +9,7 @@ class ListsPublicNames:
     """Base class whose `dir` leaves out the names in `_internal` of the class and its bases.
 
     These members are public to the other modules of the library and to subclasses, not to users. A
-    test compares what is left with the documented names.
+    test compares the other names with the documented ones.
     """
 
     _internal: ClassVar[tuple[str, ...]] = ()

@@ -18,8 +18,8 @@ from cfgd._core import checks
 from cfgd._core.model_leaves import Fixed, is_module, parameter_mask
 from cfgd._core.types import DType, Values, Vector
 
-# The structure of a single leaf. Points are single arrays nearly always, and JAX's functions of
-# trees take longer than a small step: a NumPy array goes past them.
+# The structure of a single leaf. Nearly all points are single arrays, and JAX's functions of trees
+# take longer than a small step: for NumPy arrays they are not called.
 LEAF = jax.tree.structure(0)
 
 
@@ -145,7 +145,7 @@ class Structure:
 
 
 def promote_precision(x0: PyTree, dtype: DType) -> Any:
-    """Return x0 with its JAX leaves in the wider of their own precision and `dtype`.
+    """Return x0 with its JAX leaves in the wider one of their precision and `dtype`.
 
     Results are returned in the precision of this x0: a float64 result rounded to the float32 of x0
     would not be the point whose convergence was tested. If float64 is disabled in the user's JAX,

@@ -13,7 +13,7 @@ import numpy as np
 from cfgd._core.arrays import is_array
 
 V = TypeVar("V")
-# What stands for a leaf in a key: it returns the leaf when it is called. None for an array.
+# The entry of a key for a leaf: a function that returns the leaf. None for an array.
 Reference = Callable[[], Any] | None
 
 
@@ -46,8 +46,8 @@ class WeakTable(Generic[V]):
     def of(self, fn: object, make: Callable[[], V]) -> V:
         """Return the value for a function, or for a module with functions and arrays.
 
-        The value is made anew where none can be stored: for leaves that are not hashable, bound
-        methods (a new object at each access), and values that JAX traces.
+        A new value is made for each call if it cannot be stored: for leaves that are not hashable,
+        bound methods (a new object at each access), and values that JAX traces.
         """
         leaves, treedef = jax.tree.flatten(fn)
         if any(isinstance(leaf, MethodType | jax.core.Tracer) for leaf in leaves):

@@ -137,9 +137,9 @@ def _bound(owner: str, value: Any, infinite: float) -> np.ndarray:
 class Parameters(ListsPublicNames, Mapping[str, Parameter]):
     """The parameters of a model by name, in the order in which they are written.
 
-    A number or an array stands for a `Parameter` with that start. In a fit of several data sets a
-    dict by the names of the data sets stands for a parameter that each data set has of its own:
-    `size={"a": 1.0, "b": 2.0}` makes the parameters `size[a]` and `size[b]`.
+    A number or an array is a `Parameter` with that start. In a fit of several data sets, a dict by
+    the names of the data sets gives each of them its own parameter: `size={"a": 1.0, "b": 2.0}`
+    makes the parameters `size[a]` and `size[b]`.
 
     Parameters
     ----------

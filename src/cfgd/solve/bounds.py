@@ -133,7 +133,7 @@ def _pair(owner: str, field: str, pair: Any) -> tuple[float, float]:
 
 
 def _leaf(owner: str, bound: Any, structure: Structure, default: float) -> np.ndarray:
-    """Return one side as a vector; a number stands for all coordinates."""
+    """Return one side as a vector; a single number is used for all coordinates."""
     shape = structure.shapes[0] if len(structure.shapes) == 1 else (structure.size,)
     try:
         entries = np.array(bound, object)

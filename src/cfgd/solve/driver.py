@@ -291,7 +291,7 @@ class Run:
         if not self.group.is_single:
             self.group.barrier()  # so that `patience` is for the callback and not for compilation
         try:
-            # a copy: what the callback writes into must not be the solution of its error
+            # a copy: the callback may change it, and an error gets the original
             return Status.callback if self.options.callback(replace(so_far)) else None, None
         except StopIteration:
             return Status.callback, None

@@ -29,9 +29,9 @@ NUMBERS = ("value", "gradient_norm", "iterations", "evaluations", "resets")
 class Solution(ListsPublicNames):
     """The best point of a run, its value and gradient norm, and why the run ended.
 
-    A solution is true if the run converged. From `sweep` every field has a leading axis of
-    settings, and `solution[i]` is the solution of setting i. Its arrays are its own: writing into
-    them changes nothing else. Two solutions are equal if all fields are, NaN to NaN included.
+    `bool(solution)` is True if the run converged. In the solution of a `sweep` every field has a
+    leading axis of settings, and `solution[i]` is the solution of setting i. The arrays are copies,
+    which may be written into. Two solutions are equal if all fields are, where NaN equals NaN.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Solution(ListsPublicNames):
     iterations : int
         The number of iterations.
     evaluations : float
-        The cost of the run in gradients: other evaluations count by their cost relative to one.
+        The cost of the run in gradients; other evaluations are counted by their relative cost.
     status : Status
         Why the run ended.
     history : dict of str to array
@@ -55,9 +55,10 @@ class Solution(ListsPublicNames):
     how : str
         The method that was used.
     rate : float or None
-        The proved factor by which the error falls per iteration asymptotically, if there is one.
+        The proved factor by which the error falls per iteration asymptotically; None if there is
+        none.
     details : str
-        The numbers behind the status.
+        The numbers that belong to the status.
     tolerance : float or None
         The `tolerance` of the run: what was given, or the default of its precision. None for a
         solution from a file that was written before this field existed.

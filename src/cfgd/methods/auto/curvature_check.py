@@ -44,7 +44,7 @@ IN_SPAN = 1e-12
 # If this share of the squared length of a unit vector is in coordinates that have grown far, the
 # direction leads to infinity.
 SHARE_FAR = 0.1
-# Squared length that tells unit vectors from rows of zeros, which stand for no direction.
+# Squared length that distinguishes unit vectors from rows of zeros, which are no directions.
 NOT_ZERO = 0.5
 # Rounding units of an entry of the gradient: a smaller change along a probe may be rounding only.
 UNMEASURED_UNITS = 64

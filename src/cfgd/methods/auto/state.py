@@ -176,7 +176,7 @@ def change_is_negligible(
 def still_falls(
     evaluation: Evaluation, scaling: Vector, decrease: Scalar, tolerance: Number
 ) -> bool:
-    """Return whether a sum of squares goes on falling to a value that is not zero.
+    """Return whether a sum of squares continues to decrease to a value that is not zero.
 
     If the start is far away, a step may be short relative to the distance from it long before it is
     short relative to x. Near a minimum with residuals the predicted decrease is small relative to

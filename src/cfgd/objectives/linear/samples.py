@@ -30,7 +30,7 @@ def targets(owner: str, y: UserInput, m: int, dtype: DType, X: UserInput = None)
 
 
 def given_weights(weights: Samples) -> Samples | None:
-    """Return the weights for messages, or None where they are the ones that stand for None."""
+    """Return the weights for messages, or None if all of them are 1, the default."""
     return None if isinstance(weights, np.ndarray) and (weights == 1).all() else weights
 
 

@@ -26,7 +26,7 @@ MANY = 8
 class NetworkLine(Line):
     """f(x - eta d) for one eta or many, and its derivatives at eta = 0."""
 
-    change: Float[Array, "m n"]  # of what goes into the units, for eta = -1
+    change: Float[Array, "m n"]  # of the inputs of the units, for eta = -1
 
     @property
     def costs(self) -> LineCosts:
