@@ -1,5 +1,6 @@
 """Streamed rows: the answers of data in memory, in few passes and bounded memory."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -281,3 +282,23 @@ def test_two_gigabytes_are_fitted_in_two_hundred_megabytes(tmp_path, kind):
     assert int(passes) < 12
     assert float(grown) < 200e6
     assert float(error) < 0.02  # 1 / sqrt(rows / 4) is 0.0013
+
+
+def test_rows_at_odd_addresses_have_the_sums_of_all_others():
+    """As arrays in a message of Dask: NumPy takes other products for them."""
+
+    def moved(array):
+        return np.frombuffer(bytes(4) + array.tobytes(), offset=4).reshape(array.shape)
+
+    def block(X, y):
+        yield X, y
+
+    y, w = TARGETS["logistic"], np.array([0.3, -0.1, 0.2, 0.4])
+    odd = moved(X), moved(y)
+    assert not odd[0].flags.aligned
+    sums = [
+        cfgd.Blocks(functools.partial(block, *given), loss="logistic").stream.value_and_gradient(w)
+        for given in ((X, y), odd)
+    ]
+    for ours, theirs in zip(*sums, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

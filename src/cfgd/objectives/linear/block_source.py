@@ -86,8 +86,18 @@ class FloatBlocks:
 def as_floats(block: Block) -> Block:
     """Convert a block to float64."""
     X = block.X
-    X = X.tocsr().astype(float, copy=False) if scipy.sparse.issparse(X) else np.asarray(X, float)
-    return Block(X, *(None if of is None else np.asarray(of, float) for of in block[1:]))
+    X = X.tocsr().astype(float, copy=False) if scipy.sparse.issparse(X) else _dense_floats(X)
+    return Block(X, *(None if of is None else _dense_floats(of) for of in block[1:]))
+
+
+def _dense_floats(array: Any) -> np.ndarray:
+    """Return an array as float64 at addresses that are multiples of 8.
+
+    Arrays from another process may lie elsewhere in its message: NumPy copies them for each
+    product, whose sums then differ by rounding.
+    """
+    floats = np.asarray(array, float)
+    return floats if floats.flags.aligned else floats.copy()
 
 
 def checked_rows_of_block(memory: float, columns: int) -> int:
