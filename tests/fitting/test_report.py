@@ -252,3 +252,16 @@ def test_a_printed_fit_has_fixed_and_tied_parameters_below_the_free_ones():
     # rest is a fifth of size, and so is its standard error
     size, rest = (np.array(lines[i][1:3], float) for i in (0, 2))
     np.testing.assert_allclose(rest, size / 5, rtol=1e-3)
+
+
+def test_print_names_the_bound_that_a_parameter_has_reached():
+    fit = cfgd.curve_fit(
+        lambda t, slope, height: slope * t + height,
+        [0.0, 1.0, 2.0],
+        [-1.0, 0.5, 1.5],
+        [1.0, 1.0],
+        bounds={"height": (0, None)},
+    )
+    # with height at 0 the slope is sum(t y) / sum(t^2)
+    assert re.search(r"\n  slope +0\.7 ", str(fit))
+    assert re.search(r"\n  height +0  at its lower bound$", str(fit))

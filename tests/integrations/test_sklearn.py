@@ -295,6 +295,26 @@ INVALID = {
         CaputoRegressor("hinge"),
         r"CaputoRegressor\(loss=...\)` must be one of squared, huber",
     ),
+    "l2": (
+        CaputoRegressor(l2=-1.0),
+        r"^`CaputoRegressor\(l2=...\)` must be a number of at least 0, got -1.0",
+    ),
+    "epsilon": (
+        CaputoRegressor("huber", epsilon=0.5),
+        r"^`CaputoRegressor\(epsilon=...\)` must be a number of at least 1, got 0.5",
+    ),
+    "tol": (
+        CaputoRegressor(tol=-1.0),
+        r"^`CaputoRegressor\(tol=...\)` must be a number of at least 0, got -1.0",
+    ),
+    "max_iter": (
+        CaputoRegressor(max_iter=0),
+        r"^`CaputoRegressor\(max_iter=...\)` must be an integer of at least 1, got 0",
+    ),
+    "fit_intercept": (
+        CaputoClassifier(fit_intercept="no"),
+        r"^`CaputoClassifier\(fit_intercept=...\)` must be True or False, got 'no'",
+    ),
     "gamma": (CaputoRidge(gamma=-1.0), r"CaputoRidge\(gamma=...\)` must be a number of at least 0"),
     "restarts": (CaputoNetwork(restarts=0), r"CaputoNetwork\(restarts=...\)` must"),
 }

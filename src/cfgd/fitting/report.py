@@ -58,10 +58,14 @@ def summary(fit: Fit) -> str:
         f"{_number(fit.residual_std, 'text')} with {fit.dof} degrees of freedom"
     )
     title = f"  {'parameter':<{width}}  {'value':>14}  {'standard error':>14}  {'relative':>9}"
-    rows = [
-        f"  {name:<{width}}  {value:>14.8g}  {error:>14.4g}  {relative(error, value):>9}"
-        for name, value, error in free
-    ]
+    rows = []
+    for name, value, error in free:
+        remark = _remark(fit, name, name, error)
+        row = f"  {name:<{width}}  {value:>14.8g}"
+        if name in fit.at_bound:
+            rows.append(f"{row}  {remark}")
+        else:
+            rows.append(f"{row}  {error:>14.4g}  {relative(error, value):>9}  {remark}".rstrip())
     for name, value, error in held:
         remark = _remark(fit, name, name, error)
         errors = f"  {error:>14.4g}  {relative(error, value):>9}" if remark == "tied" else ""

@@ -27,6 +27,7 @@ AUTO, NEWTON = Auto(), Auto("levenberg_marquardt")
 # Padded row counts are multiples of 1/8 of the power of two below them: at most an eighth of the
 # rows is padding, and between two powers of two there are eight compiled programs.
 SIZES_PER_OCTAVE = 8
+AT_LEAST_0 = "be a number of at least 0"
 
 
 class CaputoEstimator(BaseEstimator):
@@ -45,6 +46,10 @@ class CaputoEstimator(BaseEstimator):
         bounds: Any = None,
     ) -> Solution:
         """Return the solution; a value of at most `target_value` ends the run too."""
+        name = type(self).__name__  # the names of parameters here, not those of `minimize`
+        checks.integer(name, "max_iter", self.max_iter)
+        if self.tol is not None:
+            checks.number(name, "tol", self.tol, AT_LEAST_0, lambda v: v >= 0)
         return minimize(
             objective,
             x0,
@@ -143,6 +148,13 @@ class LinearEstimator(MethodEstimator):
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.warm_start = warm_start
+
+    def _check_parameters(self) -> None:
+        """Refuse what the objective would refuse under another name, or take for a truth value."""
+        name = type(self).__name__
+        checks.number(name, "l2", self.l2, AT_LEAST_0, lambda v: v >= 0)
+        for field in ("fit_intercept", "positive", "warm_start"):
+            checks.flag(name, field, getattr(self, field))
 
     def _dask_objective(
         self, X: Any, y: Any, sample_weight: Any, loss: str, method: Method

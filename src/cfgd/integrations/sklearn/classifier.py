@@ -117,6 +117,7 @@ class CaputoClassifier(ClassifierMixin, LinearEstimator):
             classes or is not categorical, a weight is negative or all are 0, `class_weight` does
             not fit the classes, or a parameter of the estimator is invalid.
         """
+        self._check_parameters()
         method = self._make_method()
         if is_dask(X):
             return self._fit_dask(X, y, sample_weight, method)

@@ -144,6 +144,10 @@ class CaputoRegressor(RegressorMixin, LinearEstimator):
         if self.loss not in LOSSES:
             wanted = f"be one of {', '.join(LOSSES)}"
             checks.fail(type(self).__name__, "loss", wanted, repr(self.loss))
+        if self.loss == "huber":
+            wanted = "be a number of at least 1"
+            checks.number(type(self).__name__, "epsilon", self.epsilon, wanted, lambda v: v >= 1)
+        self._check_parameters()
         method = self._make_method()
         if is_dask(X):
             return self._fit_dask(X, y, sample_weight, method)
