@@ -13,7 +13,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SAYS = {
-    "fit_and_predict.py": "442 predictions of 'progression':",
+    "fit_and_predict.py": "442 predictions of 'progression' written to:",
     "optax_network.py": "converged after",
     "pytorch.py": "CFGD after 1000 steps: 2",
     "scikit_learn.py": "converged after",

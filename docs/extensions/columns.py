@@ -9,14 +9,14 @@ from typing import Any
 from docutils import nodes
 
 GAP = re.compile(r"\S {2,}\S")
-NARROWEST = 60  # characters of a sentence below a narrow table
+NARROWEST = 80  # characters of a sentence beside a narrow table: a line of a terminal
 
 
 def mark(app: Any, doctree: nodes.document) -> None:
     """Give the class `columns` to blocks of output that have several lines with gaps in them.
 
-    The sentences in such a block are folded to the width of the table, so that nobody has to
-    scroll a table because of the sentence below it.
+    The sentences in such a block are folded to the width of the table or of a terminal: wide
+    screens show them whole, and narrow ones scroll little further than for the table.
     """
     for block in doctree.findall(nodes.literal_block):
         lines = block.astext().splitlines()

@@ -41,7 +41,7 @@ def plane(axis, run):
     gradient = -(A @ last + B)
     memory = last - first
     for vector, colour, label, size in (
-        (memory, "green", "x - c, the last step", 0.7),
+        (memory, "green", "x − c, the last step", 0.7),
         (gradient / np.diag(A), "orange", "negative scaled gradient", 1.0),
     ):
         to = last + size * vector / np.linalg.norm(vector)

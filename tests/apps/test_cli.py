@@ -112,7 +112,7 @@ def test_a_full_disk_is_reported_after_the_claims(
     code, output = cfgd("reproduce", "fig1", "--out", str(tmp_path))
     assert code == 2
     assert "it is so" in output
-    assert "the same command with --resume goes on." in output
+    assert "run the same command with --resume to continue." in output
     assert f"{tmp_path}/parts/fig1.json could not be written: No space left on device." in output
     assert "Traceback" not in output
 

@@ -53,7 +53,9 @@ def test_interrupted_run_is_recorded() -> None:
     end = RunEnd()
     with end.catch_write_error(), end.catch_interrupt():
         raise KeyboardInterrupt
-    assert "Interrupted: finished results are saved; the same command with --resume" in printed(end)
+    assert "Interrupted: finished results are saved; run the same command with --resume" in printed(
+        end
+    )
     assert end.exit_code() == INTERRUPTED
 
 
@@ -61,7 +63,7 @@ def test_write_error_is_recorded_and_raised_at_the_end() -> None:
     end = RunEnd()
     with end.catch_write_error(), end.catch_interrupt():
         raise NotWrittenError("a.json could not be written.")
-    assert "Not all could be written" in printed(end)
+    assert "Some files could not be written" in printed(end)
     with pytest.raises(NotWrittenError, match=r"a\.json could not be written"):
         end.exit_code()
 

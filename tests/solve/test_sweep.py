@@ -161,7 +161,9 @@ def test_rows_are_starts_of_an_objective_with_a_shape():
         def value(self, x):
             return jnp.sum(jnp.cosh(x - jnp.array([1.0, -2.0])))
 
-    ends = cfgd.sweep(Bowl(), np.array([[0.0, 0.0], [2.0, 1.0], [1.5, -1.0]]), cfgd.Auto())
+    # without a method the runs are those of Auto
+    ends = cfgd.sweep(Bowl(), np.array([[0.0, 0.0], [2.0, 1.0], [1.5, -1.0]]))
+    assert ends.how.startswith("Auto: ")
     np.testing.assert_allclose(ends.x, [[1.0, -2.0]] * 3, rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""`cfgd launch`: run a command in several processes on this machine that end together."""
+"""`cfgd launch`: run a command in several processes on this machine, and end them together."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from cfgd._core.files import INTERRUPTED, NotWrittenError, printable, write
 from cfgd.apps.json_schema import PARTS
 
 MAX_SECONDS = 1e9  # a larger duration in a saved file is an error
-RESUME_HINT = "the same command with --resume goes on."
+RESUME_HINT = "run the same command with --resume to continue."
 
 
 @runtime_checkable
@@ -88,7 +88,7 @@ class RunEnd:
     def show(self, console: Console) -> None:
         """Print what was saved if the run ended early."""
         if self.write_error is not None:
-            saved = "Not all could be written: the finished results before are saved"
+            saved = "Some files could not be written; the results finished before are saved"
             console.print(f"{saved}; {RESUME_HINT}", highlight=False)
         elif self.interrupted:
             console.print(

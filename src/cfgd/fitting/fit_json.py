@@ -1,4 +1,4 @@
-"""Convert a Fit to JSON and back, bit for bit, in the manner of `solve/solution_json.py`.
+"""Convert a Fit to JSON and back with all digits, as `solve/solution_json.py` does for a Solution.
 
 The file is one JSON object with one field on each line; the solution is the object of its own file.
 """

@@ -22,7 +22,7 @@ MAX_LABELS = 10  # series in the legend: more are hard to read
 # Relative tolerance to which a model gives the same results at the data points when it is called
 # with further points: it does if each of its results depends on one x.
 POINTWISE = 1e-4
-SHADE = 0.2  # opacity of a band, through which the points of another one are seen
+SHADE = 0.2  # opacity of a band, so that points of another data set behind it stay visible
 
 
 @dataclasses.dataclass(frozen=True)

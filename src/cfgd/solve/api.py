@@ -176,7 +176,7 @@ def minimize(
 def sweep(
     objective: Objective | Callable[[Any], Any],
     x0: Any,
-    methods: Any,
+    methods: Any = None,
     *,
     args: tuple[Any, ...] = (),
     bounds: Any = None,
@@ -203,10 +203,10 @@ def sweep(
         for each setting, or, with one setting of a method such as `Auto()`, one run for each start.
         For a function of any shape, or `Residuals`, the rows of a matrix are starts unless the
         function takes the matrix itself.
-    methods : Method or list of Method
+    methods : Method or list of Method, optional
         A list of settings, or one method whose numeric fields have a leading axis of settings. A
         vector of gammas is then one gamma for each setting; an array of shape (settings, d) has one
-        for each coordinate.
+        for each coordinate. `Auto()` by default.
     args : tuple, default ()
         As in `minimize`.
     bounds : list of pairs, tuple (lower, upper), scipy.optimize.Bounds or dict, optional
@@ -251,14 +251,14 @@ def sweep(
     >>> ends = cfgd.sweep(f, [0.0, 0.0], cfgd.AdaptiveTerminal(gamma=[-0.5, -0.25, 0.0]))
     >>> print(ends.x.shape, ends[0].x.round(6))
     (3, 2) [-1.2  2.6]
-    >>> print(cfgd.sweep(f, [[0.0, 0.0], [5.0, 5.0]], cfgd.Auto()).iterations)
+    >>> print(cfgd.sweep(f, [[0.0, 0.0], [5.0, 5.0]]).iterations)
     [2 2]
     """
     return _solve(
         "sweep",
         objective,
         x0,
-        methods,
+        AUTO if methods is None else methods,
         args,
         bounds=bounds,
         spread=checks.flag("sweep", "spread", spread),

@@ -104,8 +104,10 @@ def test_ctrl_c_saves_finished_instances_and_resume_skips_them(tmp_path, monkeyp
     )
     result = bench(out=tmp_path)
     assert result.exit_code == 130
-    message = "Interrupted: finished results are saved; the same command with --resume goes on."
-    assert message in result.output.replace("\n", " ")
+    message = (
+        "Interrupted: finished results are saved; run the same command with --resume to continue."
+    )
+    assert message in " ".join(result.output.split())
     found = json.loads((tmp_path / "bench.json").read_text())
     assert [run["problem"] for run in found["runs"]] == ["lost"]
 

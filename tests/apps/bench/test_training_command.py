@@ -111,7 +111,7 @@ def test_full_disk_is_reported_after_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", full)
     result = bench_training("--seeds", "1", out=tmp_path)
     assert result.exit_code == 2
-    assert "Not all could be written" in result.output
+    assert "Some files could not be written" in result.output
     assert "moons-SGD.json could not be written: No space left on device." in result.output
 
 

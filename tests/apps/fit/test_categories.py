@@ -75,6 +75,19 @@ def test_imputed_numbers_are_counted(tmp_path):
     assert not any(each.startswith("Missing") for each in said)
 
 
+@pytest.mark.parametrize(
+    ("l2", "noise", "is_said"), [(0.0, 0.05, True), (1.0, 0.05, False), (0.0, 2.0, False)]
+)
+def test_high_collinearity_has_a_remedy(tmp_path, l2, noise, is_said):
+    random = np.random.default_rng(0)
+    u = random.normal(size=200)
+    near = u + noise * random.normal(size=200)
+    y = u + random.normal(size=200)
+    pd.DataFrame({"u": u, "near": near, "y": y}).to_csv(tmp_path / "a.csv", index=False)
+    said = " ".join(remarks(fitted(tmp_path / "a.csv", l2=l2)))
+    assert ("with --drop, or add a penalty with --l2" in said) == is_said
+
+
 def test_a_column_with_few_rows_for_each_level_is_warned_of(tmp_path):
     random = np.random.default_rng(0)
     rows = {"x": random.normal(size=60), "y": random.normal(size=60)}

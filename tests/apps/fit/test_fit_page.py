@@ -63,7 +63,13 @@ def browse(folder, file, *flags):
 def test_the_page_shows_its_figures_and_tables_in_a_browser(folder, result):
     dom = browse(folder, "report.html")
     assert dom.count("<svg") == dom.count("<figcaption>") == 4
-    for title in ("Standardised coefficients, 95 % intervals", "Convergence", "Calibration", "ROC"):
+    titles = (
+        "Largest standardised coefficient of each column",
+        "Convergence",
+        "Calibration, 95 % intervals",
+        "ROC",
+    )
+    for title in titles:
         assert f"<figcaption>{title}</figcaption>" in dom
     assert dom.count('<tr class="term">') == 3 * len(result.model.terms)
     assert "<script" not in dom

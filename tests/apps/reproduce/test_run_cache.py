@@ -102,5 +102,5 @@ def test_damaged_file_counts_as_missing(tmp_path: Path, damage: str) -> None:
 def test_symlink_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "long.runs").symlink_to(tmp_path)
-    with pytest.raises(ValueError, match="is in the way of a folder: move it away"):
+    with pytest.raises(ValueError, match="is a file where a folder is needed: move it away"):
         RunCache(tmp_path, "long", {})

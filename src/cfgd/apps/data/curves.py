@@ -1,4 +1,4 @@
-"""Curves of our own making for fits: a model, the parameters that made the data, noise, a start.
+"""Synthetic curves for fits: a model, the true parameters, the noise, and a start.
 
 The data are model(x, truth) plus normal noise of a stated deviation, drawn with the seed 0. The
 starts are those that a user reads off a plot, one or two digits of the right order.

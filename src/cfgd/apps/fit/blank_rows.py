@@ -51,11 +51,11 @@ class BlankRows:
                 kept[blank] = False
                 batch = batch.filter(pa.array(kept))
             yield batch
-        if finds:  # of a pass that did not end early
+        if finds:  # the pass has read all rows
             self._places = places
 
     def _find(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Return the places of the blank rows of a batch, which is of a plain file soon over."""
+        """Return the indices of the blank rows of a batch."""
         found = np.arange(batch.num_rows)
         for name in self.names:
             column = batch.column(name)

@@ -22,7 +22,7 @@ INTERVAL = "95 % interval"
 
 
 class CoefficientRow(NamedTuple):
-    """A coefficient with what is known of it; NaN where a number does not exist."""
+    """A coefficient with its statistics; NaN where a number does not exist."""
 
     class_label: str
     term: str

@@ -147,7 +147,7 @@ class Values:
 
 
 def _without_guards(texts: pa.Array) -> pa.Array:
-    """Return texts without characters that nobody sees, and 0012 for Excel's ="0012".
+    """Return texts without invisible characters, and 0012 for Excel's ="0012".
 
     A letter with an accent is one character: macOS writes two, which look the same.
     """

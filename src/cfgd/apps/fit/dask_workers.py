@@ -19,8 +19,8 @@ from cfgd.apps.fit.workers import Report, Workers, ignore_rows
 
 T = TypeVar("T")
 LOCAL = "local"
-# Seconds to wait for the scheduler, and for the first worker: a job may be in a queue, but somebody
-# who waits for longer than a coffee takes wants to know why.
+# Seconds to wait for the scheduler, and for the first worker: a job may be in a queue, but after
+# five minutes the user should be told why nothing happens.
 CONNECT, FIRST_WORKER = 30, 300
 
 

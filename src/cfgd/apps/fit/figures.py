@@ -33,30 +33,34 @@ CURVE_COLOURS = ("blue", "orange", "green", "purple", "yellow")
 
 def figures_of(result: FitResult) -> list[list[tuple[str, str]]]:
     """Return the figures as rows of (title, SVG)."""
-    rows = [
-        [
-            ("Standardised coefficients, 95 % intervals", _coefficients),
-            ("Convergence", _convergence),
-        ]
-    ]
+    shown = "Standardised coefficients"
+    if result.target.classes > 1:
+        shown = "Largest standardised coefficient of each column"
+    if _has_intervals(result):
+        shown += ", 95 % intervals"
+    rows = [[(shown, _coefficients), ("Convergence", _convergence)]]
     if result.target.loss in CLASSIFICATION_LOSSES:
-        rows.append([("Calibration", _calibration), ("ROC", _roc)])
+        rows.append([("Calibration, 95 % intervals", _calibration), ("ROC", _roc)])
     else:
         rows.append([("Residuals", _residuals), ("Distribution of residuals", _histogram)])
     if result.cross_validation is not None:
-        rows.append([("Cross-validation", _cross_validation)])
+        rows.append(
+            [("Cross-validation, \N{PLUS-MINUS SIGN} one standard error", _cross_validation)]
+        )
     return [[(title, draw(result).svg(title)) for title, draw in row] for row in rows]
 
 
-def _coefficients(result: FitResult) -> Chart:
-    """Draw the largest coefficients with 95 % intervals; of each column the largest class.
+def _has_intervals(result: FitResult) -> bool:
+    """Return whether coefficients have intervals; those that a penalty shrinks have none."""
+    return result.standardised_errors is not None and not result.l2
 
-    Coefficients that a penalty shrinks have no intervals.
-    """
+
+def _coefficients(result: FitResult) -> Chart:
+    """Draw the largest coefficients with 95 % intervals; of each column the largest class."""
     scale, standardised = result.target.scale, result.standardised
     w = scale * standardised[:-1].reshape(len(standardised) - 1, -1)
     half_widths = np.zeros_like(w)
-    if result.standardised_errors is not None and not result.l2:
+    if result.standardised_errors is not None and _has_intervals(result):
         factor = quantile(0.95, result.dof)
         half_widths = factor * scale * result.standardised_errors[:-1].reshape(w.shape)
     classes = np.argmax(np.abs(w), 1)
@@ -147,17 +151,19 @@ def _calibration(result: FitResult) -> Chart:
     probabilities, y = result.quality.expected, result.quality.y
     if result.target.classes == 1:
         probability, is_true = probabilities[:, 1], y == 1
+        of = _shortened(format_label(result.target.labels[1]))
     else:
         probability, is_true = probabilities.max(1), probabilities.argmax(1) == y
+        of = "the most probable class"
     order = np.argsort(probability, kind="stable")
     bins = [rows for rows in np.array_split(order, CALIBRATION_BINS) if len(rows)]
     weight = result.quality.weight
     predicted = np.array([np.average(probability[rows], weights=weight[rows]) for rows in bins])
     observed = np.array([np.average(is_true[rows], weights=weight[rows]) for rows in bins])
-    # rows that count alike and say as much as the weighted ones (Kish, 1965)
+    # the effective sample size of the weighted rows (Kish, 1965)
     sizes = np.array([weight[rows].sum() ** 2 / (weight[rows] ** 2).sum() for rows in bins])
     half = Z95 * np.sqrt(predicted * (1 - predicted) / sizes)
-    chart = Chart("predicted probability", "observed frequency", limits=UNIT)
+    chart = Chart(f"predicted probability of {of}", "observed frequency", limits=UNIT)
     chart.line([0, 1], [0, 1], "ink", width=1)
     ends = np.clip(np.column_stack([observed - half, observed + half]), *UNIT)
     chart.whiskers(np.column_stack([predicted, predicted]), ends, "blue")

@@ -75,7 +75,7 @@ def fit_coefficients(
     if isinstance(rows, InMemoryRows) and _is_plain(rows, options):
         block, target = rows.select(subset), rows.target
         weight, y = block.fit_weight(target), target.for_loss(block.y)
-        # a row on the wrong side has a loss of at least log 2 times its weight
+        # a row that is classified wrongly has a loss of at least log 2 times its weight
         can_be_separated = target.loss in CLASSIFICATION_LOSSES and not options.l2
         can_be_separated &= block.offset is None
         separating = math.log(2) * float(weight.min()) if can_be_separated else -math.inf
@@ -198,7 +198,7 @@ def _minimize(objective: LinearModel | Blocks, w0: np.ndarray, options: SolverOp
         if 0 < now < first and solution.tolerance:
             fraction = (math.log(now) - math.log(first)) / math.log(solution.tolerance)
         options.on_progress(min(1.0, fraction), f"iteration {solution.iterations}")
-        return bool(solution.value < enough)  # every row is classified right
+        return bool(solution.value < enough)  # every row is classified correctly
 
     enough = separating_value(objective)
     return minimize(

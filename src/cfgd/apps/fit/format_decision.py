@@ -102,7 +102,8 @@ def decide_order(
 ) -> dict[str, str]:
     """Return for each column of dates whether days or months come first.
 
-    Columns that do not tell it follow the others; raise a `ValueError` if there are none.
+    Columns whose dates are ambiguous take the order of the others; raise a `ValueError` if no
+    column shows an order.
     """
     certain: dict[str, str] = {}
     doubtful: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Signs of leakage: a column that alone explains the target, and errors of the size of rounding.
 
-Such a column often holds the target in another form, or what is known only after it. Each column is
-tried alone: a line for numbers, the mean of each level for texts, fitted to training rows and
-measured on held-out rows.
+Such a column often holds the target in another form, or something that is known only after it. Each
+column is tried alone: a line for numbers, the mean of each level for texts, fitted to training rows
+and measured on held-out rows.
 """
 
 from __future__ import annotations

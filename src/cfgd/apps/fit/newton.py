@@ -35,7 +35,7 @@ MIN_CHUNK = 1024  # rows, however wide they are: products of fewer rows do not u
 class NewtonRun(NamedTuple):
     """Coefficients, the intercept last, and the history of values and gradient norms.
 
-    `is_separated` says that every row is on the right side, so that there is no minimum.
+    `is_separated` says that every row is classified correctly, so that there is no minimum.
     """
 
     w: np.ndarray
@@ -78,7 +78,7 @@ def newton(
     gram
         X'SX with the intercept, if it is known; the Hessian of the squared loss is made of it.
     separating
-        A value below which every row is on the right side: the run ends there.
+        A value below which every row is classified correctly: the run ends there.
     """
     penalty = np.append(np.full(rows.X.shape[1], float(l2)), 0.0)
     w = np.array(w0, float)

@@ -153,7 +153,7 @@ def _two_class_measures(
 
 
 def _rates(confusion: np.ndarray) -> dict[str, float]:
-    """Return how many of the positive and of the negative rows are called positive."""
+    """Return the shares of the positive and of the negative rows that are predicted positive."""
     with np.errstate(invalid="ignore"):  # no row of a class
         false, true = (confusion[:, 1] / confusion.sum(1)).tolist()
     return {TRUE_POSITIVE_RATE: true, FALSE_POSITIVE_RATE: false}

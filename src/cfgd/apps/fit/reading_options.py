@@ -23,13 +23,13 @@ class ReadingOptions:
     na : tuple of str
         Marks of missing values besides the usual ones.
     decimal : str or None
-        The decimal sign; None if the file is to tell it.
+        The decimal sign; None to detect it.
     bad_values : "refuse" or "missing"
         What texts among numbers are.
     dates : "days" or "parts"
         What dates become.
     date_order : str or None
-        "dmy" or "mdy"; None if the file is to tell it.
+        "dmy" or "mdy"; None to detect it.
     id, keep, category, number : tuple of str
         Columns that are ids, that are not, that are categories, and that are numbers although they
         look like codes or dates.

@@ -215,9 +215,16 @@ def _conditioning(result: FitResult) -> str:
             "; the highest variance inflation factor (VIF) is "
             f"{format_number(condition.inflation)}, of {worst!r}"
         )
+    advice = ""
+    if condition.grade in ("high", "severe") and not result.l2:
+        advice = (
+            " Collinear columns have large standard errors: leave out those that say the same as "
+            "others with --drop, or add a penalty with --l2."
+        )
     return (
         f"Collinearity is {condition.grade}: the condition number of the standardised columns is "
         f"{condition.standardised:.3g} ({condition.raw:.3g} in original units){inflation}."
+        f"{advice}"
     )
 
 

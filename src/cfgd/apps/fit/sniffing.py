@@ -18,7 +18,7 @@ from cfgd.apps.fit.header import LOOKED_ROWS, MOST, find_header
 
 HEAD_BYTES = 2**18  # of the beginning of a file: hundreds of rows, and a few hundredths of a second
 TAIL_BYTES = 2**16  # of the end
-# The share of the characters that are ASCII by which UTF-16 is told without a mark: a file of few
+# The share of ASCII characters from which on text without a mark is taken as UTF-16: a file of few
 # Cyrillic texts has half of them.
 ASCII_SHARE = 0.3
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}

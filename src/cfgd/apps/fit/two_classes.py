@@ -60,7 +60,7 @@ def average_precision(
 def calibration(p: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """Return slope and intercept of the logistic regression of the labels on the log-odds p.
 
-    They are 1 and 0 for probabilities that hold; a slope below 1 says that the probabilities are
+    They are 1 and 0 for calibrated probabilities; a slope below 1 says that the probabilities are
     too extreme (Cox, 1958). NaN where the log-odds separate the labels or do not vary.
     """
     if is_positive.all() or not is_positive.any() or p.max() == p.min():

@@ -1,4 +1,4 @@
-"""Who computes the passes over the parts of a table: this process, several ones, or Dask workers.
+"""Where the passes over the parts of a table are computed: here, in processes, or by Dask workers.
 
 A pass is a function of a part of the rows: a file, a range of its bytes or some of its row groups.
 Its results are added, or merged, in the order of the parts.

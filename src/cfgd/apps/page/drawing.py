@@ -101,9 +101,9 @@ def decades(axis: Any, label: str, low: float | None = None, legend: bool = True
     axis.set_yscale("log")
     axis.set(xlabel="iteration", ylabel=label)
     if axis.get_xscale() == "linear":
-        axis.locator_params(axis="x", integer=True)  # there is no half of an iteration
+        axis.locator_params(axis="x", integer=True)  # iterations are whole numbers
         if axis.get_xlim()[1] >= 1e4:
-            axis.locator_params(axis="x", nbins=5)  # as many long numbers have room
+            axis.locator_params(axis="x", nbins=5)  # long numbers need room
             axis.xaxis.set_major_formatter("{x:,.0f}")
     if low is not None:
         axis.set_ylim(bottom=low)

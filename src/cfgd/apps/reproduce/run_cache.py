@@ -30,7 +30,7 @@ class RunCache:
     def __init__(self, folder: Path, experiment: str, key: Mapping[str, Any]) -> None:
         self.folder, self.key = folder / PARTS / f"{experiment}.runs", dict(key)
         if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):
-            raise ValueError(f"{self.folder} is in the way of a folder: move it away.")
+            raise ValueError(f"{self.folder} is a file where a folder is needed: move it away.")
 
     def get_or_run(
         self,

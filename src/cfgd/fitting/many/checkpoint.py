@@ -59,7 +59,7 @@ class TableFile:
         began = clock.now()
         try:
             write(self.path, {"format": FORMAT, "of": self.identity}, [table.copy()])
-        except NotWrittenError as error:  # the fits are worth more than their checkpoint
+        except NotWrittenError as error:  # losing the checkpoint must not lose the fits
             checks.warn(f"The checkpoint {error}")
         self.written = clock.now()
         self.cost = self.written - began

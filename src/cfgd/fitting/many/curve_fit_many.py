@@ -59,8 +59,8 @@ def curve_fit_many(
     """Fit model(x, *parameters) to every row of Y by nonlinear least squares, all in one batch.
 
     The fits take Levenberg-Marquardt steps side by side in one compiled program, each with its own
-    damping and status: a fit that fails touches no other. Memory is bounded by blocks, whatever the
-    number of fits.
+    damping and status: a fit that fails does not affect the others. Fits are computed in blocks, so
+    that the memory does not grow with their number.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ class ManyRun:
 
     @contextlib.contextmanager
     def _compiled_aside(self, program: Callable[..., Any], *arguments: Any) -> Iterator[None]:
-        """Compile a program in a thread of its own, once, while this thread goes on."""
+        """Compile a program in a thread of its own, once, while this thread continues."""
         if self.is_compiled:
             yield
             return

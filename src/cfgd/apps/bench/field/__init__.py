@@ -1,1 +1,1 @@
-"""`cfgd bench`: compare `cfgd.Auto` with other solvers, including the problems where it loses."""
+"""`cfgd bench`: compare `cfgd.Auto` with other solvers."""

@@ -30,14 +30,14 @@ SCIPY = {
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """Yield the 27 regressions, of which `quick` takes every ninth; the seed is the start."""
+    """Yield the 27 regressions, with `quick` every ninth; the seed is the number of the start."""
     for name in list(regressions())[:: 9 if quick else 1]:
         for start in (0, 1):
             yield Instance(GROUP, name, start, partial(run_solvers, name, start))
 
 
 def active_bounds(certified: Any, x0: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds of which one, on the side of the start, excludes the certified values."""
+    """Return bounds; one of them excludes a certified value, on the side of the start."""
     lower, upper = np.full(len(certified), -np.inf), np.full(len(certified), np.inf)
     j = len(certified) - 1 if len(certified) % 2 else 0
     away, gap = x0[j] - certified[j], abs(certified[j]) / 10

@@ -225,7 +225,7 @@ def _estimators(summaries: list[SolverSummary]) -> Iterator[str]:
 
 
 def _ratios_to_fastest(summaries: Sequence[SolverSummary]) -> dict[str, float]:
-    """Return the seconds of Auto over those of the fastest other solver, by problem."""
+    """Return time of Auto / time of the fastest other solver, by problem."""
     ratios: dict[str, float] = {}
     for one in summaries:
         if one.solver != AUTO:  # the ratio to the fastest solver is the largest

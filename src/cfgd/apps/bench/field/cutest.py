@@ -106,7 +106,7 @@ class CountedGradient:
 
 
 def box_of(problem: Any, size: int) -> Box:
-    """Return the bounds of a problem as vectors, infinite where it has none."""
+    """Return the bounds of a problem as vectors; missing bounds are infinite."""
     if getattr(problem, "bounds", None) is None:
         return Box(np.full(size, -np.inf), np.full(size, np.inf))
     sides = (np.asarray(jax.flatten_util.ravel_pytree(side)[0]) for side in problem.bounds)

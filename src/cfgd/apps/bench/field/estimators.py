@@ -42,7 +42,7 @@ SOLVERS = {
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """Yield the instances; `quick` leaves out the digits and the million rows."""
+    """Yield the instances; `quick` skips the digits and the table of 1,000,000 rows."""
     importlib.import_module("sklearn.linear_model")  # threadpoolctl limits loaded libraries only
     for name in ESTIMATORS:
         yield Instance(GROUP, name, 0, partial(run_overhead, name))

@@ -17,7 +17,7 @@ from cfgd.apps.data.more_standard_problems import MORE_PROBLEMS
 from cfgd.apps.data.nist import regressions
 from cfgd.apps.data.standard_problems import PROBLEMS, StandardProblem
 
-PERTURBED = 3  # starts besides the given ones
+PERTURBED = 3  # number of perturbed starts
 # Law of the perturbed starts: a parameter is multiplied by exp(0.5 z) and a zero becomes 0.5 z,
 # with a standard normal z for each parameter.
 DEVIATION = 0.5
@@ -58,7 +58,7 @@ class FitProblem:
 
 
 def half_sum(residuals: Callable[[Any], Any], x: Any) -> float:
-    """Return f(x), infinite where it is not a number."""
+    """Return f(x), or infinity if it is not finite."""
     with jax.enable_x64(True):
         r = np.asarray(compile_residuals(residuals)[0](np.asarray(x, float)))
     value = float(r @ r) / 2

@@ -159,5 +159,5 @@ def installed_solvers() -> dict[str, FitSolver]:
 
 
 def missing_packages() -> list[str]:
-    """Return the packages of solvers that are left out."""
+    """Return the packages of solvers that are not installed."""
     return [name for name in REQUIRED.values() if importlib.util.find_spec(name) is None]

@@ -38,7 +38,7 @@ NEAR = 0.1
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """Yield the fits; seeds are the given starts and then the perturbed ones, `quick` has one."""
+    """Yield the fits; seeds number the given starts, then the perturbed ones (`quick`: one)."""
     for name, given in list(fit_names().items())[:: QUICK_EVERY if quick else 1]:
         for seed in range(given + (1 if quick else PERTURBED)):
             yield Instance(GROUP, name, seed, partial(run_solvers, name, seed))

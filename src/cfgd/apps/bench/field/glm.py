@@ -35,7 +35,7 @@ class Dataset(NamedTuple):
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """Yield the instances; `quick` leaves out the digits, the largest data set."""
+    """Yield the instances; `quick` skips the digits, the largest data set."""
     importlib.import_module("sklearn.linear_model")  # threadpoolctl limits loaded libraries only
     for name in DATASETS:
         if not (quick and name == "digits"):
@@ -148,7 +148,7 @@ def timed_run(
     value: float = float("inf"),
     solved: bool = False,
 ) -> SolverRun:
-    """Return a run whose work is its seconds, infinite where it does not reach the target."""
+    """Return a run whose work is its time, or infinity if it does not reach the target."""
     spent = seconds if solved else float("inf")
     return SolverRun(problem, group, "seconds", solver, 0, spent, spent, value, solved)
 

@@ -31,7 +31,7 @@ MAX_EVALUATIONS = 5000  # limit of SciPy's solvers
 
 
 def instances(quick: bool) -> Iterator[Instance]:
-    """Yield the 27 regressions, of which `quick` takes every third; the seed is the start."""
+    """Yield the 27 regressions, with `quick` every third; the seed is the number of the start."""
     for name in list(regressions())[:: 3 if quick else 1]:
         for start in (0, 1):
             yield Instance("nist", name, start, partial(run_solvers, name, start))

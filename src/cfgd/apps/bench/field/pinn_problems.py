@@ -215,7 +215,7 @@ def _burgers_residual(
 
 
 def _burgers_samples(count: int) -> Sample:
-    """Return samples of which every second one has its x cubed.
+    """Return samples; x is cubed in every second one.
 
     They are dense near x = 0, where a front of width 0.01 arises: with uniform samples a network
     has a small loss and a large error, because it may jump between them.

@@ -14,7 +14,7 @@ import numpy as np
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-QUADRATURE_POINTS = 1001  # twice as many change the solution by less than 1e-12
+QUADRATURE_POINTS = 1001  # doubling the number changes the solution by less than 1e-12
 # Points on a circle around each eigenvalue, by which Kassam and Trefethen compute the coefficients.
 CONTOUR_POINTS = 32
 ALLEN_CAHN_DIFFUSION, ALLEN_CAHN_REACTION = 1e-4, 5.0
@@ -28,7 +28,7 @@ def burgers(x: np.ndarray, t: np.ndarray, viscosity: float) -> np.ndarray:
     about x with variance 2 viscosity t. `x` and `t` are broadcast.
     """
     # w varies by a factor exp(1 / (pi viscosity)), and 36 is the logarithm of one over rounding:
-    # beyond these deviations the product with the normal weight is nothing beside its maximum.
+    # beyond these deviations the product with the normal weight is below rounding.
     deviations = np.sqrt(2 * (1 / (np.pi * viscosity) + 36))
     z = np.linspace(-deviations, deviations, QUADRATURE_POINTS)
     x, t = np.broadcast_arrays(x, t)

@@ -14,7 +14,7 @@ import numpy as np
 from cfgd.apps.bench.field.cases import TARGET, Case
 from cfgd.apps.bench.field.work import MAX_ITERATIONS, SolverResult, compile_residuals
 
-LEARNING_RATES = (1e-3, 1e-2, 1e-1, 1.0)  # the grid of Adam, of which the best one counts
+LEARNING_RATES = (1e-3, 1e-2, 1e-1, 1.0)  # the grid of Adam; the best run counts
 
 
 def adam(case: Case, tolerance: float) -> SolverResult:
@@ -99,7 +99,7 @@ def optimistix_lm_steps(residuals: Any, x0: Any, steps: int) -> Any:
 
 
 def optimistix_lm_with_steps(residuals: Any, x0: Any, tolerance: Any, steps: int) -> Any:
-    """Return the point and the number of steps, of which there are at most `steps`."""
+    """Return the point and the number of steps, at most `steps`."""
     return _optimistix("lm")(residuals, x0, tolerance, steps)
 
 

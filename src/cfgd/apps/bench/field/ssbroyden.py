@@ -21,7 +21,7 @@ ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # The conditions of Wolfe, as in SciPy's BFGS.
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_ITERATIONS = 30
-MOST_SCALE = 1e100  # then the factor is multiplied into the matrix, so that neither overflows
+MOST_SCALE = 1e100  # beyond it the factor is multiplied into the matrix, which prevents overflow
 
 
 class Update(NamedTuple):
@@ -32,7 +32,7 @@ class Update(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A step s with its change y of the gradient, as the update sees it.
+    """The numbers of a step s and its change y of the gradient on which the update depends.
 
     b = s'Bs / y's and h = y'Hy / y's, where B is the inverse of H; d is the number of variables,
     and `is_first` says that H is the identity.
@@ -71,7 +71,7 @@ def ssbroyden_update(pair: Pair) -> Update:
 
 
 class InverseHessian:
-    """H = scale * matrix, of which the upper triangle is stored and updated in place."""
+    """H = scale * matrix; the upper triangle of the matrix is stored and updated in place."""
 
     def __init__(self, d: int, scale: float = 1.0) -> None:
         self.scale, self.matrix = scale, np.asfortranarray(np.eye(d))

@@ -29,7 +29,7 @@ class SolverSummary:
 
 
 def summarize(runs: list[SolverRun]) -> list[SolverSummary]:
-    """Return one summary for each problem and solver; the winner has the least median score."""
+    """Return one summary for each problem and solver; the winner has the lowest median score."""
     summaries: list[SolverSummary] = []
     for problem in dict.fromkeys(run.problem for run in runs):
         of_problem = [run for run in runs if run.problem == problem]

@@ -38,7 +38,7 @@ def time_shortest_interleaved(
 
 
 class TimeLimitError(Exception):
-    """Raised inside the objective to stop a solver that has no time limit of its own."""
+    """Raised inside the objective to stop a solver that has no time limit."""
 
 
 class TimedBest:

@@ -171,7 +171,7 @@ def _draw_curves(axis: Any, results: Mapping[str, Judged]) -> None:
 
 
 def _legend(axis: Any) -> None:
-    """Draw the legend below the axes, where it hides no line."""
+    """Draw the legend below the axes, so that it hides no line."""
     axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.2), ncol=2, fontsize=7.5)
 
 

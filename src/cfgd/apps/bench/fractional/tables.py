@@ -64,8 +64,9 @@ def summary_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     for name in (*comparison.rules, *comparison.baselines):
         count = comparison.count(name, DESCENT)
         baseline, equal = comparison.nearest(name)
-        plural = "" if equal == 1 else "s"
-        near = f"{baseline} ({equal} problem{plural})" if name in comparison.rules else ""
+        problems = f"{equal} problem{'' if equal == 1 else 's'}"
+        similar = f"{baseline} ({problems})" if equal else "none"
+        near = similar if name in comparison.rules else ""
         signs = f"{count.better} / {count.equal} / {count.worse}"
         rows.append((name, _solved(comparison, name), signs, near))
     return rows

@@ -30,7 +30,7 @@ CHUNK = 100_000  # number of data sets that are written to a file at once
 
 
 def rows(seconds: float = 2.0, n_on_disk: int = 1_000_000) -> Iterator[ReportRow]:
-    """Measure each case, with the number of fits that the goal makes in `seconds`, then memory."""
+    """Measure each case with `seconds` times its goal as the number of fits, then the memory."""
     jax.devices()  # starts JAX, so that this is not part of the compilation time
     fit_many = cfgd.curve_fit_many  # the same for the import
     for case in CASES:

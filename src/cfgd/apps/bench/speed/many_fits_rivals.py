@@ -94,7 +94,7 @@ def compiled_loop(package: str, case: Case, Y: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _fitter(package: str) -> Any:
-    """Return the object that keeps what it has compiled."""
+    """Return the `CurveFit` object of a package, which caches its compiled functions."""
     return importlib.import_module(package).CurveFit()
 
 

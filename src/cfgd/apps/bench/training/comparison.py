@@ -109,7 +109,7 @@ class GammaLagRatios:
 
     @property
     def mean(self) -> float:
-        """Return the geometric mean; infinite where a run diverged at every learning rate."""
+        """Return the geometric mean; infinite if a run diverged at every learning rate."""
         return float(np.exp(np.mean(np.log(list(self.ratios.values())))))
 
     def without(self, problem: str) -> GammaLagRatios:

@@ -108,9 +108,9 @@ DEFAULT = (-0.25, 1)  # gamma and lag of `cfgd.integrations.optax`
 
 
 def optimizers(quick: bool) -> list[Optimizer]:
-    """Return those of optax, then ours with every gamma and lag; `cfadamw` has lag 1 only.
+    """Return the optimizers of optax, then those of cfgd with every gamma and lag.
 
-    `quick` leaves out the longer lag and `cfadamw`.
+    `cfadamw` has lag 1 only. `quick` skips lag 5 and `cfadamw`.
     """
     others = [Optimizer(kind) for kind in MAKERS if kind not in BASES]
     lags = {"cfgd": LAGS, "cfadam": LAGS, "cfadamw": LAGS[:1]}

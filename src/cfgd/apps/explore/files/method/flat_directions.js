@@ -22,7 +22,7 @@ const AGREE = 3;
 const NEAR_DISTANCES = [1e-6, 1e-5];
 // Share of f by which it may be larger at another point of the same valley.
 const SAME_VALLEY = 1e-4;
-// How often a run goes on from a lower value that was found like this: f may fall for ever towards
+// How often a run continues from a lower value that was found like this: f may fall for ever towards
 // infinity.
 export const MOST_LOOKS = 3;
 // Rounding units of f within which a difference of two values is rounding: those of a sum.
