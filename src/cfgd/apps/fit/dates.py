@@ -93,7 +93,7 @@ def _days(texts: pa.Array, pattern: str) -> np.ndarray:
     month = 3 * _integers(part["quarter"]) - 2 if "quarter" in part else _months(part["month"])
     day = _integers(part["day"]) if "day" in part else np.ones_like(year)
     start = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("M8[M]")
-    lengths = ((start + 1).astype("M8[D]") - start.astype("M8[D]")).astype(int)
+    lengths = ((start + np.timedelta64(1, "M")).astype("M8[D]") - start.astype("M8[D]")).astype(int)
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (day <= lengths)
     days = start.astype("M8[D]").astype(np.int64) + day - 1.0
     if "hour" in part:
