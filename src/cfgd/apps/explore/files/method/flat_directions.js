@@ -33,7 +33,7 @@ const ROUNDING_UNITS = 8;
 const least = (values) => values.reduce((a, b) => (b < a ? b : a));
 
 // Return |x| + |x - x0| for each coordinate; their mean, or one, where that is zero.
-function coordinateSizes(x, start) {
+export function coordinateSizes(x, start) {
   const sizes = plus(absolute(x), absolute(minus(x, start.x)));
   const mean = (sizes[0] + sizes[1]) / 2;
   return sizes.map((size) => (size > 0 ? size : mean > 0 ? mean : 1));

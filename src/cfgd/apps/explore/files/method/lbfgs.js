@@ -9,10 +9,11 @@ import {
   MOST_LOOKS, flatDirections, isSaddle, lowerPoint, unitAlong, valleyLeadsToSaddle,
 } from "./flat_directions.js";
 import {
-  Memory, firstStep, lbfgsDirection, pairOf, secantDiagonal,
+  Memory, firstStep, lbfgsDirection, pairBetween, secantDiagonal,
 } from "./lbfgs_memory.js";
 import { lineSearch, searchAlong } from "./line_search.js";
-import { Start, changeIsNegligible, decreaseIsHidden, judgeFall } from "./solver_state.js";
+import { hasLostCoordinates } from "./plateau.js";
+import { Start, changeIsNegligible, decreaseIsHidden, detectUnbounded } from "./solver_state.js";
 
 // Iterations without progress after which the curvature is checked, and after which the run ends.
 const IDLE = 16;
@@ -111,8 +112,8 @@ function advance(oracle, state, { evaluation, t: accepted }, floor, tolerance) {
   const { evaluation: old } = state;
   const { x, value, gradient: g } = evaluation;
   const norm2 = inner(g, g);
-  const { start, isUnbounded } = judgeFall(oracle, state.start, evaluation);
-  const pair = pairOf(minus(x, old.x), minus(g, old.gradient));
+  const { start, isUnbounded } = detectUnbounded(oracle, state.start, evaluation);
+  const pair = pairBetween(old, evaluation);
   const memory = state.memory.add(pair);
   const scaling = secantDiagonal(state.scaling, pair);
   const rounding = 4 * EPS * Math.abs(old.value);
@@ -185,7 +186,11 @@ function checkCurvature(oracle, before, floor, tolerance) {
   const flat = flatDirections(probes, evaluation.x, state.start, fall);
   const checked = afterCheck(state, probes, P, found, floor, tolerance);
   const after = lookAlong(oracle, checked, flat, tolerance);
-  if (after.status !== "converged" || isZero(found.valley)) return after;
+  if (after.status !== "converged") return after;
+  if (hasLostCoordinates(oracle, evaluation, probes, state.start)) {
+    return { ...after, status: "stalled" };
+  }
+  if (isZero(found.valley)) return after;
   // the minimum lies in a flat valley, which may lead to a saddle: check the curvature there, too
   for (const offset of [found.valley, times(-1, found.valley)]) {
     probes = centralDifferences(probe(1, offset), probe(-1, offset));

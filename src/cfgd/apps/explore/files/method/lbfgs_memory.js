@@ -3,15 +3,19 @@
 import {
   absolute, inner, largest, minus, moved, product, quotient, times, typicalSize, weightedNorm,
 } from "./algebra.js";
+import { curvatureAtEnd } from "./cubic.js";
 
 const PAIRS = 16; // in the memory
 // How many times the last step the next one is at least, where the last one met no curvature.
 const GROWTH = 4;
-// Share of the curvature along the first step that all coordinates start with.
 // Size that a coordinate has at least in the first step, relative to the root mean square of x.
 const SMALLEST = 1e-3;
 // Cosine of the angle between step and change below which the curvature may be rounding errors.
 const LEAST_COSINE = 1e-12;
+// Largest ratio of the curvature at the end of a step to the average one, and of its inverse.
+const LARGEST_FACTOR = 10;
+// Curvature along a step, as a share of f, above which values of f show how it changes.
+const SEEN = 1e-5;
 
 // Return a step with the change of the gradient along it, and whether the curvature is positive.
 export function pairOf(step, change) {
@@ -19,6 +23,23 @@ export function pairOf(step, change) {
   const change2 = inner(change, change);
   const isPositive = stepChange > LEAST_COSINE * Math.sqrt(inner(step, step)) * Math.sqrt(change2);
   return { step, change, stepChange, change2, isPositive };
+}
+
+// Return the pair of a step, with the curvature that f has along it at its end: that of the cubic
+// through the values and slopes at both ends.
+export function pairBetween(old, at) {
+  const pair = pairOf(minus(at.x, old.x), minus(at.gradient, old.gradient));
+  const hidden = SEEN * Math.max(Math.abs(old.value), Math.abs(at.value));
+  if (!(pair.isPositive && pair.stepChange > hidden)) return pair;
+  const trial = (t, { value, gradient }) => ({ t, value, slope: inner(gradient, pair.step) });
+  const curvature = curvatureAtEnd(trial(0, old), trial(1, at));
+  const factor = Math.min(Math.max(curvature / pair.stepChange, 1 / LARGEST_FACTOR), LARGEST_FACTOR);
+  return {
+    ...pair,
+    change: times(factor, pair.change),
+    stepChange: factor * pair.stepChange,
+    change2: factor ** 2 * pair.change2,
+  };
 }
 
 const EMPTY = { step: [0, 0], change: [0, 0], stepChange: 1, change2: 0, isPositive: false };

@@ -1,7 +1,8 @@
 // The backtracking line search of L-BFGS: cfgd/methods/auto/line_search.py.
 
 import { EPS, TINY, inner, moved, plus } from "./algebra.js";
-import { judgeFall } from "./solver_state.js";
+import { trialBetween } from "./cubic.js";
+import { detectUnbounded } from "./solver_state.js";
 
 // Share of the decrease along the slope that a step must achieve.
 const ACCEPT = 1e-4;
@@ -29,13 +30,21 @@ export function lineSearch(oracle, origin, search, start) {
     const isFinite = Math.abs(at.value) < Infinity && inner(at.gradient, at.gradient) < Infinity;
     const { enough, value } = decreases(search, t, origin, at);
     if (enough && isFinite) return { evaluation: { ...at, value }, t };
-    if (judgeFall(oracle, start, at).isUnbounded) return { isUnbounded: true };
-    // to the minimum of the parabola through both values and the slope, within [t/10, t/2]
-    const parabola = (search.slope * t * t) / (2 * (value - origin.value + search.slope * t));
-    const within = Math.min(Math.max(parabola, t / 10), t / 2);
-    t = Math.abs(parabola) < Infinity ? within : t / 10;
+    if (detectUnbounded(oracle, start, at).isUnbounded) return { isUnbounded: true };
+    const end = { t, value: at.value, slope: -inner(at.gradient, search.p) };
+    t = shorter({ t: 0, value: origin.value, slope: -search.slope }, end);
   }
   return { isUnbounded: false };
+}
+
+// Return the next trial, within a tenth and a half of the last one, `end`: the minimum of the cubic
+// through values and slopes at both ends where f rises at the end, and otherwise that of the
+// parabola through both values and the first slope.
+function shorter(start, { t, value, slope: slopeAtEnd }) {
+  if (slopeAtEnd > 0) return Math.min(trialBetween(start, { t, value, slope: slopeAtEnd }), t / 2);
+  const slope = -start.slope;
+  const parabola = (slope * t * t) / (2 * (value - start.value + slope * t));
+  return Math.abs(parabola) < Infinity ? Math.min(Math.max(parabola, t / 10), t / 2) : t / 10;
 }
 
 // Return whether f decreases by a share of what the slope predicts, and its value as it counts. Where

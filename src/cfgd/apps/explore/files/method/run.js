@@ -46,6 +46,7 @@ export function run(objective, method, x0, iterations) {
 // Run Auto.
 export function runAuto(objective, x0, iterations) {
   const oracle = {
+    x0,
     evaluations: 0,
     evaluate(x) {
       this.evaluations += 1;

@@ -84,7 +84,7 @@ export function decreaseIsHidden(evaluation, start, scaling, decrease, tolerance
 // Return the start to compare with from now on, and whether f falls without bound: it has fallen far
 // and goes on falling along the ray from the start through x. The fall alone proves nothing where
 // value and gradient of the start nearly underflow; the scale then grows with the fall.
-export function judgeFall(oracle, before, evaluation) {
+export function detectUnbounded(oracle, before, evaluation) {
   const start = before.withScaleOf(evaluation);
   if (!start.hasFallenFar(evaluation.value)) return { start, isUnbounded: false };
   const away = minus(evaluation.x, start.x);
