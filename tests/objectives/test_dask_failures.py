@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import statsmodels.api as sm
 from distributed import Client, LocalCluster, get_worker
 
 import cfgd
+from cfgd._core.engines import dask_cluster
 from cfgd._core.engines.dask_cluster import DaskEngine
 from cfgd._core.engines.lost_cluster import LostClusterError
 
@@ -27,6 +29,9 @@ Y = (X @ [1.0, -0.3, 2.0] + random.logistic(size=M) > 0.4).astype(float)
 @contextlib.contextmanager
 def cluster_of(workers):
     with (
+        # a local cluster gives up a worker that has not restarted after 15 s by default, which a
+        # busy machine may need
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 h"}),
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -110,6 +115,36 @@ def test_a_worker_that_joins_is_used():
         assert any(len(set(engine.map(address))) == 2 for _ in range(100))
 
 
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_waited_for_with_a_warning(monkeypatch):
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
+    expected = cfgd.LinearModel(X, Y).value(np.ones(3))
+    with cluster_of(1) as (cluster, client):
+        f = cfgd.Blocks(
+            da.from_array(X, chunks=(20, 3)), da.from_array(Y, chunks=20), client=client
+        )
+        has_warned, warn = threading.Event(), dask_cluster.checks.warn
+
+        def warn_and_tell(*args):
+            warn(*args)
+            has_warned.set()
+
+        monkeypatch.setattr(dask_cluster.checks, "warn", warn_and_tell)
+        cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.01)
+
+        def restart():
+            has_warned.wait()
+            cluster.scale(1)
+
+        sender = threading.Thread(target=restart)
+        sender.start()
+        with pytest.warns(UserWarning, match="The Dask cluster has no workers"):
+            np.testing.assert_allclose(f.value(np.ones(3)), expected, rtol=1e-12)
+        sender.join()
+
+
 SCHEDULER = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
 
 
@@ -156,7 +191,7 @@ def test_a_scheduler_that_dies_ends_the_run_which_another_one_resumes(tmp_path):
                 scheduler.kill()
                 scheduler.wait()
 
-        with pytest.raises(LostClusterError, match="With `checkpoint=` it goes on") as error:
+        with pytest.raises(LostClusterError, match="With `checkpoint=` the same call resumes") as error:
             run(client, die)
         assert error.value.solution.iterations >= 2
     assert checkpoint.exists()

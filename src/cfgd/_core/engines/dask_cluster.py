@@ -8,11 +8,13 @@ computed by the others, and a worker that joins takes over some of their parts.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from cfgd._core import checks
 from cfgd._core.engines.base import FAN_IN, Arrays, Engine, Part, Pass, total
 from cfgd._core.engines.dask_graph import GraphPart
 from cfgd._core.engines.lost_cluster import LostClusterError
@@ -24,6 +26,9 @@ MIN_PARTS, PARTS_PER_THREAD = 8, 2
 # Bytes of all results up to which they are added in this process: a second level of tasks costs
 # 10 ms, in which a network of 1 Gbit/s transfers about as many bytes.
 ADDED_HERE = 1e6
+# Seconds of a pass after which it is checked whether there are workers: a new worker process needs
+# a few seconds to start, and up to 20 on a busy machine.
+PATIENCE = 30.0
 
 
 def parts_for(client: Any) -> int:
@@ -45,7 +50,7 @@ class DaskEngine(Engine):
 
     def map(self, function: Pass, *args: Any) -> Iterator[Any]:
         with self._computing(function, args) as futures:
-            results = interruptible(self.client.gather, futures)
+            results = interruptible(self._gather, futures)
         yield from results
 
     def sum(self, function: Pass, *args: Any) -> Arrays:
@@ -56,9 +61,27 @@ class DaskEngine(Engine):
                 while len(futures) > FAN_IN:
                     groups = [futures[i : i + FAN_IN] for i in range(0, len(futures), FAN_IN)]
                     futures = self.client.map(total, groups, pure=False)
-            found = total(interruptible(self.client.gather, futures))
+            found = total(interruptible(self._gather, futures))
         self._sizes[function.__name__] = sum(array.nbytes for array in found)
         return found
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        """Return the results of tasks; warn if there are no workers to compute them."""
+        is_done = threading.Event()
+        threading.Thread(target=self._watch, args=(is_done,), daemon=True).start()
+        try:
+            return list(self.client.gather(futures))
+        finally:
+            is_done.set()
+
+    def _watch(self, is_done: threading.Event) -> None:
+        while not is_done.wait(PATIENCE):
+            if self.client.status == "running" and not self.client.nthreads():
+                checks.warn(
+                    "The Dask cluster has no workers. The run waits until one joins; Ctrl-C ends "
+                    "it with the best point so far."
+                )
+                return
 
     @contextlib.contextmanager
     def _computing(self, function: Pass, args: tuple[Any, ...]) -> Iterator[list[Any]]:
