@@ -191,7 +191,7 @@ def test_a_scheduler_that_dies_ends_the_run_which_another_one_resumes(tmp_path):
                 scheduler.kill()
                 scheduler.wait()
 
-        with pytest.raises(LostClusterError, match="With `checkpoint=` the same call resumes") as error:
+        with pytest.raises(LostClusterError, match="the same call resumes") as error:
             run(client, die)
         assert error.value.solution.iterations >= 2
     assert checkpoint.exists()
