@@ -181,7 +181,7 @@ BAD = {
     ),
     "a penalty": (
         lambda: CaputoRegressor(l2=-1.0).fit(lazy(X), lazy(SCORE)),
-        "`CaputoRegressor.fit(l2=...)` must be a number of at least 0",
+        "`CaputoRegressor(l2=...)` must be a number of at least 0",
     ),
     "huber": (
         lambda: CaputoRegressor("huber").fit(lazy(X), lazy(SCORE)),

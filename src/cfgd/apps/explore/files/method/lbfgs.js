@@ -1,7 +1,7 @@
 // The solver with which Auto begins on functions: L-BFGS with a diagonal preconditioner,
 // backtracking and a check of the curvature at the end, as in cfgd/methods/auto/lbfgs.py.
 
-import { EPS, clipPositive, inner, isZero, minus, times, weightedNorm } from "./algebra.js";
+import { EPS, clipPositive, inner, isZero, times, weightedNorm } from "./algebra.js";
 import {
   ONE_SIDED_NOISE, assess, centralDifferences, longestFraction, probeAlongCoordinates,
 } from "./curvature_check.js";
