@@ -18,7 +18,7 @@ const LARGEST_FACTOR = 10;
 const SEEN = 1e-5;
 
 // Return a step with the change of the gradient along it, and whether the curvature is positive.
-export function pairOf(step, change) {
+function pairOf(step, change) {
   const stepChange = inner(step, change);
   const change2 = inner(change, change);
   const isPositive = stepChange > LEAST_COSINE * Math.sqrt(inner(step, step)) * Math.sqrt(change2);
