@@ -163,7 +163,7 @@ def test_predictions_follow_from_the_coefficients(fitted, tmp_path, loss):
     for ending, read in READ.items():
         out = tmp_path / f"out{ending}"
         code, output = cfgd("predict", folder / "model.json", path, "-o", out)
-        assert (code, output.splitlines()[0]) == (0, "240 predictions of 'y':")
+        assert (code, output.splitlines()[0]) == (0, "240 predictions of 'y' written to:")
         found = read(out)
         if loss == "poisson":
             np.testing.assert_allclose(found["prediction"].to_numpy(), np.exp(p[:, 0]), rtol=1e-12)
