@@ -1,6 +1,5 @@
 """The notebooks of the guides have the format of Jupyter, and their cells print what they show."""
 
-import copy
 import doctest
 import json
 import re
@@ -64,7 +63,7 @@ def test_a_notebook_has_the_code_and_the_text_of_its_page(notebooks, name):
 def test_the_cells_of_a_notebook_run_in_a_kernel_of_jupyter(notebooks, name):
     nbformat = pytest.importorskip("nbformat", reason="nbformat comes with cfgd[slow]")
     nbclient = pytest.importorskip("nbclient", reason="nbclient comes with cfgd[slow]")
-    notebook = nbformat.from_dict(copy.deepcopy(notebooks[name]))
+    notebook = nbformat.reads(json.dumps(notebooks[name]), as_version=4)  # as from the file
     nbformat.validate(notebook)
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     for before, after in zip(notebooks[name]["cells"], notebook.cells, strict=True):
