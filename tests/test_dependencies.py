@@ -28,6 +28,7 @@ SELECTION = (
     "tests/integrations/test_sklearn.py",
     "tests/methods/test_auto.py",
     "tests/methods/test_compiled_levenberg_marquardt.py",
+    "tests/methods/test_damped_system.py",
     "tests/methods/test_levenberg_marquardt.py",
     "tests/methods/test_methods.py",
     "tests/objectives/test_objectives.py",
