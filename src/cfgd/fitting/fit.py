@@ -112,8 +112,11 @@ class Fit(ListsPublicNames, FormerNames):
     uncertainty: Uncertainty | None = dataclasses.field(default=None, compare=False)
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("freedom_of_quantile", "needed_problem", "of"),
-        *("problem", "uncertainty"),
+        "freedom_of_quantile",
+        "needed_problem",
+        "of",
+        "problem",
+        "uncertainty",
     )
 
     @classmethod

@@ -114,7 +114,14 @@ class Method(ListsPublicNames, ShowsCall, FastModule):
     """
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("describe", "in_box", "init", "measure", "prepare", "restart", "step", "traits"),
+        "describe",
+        "in_box",
+        "init",
+        "measure",
+        "prepare",
+        "restart",
+        "step",
+        "traits",
     )
 
     @property

@@ -133,8 +133,15 @@ class Objective(ListsPublicNames, ShowsCall, eqx.Module):
     """
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("check", "coordinate_derivatives", "curvature", "evaluate", "hessian_times", "line"),
-        *("on_host", "raveled", "traits"),
+        "check",
+        "coordinate_derivatives",
+        "curvature",
+        "evaluate",
+        "hessian_times",
+        "line",
+        "on_host",
+        "raveled",
+        "traits",
     )
 
     def __getattribute__(self, name: str) -> Any:

@@ -136,8 +136,12 @@ class External(Objective):
     run: AnyArray  # number of the run that gets the errors; an array, so as not to be compiled in
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("fn", "gradient_fn", "hessian_fn", "in_run"),
-        *("run", "structure"),
+        "fn",
+        "gradient_fn",
+        "hessian_fn",
+        "in_run",
+        "run",
+        "structure",
     )
 
     def __init__(

@@ -80,8 +80,12 @@ class ResidualTerms(Objective):
     names: tuple[str, ...] = eqx.field(static=True)
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("changed", "is_squared", "names", "residuals"),
-        *("terms", "vector"),
+        "changed",
+        "is_squared",
+        "names",
+        "residuals",
+        "terms",
+        "vector",
     )
 
     def __init__(self, *, weights: Mapping[str, UserInput] | None = None, **terms: Any) -> None:

@@ -156,8 +156,15 @@ class Fractional(Method):
     nodes: int = eqx.field(static=True)
     reading: str = eqx.field(static=True)
     _internal: ClassVar[tuple[str, ...]] = (
-        *("choose", "direction_at", "direction_cost", "is_open", "line", "nodes_on", "owner_of"),
-        *("propose", "tuned"),
+        "choose",
+        "direction_at",
+        "direction_cost",
+        "is_open",
+        "line",
+        "nodes_on",
+        "owner_of",
+        "propose",
+        "tuned",
     )
 
     def __init__(

@@ -112,8 +112,14 @@ class LinearModel(Objective):
     labels: tuple[float, ...] = eqx.field(static=True)
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("coefficients", "from_predictions", "information_sums", "labels", "penalty"),
-        *("predictions", "value_of", "weighted"),
+        "coefficients",
+        "from_predictions",
+        "information_sums",
+        "labels",
+        "penalty",
+        "predictions",
+        "value_of",
+        "weighted",
     )
 
     @keep_float64

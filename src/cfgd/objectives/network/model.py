@@ -102,8 +102,12 @@ class ShallowNetwork(Objective):
     shards: int = eqx.field(static=True)  # the number of shards of the samples
 
     _internal: ClassVar[tuple[str, ...]] = (
-        *("features", "from_features", "hidden", "hidden_rows"),
-        *("layers", "shards"),
+        "features",
+        "from_features",
+        "hidden",
+        "hidden_rows",
+        "layers",
+        "shards",
     )
 
     @keep_float64
